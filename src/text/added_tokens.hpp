@@ -22,9 +22,9 @@ struct AddedToken {
   std::string content;
   bool single_word = false;  // never found next to a word character
   bool lstrip = false;       // a match includes the white space before it
-  bool rstrip = false;
-  bool normalized = false;  // searched for in the normalized text
-  bool special = false;     // omitted by decode(..., skip_special_tokens = true)
+  bool rstrip = false;       // a match includes the white space after it
+  bool normalized = false;   // true: searched for in the normalized text
+  bool special = false;      // omitted by decode(..., skip_special_tokens = true)
 
   bool operator==(const AddedToken&) const = default;
 };
@@ -32,21 +32,21 @@ struct AddedToken {
 /// Reads the list `added_tokens` of a tokenizer.json. Errors: E541
 std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 
-/// Finds the longest text of a set that starts at a position.
+/// Searches a text for any of a set of texts.
 class TextFinder {
 public:
-  /// Adds a text to the set. Returns false if it is already in the set, or empty.
+  /// Adds a text to search for. Returns false if the text is empty or was added before.
   bool add(std::string_view text, TokenId id);
 
   struct Found {
     std::size_t begin, end;
     TokenId id;
   };
-  /// Finds the first match at or after `start`, the longest of those that begin there.
+  /// Finds the first match that begins at `start` or later; if several begin there, the longest.
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
-  using Edge = std::uint64_t;  // node, then byte
+  using Edge = std::uint64_t;  // number of a node, then a byte
   static Edge edge(std::uint32_t node, char byte) {
     return Edge{node} << 8 | static_cast<unsigned char>(byte);
   }
@@ -66,21 +66,22 @@ public:
     TokenId id;
   };
 
-  /// Adds tokens. Content that is in the vocabulary has its id there; other content gets an id
-  /// after the vocabulary. A repeated content keeps its id and gets the new flags.
+  /// Adds tokens. A token whose content is in the vocabulary has its id there; other tokens get ids
+  /// after those of the vocabulary. If a content is repeated, it keeps its id and gets the new
+  /// flags.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);
 
-  /// Appends parts that together cover the text. Searches only for the tokens whose flag
-  /// `normalized` has this value.
+  /// Appends parts that together cover the text. Searches only for tokens whose
+  /// AddedToken::normalized equals `normalized`.
   void cut(std::string_view text, bool normalized, std::vector<Part>& parts) const;
 
-  /// Returns the id of this content, or kNoToken.
+  /// Returns the id of the added token with this content; kNoToken if no added token has it.
   TokenId find(std::string_view content) const;
   const AddedToken* find(TokenId id) const;
 
-  /// Returns the text of an added token when it is decoded; nullptr for other ids.
+  /// Returns the text to which an added token is decoded; nullptr for other ids.
   const std::string* decoded_text(TokenId id) const;
   bool is_special(TokenId id) const;
   TokenId end_id() const { return by_id_.empty() ? 0 : by_id_.rbegin()->first + 1; }
@@ -88,7 +89,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // text that is searched for and decoded to, normalized if the flag says so
+    std::string text;  // searched for and decoded to; normalized if token.normalized is true
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

@@ -12,8 +12,9 @@
 
 namespace mgpu::text {
 
-/// Byte-pair encoding: a piece starts as the tokens of its characters. The pair with the lowest
-/// rank, or the leftmost of several such pairs, is merged until no pair can be merged.
+/// Byte-pair encoding: a piece of text starts as the tokens of its characters. The pair of
+/// neighboring tokens with the lowest Merge::rank, or the leftmost of several such pairs, is merged
+/// until no pair can be merged.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters
@@ -33,16 +34,17 @@ public:
     WordCache cache;
     std::vector<TokenId> start;
     std::vector<Symbol> symbols;
-    std::vector<Candidate> candidates;  // a heap
+    std::vector<Candidate> candidates;  // a heap of pairs that can merge
   };
 
-  /// Takes the vocabulary and merges from `node`, everything else from `options`.
+  /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. Both
+  /// are the value of `model` in the form of a tokenizer.json.
   /// Errors: E541, E542
   BpeModel(const JsonNode& node, const JsonNode& options);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
-  /// Appends the tokens of a piece. Shapes: piece is valid UTF-8 and not empty
+  /// Appends the tokens of a piece to `ids`. Shapes: piece is valid UTF-8 and not empty
   /// Errors: Failure E543 for a character without a token if there is no unknown token
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
 

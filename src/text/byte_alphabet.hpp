@@ -14,7 +14,7 @@ class ByteAlphabet {
 public:
   static const ByteAlphabet& get();
 
-  /// Appends the characters that represent the bytes.
+  /// Appends to `text` the characters that represent `bytes`.
   void spell(std::string_view bytes, std::string& text) const;
 
   /// Returns the byte that a character represents; nothing for other characters.

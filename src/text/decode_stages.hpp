@@ -10,8 +10,9 @@
 
 namespace mgpu::text {
 
-// The functions are named after the decoders of tokenizer files. If `joined`, all input is one
-// token that arrives in parts.
+// Each function makes one stage of a decoder, named after a decoder of tokenizer files. If
+// `joined`, an earlier stage has joined all tokens, so that the input is one token that arrives in
+// parts.
 // Source: tokenizers 0.23, decoders/ and pre_tokenizers/
 
 /// Puts spaces between tokens, as for a file without a decoder.
@@ -21,13 +22,15 @@ std::unique_ptr<DecodeStage> decode_byte_level();
 /// Turns consecutive tokens <0x00> to <0xFF> into bytes if these are UTF-8, otherwise each token
 /// into U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
-/// Replaces the mark (MetaspaceOptions::replacement) by a space, or removes it in the first token.
+/// Replaces MetaspaceOptions::replacement, the character for a space, by a space, or removes it in
+/// the first token. If `joined`, all input is one token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
-/// Replaces matches of a pattern by `content`. A joined token is searched once it is complete.
+/// Replaces matches of a pattern by `content`. If `joined`, all input is one token, and the search
+/// waits for its end.
 std::unique_ptr<DecodeStage> decode_replace(std::shared_ptr<const Pattern> pattern,
                                             std::string content, bool joined);
-/// Strips `content` up to `start` times from the start of each token, and `stop` times from its
-/// end.
+/// Strips the character `content` up to `start` times from the start of each token, and `stop`
+/// times from its end. If `joined`, all input is one token.
 std::unique_ptr<DecodeStage> decode_strip(std::string content, std::size_t start, std::size_t stop,
                                           bool joined);
 

@@ -12,44 +12,44 @@
 
 namespace mgpu::text {
 
-/// One step from token texts to a text, for one list of tokens. It emits text that no later token
-/// can change, and holds back all other text.
+/// One step of a decoder, which turns a list of token texts into a text. An object serves one list.
+/// It emits text that no later token can change, and holds back all other text.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;
 
   virtual ~DecodeStage() = default;
   virtual void add(std::string_view token, const Emit& emit) = 0;
-  /// Ends the list: emits what was held back.
+  /// Ends the list of tokens: emits the text that was held back.
   virtual void finish(const Emit&) {}
 };
 
 /// The decoder of a tokenizer file. Any number of threads may use one object.
 class Decoder {
 public:
-  /// Reads the decoder's node. Without a node, the decoder joins tokens by spaces. Errors: E541,
-  /// E542
+  /// Reads the decoder of a tokenizer.json. Without a `node`, the decoder joins tokens by spaces.
+  /// Errors: E541, E542
   explicit Decoder(const std::optional<JsonNode>& node);
 
-  /// Returns new stages in processing order.
+  /// Returns new stages for one list of tokens, in processing order.
   std::vector<std::unique_ptr<DecodeStage>> start() const;
 
 private:
   using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
 
-  /// Adds the stages of a node. `joined` says whether an earlier stage joins all tokens to one,
-  /// which arrives in parts; it is updated.
+  /// Adds the stages of a node. `joined` is true if an earlier stage has joined all tokens to one
+  /// token that arrives in parts. The function sets it to true if a new stage joins the tokens.
   void read(const JsonNode& node, bool& joined);
 
   std::vector<MakeStage> stages_;
 };
 
-/// The chained stages of one list of tokens.
+/// The stages of a decoder in a chain, for one list of tokens.
 class DecodeChain {
 public:
   explicit DecodeChain(const Decoder& decoder) : stages_(decoder.start()) {}
 
-  /// Appends to `text` what is final after this token. finish() appends what was held back.
+  /// add() appends to `text` what is final after this token. finish() appends what was held back.
   void add(std::string_view token, std::string& text);
   void finish(std::string& text);
 

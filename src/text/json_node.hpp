@@ -14,20 +14,21 @@
 
 namespace mgpu::text {
 
-/// A value of a JSON file with its path in the file, so that error messages can name the place.
+/// A value of a JSON file, with its path inside the file for error messages, such as
+/// model.merges[7].
 ///
-/// Memory: a view into the parsed document and the path, which must both outlive it
-/// Errors: E541 (malformed, exit 65) with the file and a place such as model.merges[7]
+/// Memory: refers to the parsed document and to `file`, which must both outlive it
+/// Errors: E541 (malformed, exit 65) with the name of the file and the path of the value
 class JsonNode {
 public:
   JsonNode(const fs::path& file, simdjson::dom::element value, std::string place = "")
       : file_(&file), value_(value), place_(std::move(place)) {}
 
-  /// Returns the member `key`; nothing if it is absent or null.
+  /// Returns the member `key` of an object; nothing if it is absent or null.
   std::optional<JsonNode> find(std::string_view key) const;
-  /// Returns whether the member exists; also true for null.
+  /// Returns whether the member `key` exists, even if it is null.
   bool has(std::string_view key) const;
-  /// Returns the member `key`, which must exist.
+  /// Returns the member `key`. Errors: E541 if it is absent or null.
   JsonNode at(std::string_view key) const;
   std::vector<JsonNode> items() const;
   /// Returns the members of an object that are not null, with their keys, in the order of the file.
@@ -45,11 +46,11 @@ public:
   const std::string& place() const { return place_; }
   const fs::path& file() const { return *file_; }
 
-  /// Throws E541: this value is malformed.
+  /// Throws E541: this value is malformed. `why` is the reason in the message.
   [[noreturn]] void refuse(std::string_view why) const;
-  /// Throws E542: this value requires an unsupported feature.
+  /// Throws E542: this value requires `what`, an unsupported feature.
   [[noreturn]] void not_supported(std::string_view what, std::string_view help = "") const;
-  /// Throws E542: the value is not in `known`, a list for people to read.
+  /// Throws E542: the value is not one of `known`, the supported choices as a text for people.
   [[noreturn]] void unknown_choice(std::string_view kind, std::string_view known) const;
 
 private:
@@ -60,7 +61,7 @@ private:
   std::string place_;
 };
 
-/// A JSON file in memory. Errors: E603 (missing), E622 (a Git LFS pointer), E541 (malformed)
+/// A parsed JSON file. Errors: E603 (missing), E622 (a Git LFS pointer), E541 (malformed)
 class JsonFile {
 public:
   explicit JsonFile(fs::path path);

@@ -9,7 +9,7 @@ namespace mgpu::text {
 /// becomes one U+FFFD. The first bytes of a character are held back until the character is
 /// complete.
 ///
-/// Source: Unicode 15.0, 3.9, "substitution of maximal subparts"; the same as Rust's
+/// Source: Unicode 15.0, 3.9, "substitution of maximal subparts"; equals Rust's
 ///         String::from_utf8_lossy
 class LossyUtf8 {
 public:
@@ -19,7 +19,7 @@ public:
   std::string finish();
 
 private:
-  std::string pending_;  // the start of a character
+  std::string pending_;  // first bytes of an incomplete character
 };
 
 }  // namespace mgpu::text

@@ -9,7 +9,7 @@
 
 namespace mgpu::text {
 
-/// The token that two neighbors merge into, and the priority of this merge.
+/// The token into which two neighbors merge, and the priority of this merge.
 struct Merge {
   std::uint32_t rank;  // lower merges first
   TokenId result;
@@ -21,7 +21,7 @@ class MergeTable {
 public:
   explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}
 
-  /// Adds the merge of a pair, or replaces it.
+  /// Adds the merge of a pair. It replaces an earlier merge of the pair.
   void put(TokenId left, TokenId right, Merge merge) {
     const std::uint64_t key = key_of(left, right);
     slots_[slot_of(key)] = {key, merge};

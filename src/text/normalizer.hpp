@@ -13,15 +13,15 @@ class Normalizer {
 public:
   virtual ~Normalizer() = default;
 
-  /// Rewrites the text. Shapes: text is valid UTF-8 before and after
+  /// Rewrites `text`. Shapes: text is valid UTF-8 before and after
   virtual void apply(std::string& text) const = 0;
 };
 
-/// Makes a normalizer. Errors: E541, E542
+/// Makes the normalizer that a node of tokenizer.json describes. Errors: E541, E542
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
-/// Makes NFC, NFD, NFKC or NFKD of Unicode 9; returns nullptr for another name. Uses ICU,
-/// restricted so that characters of later Unicode versions do not change.
+/// Makes the normalizer `form`: NFC, NFD, NFKC or NFKD of Unicode 9. Returns nullptr for another
+/// name. Uses ICU, restricted so that characters of later Unicode versions do not change.
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form);
 
 }  // namespace mgpu::text

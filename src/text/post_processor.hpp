@@ -7,13 +7,14 @@
 
 namespace mgpu::text {
 
-/// The tokens that are added before and after those of a text if special tokens are requested.
+/// The special tokens that are added before and after the tokens of a text, if special tokens are
+/// requested.
 struct TokenFrame {
   std::vector<TokenId> before, behind;
 };
 
-/// Reads the frame that a post-processor puts around one text. A post-processor of type ByteLevel
-/// adds no tokens.
+/// Reads the tokens that a post-processor of tokenizer.json puts around one text. A post-processor
+/// of type ByteLevel adds no tokens.
 /// Errors: E541, E542
 TokenFrame read_post_processor(const JsonNode& node);
 

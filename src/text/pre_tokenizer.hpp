@@ -11,7 +11,7 @@
 
 namespace mgpu::text {
 
-/// A text divided into pieces; the model merges within a piece and never across its borders.
+/// A text divided into pieces. BPE merges tokens within a piece and never across its borders.
 struct Pieces {
   struct Piece {
     std::size_t begin, end;  // byte offsets in `text`
@@ -19,9 +19,9 @@ struct Pieces {
 
   std::string text;
   std::vector<Piece> pieces;  // never empty
-  bool at_start = true;       // the first piece starts the whole input
+  bool at_start = true;       // true: the first piece is the start of the input
 
-  /// Makes `whole` the text and its only piece.
+  /// Replaces the text by `whole`, with a single piece. `begins_input` sets at_start.
   void assign(std::string_view whole, bool begins_input);
   std::string_view view(const Piece& piece) const {
     return std::string_view(text).substr(piece.begin, piece.end - piece.begin);
@@ -40,7 +40,7 @@ public:
   virtual void apply(Pieces& pieces) const = 0;
 };
 
-/// Makes a pre-tokenizer. Errors: E541, E542
+/// Makes the pre-tokenizer that a node of tokenizer.json describes. Errors: E541, E542
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace mgpu::text

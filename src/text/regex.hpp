@@ -20,10 +20,10 @@ struct RegexTraits {
   static void destroy(Raw code) noexcept;
 };
 
-/// A compiled regular expression of tokenizer files. Any number of threads may use one object.
+/// A compiled regular expression of a tokenizer file. Any number of threads may use one object.
 ///
-/// Errors: std::invalid_argument when it cannot be compiled, or may have another meaning in PCRE2
-///         than in the tokenizers library
+/// Errors: std::invalid_argument when the expression cannot be compiled, or may have another
+///         meaning in PCRE2 than in the tokenizers library
 class Regex {
 public:
   explicit Regex(std::string_view expression);
@@ -31,7 +31,7 @@ public:
   /// Appends sections that cover `text`: matches and the parts between them. An empty match counts
   /// unless it touches the match before it.
   /// Shapes: text is valid UTF-8
-  /// Errors: Failure E543 when the text takes more steps than the engine allows
+  /// Errors: Failure E543 when the search takes more steps than PCRE2's limit
   void cut(std::string_view text, std::vector<Section>& sections) const;
 
 private:

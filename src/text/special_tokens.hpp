@@ -10,37 +10,38 @@
 
 namespace mgpu::text {
 
-/// The JSON documents of a folder; a missing document is an empty object.
+/// The JSON files of a model folder; a missing file is an empty object.
 struct TextDocuments {
   JsonNode tokenizer, settings, special_tokens_map, added_tokens;
 };
 
-/// The tokens that a folder's files name in addition to the vocabulary.
+/// The tokens that the files of a model folder name in addition to the vocabulary.
 /// Source: transformers 5.23, tokenization_utils_base.py (_from_pretrained, __init__)
 class SpecialTokens {
 public:
-  /// Errors: E541, E542
+  /// Reads the tokens that the files of a folder name, and takes the default tokens of the class
+  /// `kind` for other roles. Errors: E541, E542
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind);
 
-  /// Returns the token for a role (bos_token, ...), or "".
+  /// Returns the text of the token with a role (bos_token, ...); "" if no token has it.
   const std::string& text(std::string_view role) const;
 
-  /// Returns the texts of the tokens of all roles that have one, by role.
+  /// Returns the text of each token that has a role (bos_token, ...), by role.
   std::map<std::string, std::string> by_role() const;
 
-  /// Returns the tokens that the class adds to the tokenizer, in the order in which it adds them.
-  /// The tokenizer already has the tokens `known`.
+  /// Returns the tokens that transformers' tokenizer class adds to a tokenizer that has the tokens
+  /// `known`, in the order in which it adds them.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
-  /// Returns the texts of the tokens of all roles and of the extra tokens. Some texts may occur
-  /// twice.
+  /// Returns the texts of all tokens that have a role, and of the extra special tokens. Some texts
+  /// may occur twice.
   std::vector<std::string> texts() const;
 
 private:
   struct Named {
     std::string role;
     AddedToken token;
-    bool is_given = true;  // true: a file names it; false: default of the class
+    bool is_given = true;  // true: a file names the token; false: default of the class
   };
   struct Listed {
     AddedToken token;

@@ -7,11 +7,11 @@
 
 namespace mgpu::text {
 
-/// The classes of transformers that read a tokenizer.json. The class as_file uses the whole file;
-/// the others use only the file's vocabulary, merges and post-processor.
+/// The tokenizer classes of transformers that read a tokenizer.json. The class as_file uses the
+/// whole file; the others use only the file's vocabulary, merges and post-processor.
 enum class TokenizerClass { as_file, llama, gpt2, qwen2 };
 
-/// Returns the class that AutoTokenizer chooses.
+/// Returns the tokenizer class that AutoTokenizer chooses.
 ///
 /// `file` is tokenizer.json as text, `settings` tokenizer_config.json, `model` config.json.
 /// Errors: E542 for any other class, and for code in the folder
@@ -19,12 +19,12 @@ enum class TokenizerClass { as_file, llama, gpt2, qwen2 };
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file);
 
-/// Returns the JSON of the parts that the class uses in place of the file's, written as in
-/// tokenizer.json; "" for as_file. Source: transformers 5.23,
-/// models/{llama,gpt2,qwen2}/tokenization_*.py
+/// Returns the parts that a tokenizer class uses in place of those of tokenizer.json, as JSON in
+/// the form of that file; "" for as_file.
+/// Source: transformers 5.23, models/{llama,gpt2,qwen2}/tokenization_*.py
 std::string own_parts(TokenizerClass kind, const JsonNode& settings);
 
-/// Returns the class's default token for `role` (bos_token, ...), or "".
+/// Returns the default token of a tokenizer class for `role` (bos_token, ...), or "".
 std::string_view standard_token(TokenizerClass kind, std::string_view role);
 
 }  // namespace mgpu::text

@@ -16,7 +16,7 @@
 
 namespace mgpu::text {
 
-/// The buffers of encode(), which are reused for the next text.
+/// The buffers of TokenizerParts::encode(), which are reused for the next text.
 struct EncodeScratch {
   BpeModel::Scratch model;
   Pieces pieces;
@@ -50,12 +50,12 @@ struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
   /// Reads the vocabulary, the merges and the post-processor from `root`, and all other parts from
-  /// `parts`.
+  /// `parts`. Both have the form of a tokenizer.json.
   TokenizerParts(const JsonNode& root, const JsonNode& parts,
                  const std::vector<AddedToken>& added_tokens);
 
   void encode(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
-  /// Finds the text that the decoder gets for an id; returns false for an unknown id.
+  /// Sets `text` to the text of a token that the decoder gets. Returns false for an unknown id.
   bool decoded_text(TokenId id, std::string_view& text) const;
 
   std::unique_ptr<const Normalizer> normalizer;       // may be nullptr
@@ -70,7 +70,7 @@ struct TokenizerParts {
 /// Throws Failure E543, with the offset, if a text is not UTF-8.
 void check_utf8(std::string_view text);
 
-/// Makes a tokenizer from parts that come from several files.
+/// Makes a Tokenizer, for code that has collected its parts from several files.
 struct TokenizerAccess {
   static Tokenizer make(std::shared_ptr<const TokenizerParts> parts) {
     return Tokenizer(std::move(parts));

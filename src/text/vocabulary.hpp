@@ -15,7 +15,7 @@ namespace mgpu::text {
 constexpr TokenId kNoToken = -1;
 constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
-/// Maps the tokens of a model between text and id. Ids may have gaps.
+/// Maps the tokens of a model from text to id and back. Ids may have gaps.
 class Vocabulary {
 public:
   /// Reads a JSON object that maps texts to ids. Errors: E541, also for a repeated id or text
@@ -46,9 +46,9 @@ private:
 
   std::size_t slot_of(std::string_view token) const;
 
-  std::string texts_;           // concatenated
-  std::vector<Span> spans_;     // by id
-  std::vector<TokenId> slots_;  // by hash, open addressing; the size is a power of two
+  std::string texts_;           // all token texts, concatenated
+  std::vector<Span> spans_;     // in texts_; the index is the id
+  std::vector<TokenId> slots_;  // hash table of ids, open addressing; the size is a power of two
   std::size_t size_ = 0;
 };
 

@@ -11,8 +11,8 @@
 
 namespace mgpu::text {
 
-/// The tokens of recently encoded short pieces. Each hash has one slot, in which a newer piece
-/// replaces an older one. So memory is constant, and nothing is allocated later.
+/// A cache of the tokens of recently encoded short pieces of text. Each hash has one slot, in which
+/// a newer piece replaces an older one. So memory is constant, and nothing is allocated later.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}

@@ -16,7 +16,8 @@ struct DeviceMemory {
 
 DeviceMemory device_memory(Device device);
 
-/// Returns cached, unused memory to the GPU. Does nothing on the CPU.
+/// Returns memory that libtorch's allocator caches but does not use to the GPU. Does nothing on the
+/// CPU.
 void empty_device_cache(Device device);
 
 }  // namespace mgpu::tensor

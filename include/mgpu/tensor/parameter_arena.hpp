@@ -14,26 +14,27 @@
 namespace mgpu::tensor {
 
 struct ParameterSpec {
-  std::string name;  // "blocks.0.attention.qkv.weight"
+  std::string name;  // such as "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
   double init_std = 0.0;  // standard deviation of a uniform distribution; 0: use init_value
   double init_value = 0.0;
   bool decays = false;  // whether weight decay applies
 };
 
-/// The place of a parameter in both flat buffers, in elements.
+/// Says where a parameter is in each of the flat buffers of weights and gradients, in elements.
 struct ParameterSpan {
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// Returns the number of elements, gaps included, of each of the two buffers of an arena. Allocates
-/// nothing.
+/// Returns the number of elements, gaps included, of each of the two buffers of a ParameterArena
+/// with these parameters. Allocates nothing.
 std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 
 /// Holds all weights of a model in one flat buffer and their gradients in another, in the order of
-/// the specs. Each parameter is an autograd leaf whose storage and gradient are views. So backward
-/// adds to the buffer of gradients in place, and optimizer, reducer and checkpoint see flat memory.
+/// the specs. Each parameter is an autograd leaf. Its storage and its gradient are views into the
+/// two buffers. So a backward pass adds to the buffer of gradients in place, and optimizer, reducer
+/// and checkpoint see flat memory.
 ///
 /// Memory: parameters start at multiples of 64 bytes; the gaps stay 0 in both buffers.
 class ParameterArena {
@@ -55,7 +56,7 @@ public:
   const at::Tensor& parameter(std::size_t index) const { return parameters_[index]; }
   at::Tensor gradient(std::size_t index) const;
 
-  /// Returns a parameter by name. Errors: Error when there is no such parameter.
+  /// Returns the parameter `name`. Errors: Error when there is no such parameter.
   const at::Tensor& parameter(std::string_view name) const;
   std::size_t index_of(std::string_view name) const;
 
@@ -65,9 +66,10 @@ public:
 
   void zero_gradients();
 
-  /// Registers a hook. `ready(index)` runs in each backward pass as soon as that parameter's
-  /// gradient is added. It runs on autograd's thread for the device; on the CPU this is the thread
-  /// that called backward. The hook replaces an earlier one; an empty function removes it.
+  /// Registers a hook. `ready(index)` runs in each backward pass as soon as the gradient of
+  /// parameter `index` is added. It runs on autograd's thread for the device; on the CPU this is
+  /// the thread that called backward. The new hook replaces an earlier one; an empty function
+  /// removes it.
   void on_gradient_ready(const std::function<void(std::size_t)>& ready);
 
 private:

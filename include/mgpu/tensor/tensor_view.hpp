@@ -8,7 +8,8 @@ namespace mgpu::tensor {
 
 at::ScalarType scalar_type(DType dtype);
 
-/// Converts a type. Errors: Error for types unknown to the program (complex, quantized).
+/// Returns the program's name for a type of libtorch. Errors: Error for types unknown to the
+/// program (complex, quantized).
 DType dtype_of(at::ScalarType type);
 
 at::Device torch_device(Device device);

@@ -13,21 +13,22 @@ struct ChatMessage {
 };
 
 struct ChatOptions {
-  /// Appends the prompt that starts an answer of the assistant.
+  /// Whether to append the prompt that starts an answer of the assistant.
   bool add_generation_prompt = false;
-  /// The date for templates that print it; local time.
+  /// The date for templates that print one, in local time.
   std::time_t now = std::time(nullptr);
-  /// Texts by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
+  /// Texts of special tokens by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
   std::map<std::string, std::string> special_tokens;
 };
 
 /// A chat template of a Hugging Face folder. It turns messages into the text that the model was
 /// trained on, character by character as apply_chat_template of transformers 5.23 does. It refuses
-/// everything that it cannot reproduce, and everything that Python refuses. Copies share all data;
-/// any number of threads may use one object.
+/// everything that it cannot reproduce, and everything that transformers refuses. Copies share all
+/// data; any number of threads may use one object.
 class ChatTemplate {
 public:
-  /// Errors: Failure E544 (template not understood), E546 (this build has no chat templates)
+  /// Parses the text of a template. Errors: Failure E544 (template not understood), E546 (this
+  /// build has no chat templates)
   explicit ChatTemplate(const std::string& jinja);
 
   /// Renders the messages, without tools or documents. The result contains the special tokens, so

@@ -24,16 +24,17 @@ struct TextFiles {
   std::optional<std::string> chat_template;
 };
 
-/// Reads the files. Errors: Failure E603 if a file cannot be read or tokenizer.json is missing
+/// Reads the tokenizer files of a model folder. Errors: Failure E603 if a file cannot be read or
+/// tokenizer.json is missing
 TextFiles read_text_files(const fs::path& folder);
 
-/// Returns the folder's chat templates by name: `default`, and those of a list in
-/// tokenizer_config.json or of additional_chat_templates/NAME.jinja. Errors: Failure E541
-/// (malformed)
+/// Returns the folder's chat templates by name. The main template, if any, is named `default`.
+/// Others come from a list in tokenizer_config.json or from additional_chat_templates/NAME.jinja.
+/// Errors: Failure E541 (malformed)
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
-/// A special token. "" and -1 mean that there is no such token. A text with id -1 is not in the
-/// vocabulary.
+/// A special token such as bos. Text "" and id -1 mean that there is no such token. A text with id
+/// -1 is not in the vocabulary.
 struct SpecialToken {
   std::string text;
   TokenId id = -1;
@@ -49,11 +50,12 @@ struct TextFolder {
   SpecialToken bos, eos, pad, unk;
   std::vector<TokenId> stop_ids;  // generation ends after any of these; may be empty
   std::string chat_template;      // Jinja; "" if there is no template
-  /// Texts by role (bos_token, ...), for chat templates; roles without a token are absent.
+  /// Texts of special tokens by role (bos_token, ...), for chat templates; roles without a token
+  /// are absent.
   std::map<std::string, std::string> special_tokens;
 };
 
-/// Parses the files. `folder` is their path in messages.
+/// Makes the tokenizer from the contents of its files. Messages name `folder` as their path.
 /// Errors: Failure E541 (malformed), E542 (requires an unsupported feature)
 TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder);
 

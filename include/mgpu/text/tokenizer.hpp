@@ -30,9 +30,9 @@ public:
   /// Parses the content of a tokenizer.json; `name` replaces the path in messages.
   static Tokenizer parse(std::string_view json, const fs::path& name = "tokenizer.json");
 
-  /// Encodes a text. With `add_special_tokens`, the post-processor of the file adds its tokens
-  /// (<s>, ...).
-  /// Errors: Failure E543 when the text is not UTF-8, with the offset
+  /// Encodes a text. With `add_special_tokens`, the post-processor of tokenizer.json adds special
+  /// tokens such as <s>.
+  /// Errors: Failure E543 when the text is not UTF-8 (with the offset), or cannot be encoded
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 
   /// Decodes all ids to valid UTF-8, with U+FFFD for bytes that form no character. Unknown ids add
@@ -42,14 +42,14 @@ public:
   /// Returns the id of a token text; -1 if there is no such token.
   TokenId token_id(std::string_view token) const;
 
-  /// Returns the name of a token in the file; "" for an unknown id.
+  /// Returns the text of a token as tokenizer.json writes it; "" for an unknown id.
   std::string token_text(TokenId id) const;
 
   /// Returns a single token in readable form: its text; "<E2 80>" for bytes that form no character;
   /// "#7" for an unknown id.
   std::string shown_token(TokenId id) const;
 
-  /// Returns the largest id plus one.
+  /// Returns the largest token id plus one.
   std::size_t vocab_size() const;
 
 private:
@@ -63,8 +63,9 @@ private:
 
 struct StreamState;
 
-/// Decodes a growing list of ids: the joined results of add() and finish() equal decode() of all
-/// ids. It never splits a character, and holds back text that a later token could still change.
+/// Decodes a growing list of ids. The joined results of all calls of add() and finish() equal
+/// Tokenizer::decode() of all ids. It never splits a character, and holds back text that a later
+/// token could still change.
 class StreamDecoder {
 public:
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens);
@@ -72,9 +73,9 @@ public:
   StreamDecoder& operator=(StreamDecoder&&) noexcept;
   ~StreamDecoder();
 
-  /// Returns the text that has become final with this id; often "".
+  /// Adds an id and returns the text that has become final with it; often "".
   std::string add(TokenId id);
-  /// Returns the text that was held back. No id may be added afterwards.
+  /// Returns the text that add() has held back. No id may be added afterwards.
   std::string finish();
 
 private:

@@ -11,8 +11,9 @@
 
 namespace mgpu::lm {
 
-/// An object of a JSON configuration file with strict access by name. A null member counts as
-/// absent. If a field has several names, they are tried in order.
+/// An object of a JSON configuration file, whose members are read by name and checked for their
+/// type. A member that is null counts as absent. If a field has several names, they are tried in
+/// order.
 ///
 /// Errors: Failure E702 with the names of file and field, unless stated differently.
 class ConfigFields {
@@ -24,7 +25,7 @@ public:
 
   const formats::JsonValue* find(Names names) const;
   bool has(Names names) const { return find(names) != nullptr; }
-  bool is_null(std::string_view name) const;  // present and null
+  bool is_null(std::string_view name) const;  // true: present and null
   const formats::JsonValue& value() const { return object_; }
 
   /// Returns a required whole number from min to max.
@@ -38,8 +39,8 @@ public:
   /// Returns a nested object, if present.
   std::optional<ConfigFields> object(Names names) const;
 
-  [[noreturn]] void refuse_value(const std::string& why) const;  // E702
-  /// Throws E701: `what` is not supported, but `supported` is.
+  [[noreturn]] void refuse_value(const std::string& why) const;  // throws E702
+  /// Throws E701. The message says that `what` is not supported, but `supported` is.
   [[noreturn]] void refuse_feature(const std::string& what, const std::string& supported) const;
 
 private:

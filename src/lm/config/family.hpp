@@ -11,29 +11,29 @@
 
 namespace mgpu::lm {
 
-/// An entry of the registry of families: everything that is specific to one model_type. To add a
+/// The functions and settings that one model family (`model_type` of config.json) needs. To add a
 /// family, write families/NAME.cpp with a function NAME_family(), and add NAME to MGPU_FAMILIES in
 /// family.cpp.
 struct Family {
   std::string_view name;  // model_type
 
-  /// Fills the config, except for the fields that read_lm_config() reads for all families.
+  /// Reads the fields of `config` that read_lm_config() does not read for all families.
   /// Errors: Failure E701, E702.
   void (*read)(const ConfigFields& fields, LmConfig& config);
 
-  /// Takes each tensor of the model from `source` once, by its name in the folder.
+  /// Takes each tensor of the model from `source` once, by its name in the model folder.
   LmWeights (*bind)(const LmConfig& config, WeightSource& source);
 
   std::string_view quantization = {};  // the supported quant_method; "": no quantization
 };
 
-/// Returns all families, in the order of the registry.
+/// Returns all families, in the order of MGPU_FAMILIES.
 std::span<const Family* const> families();
 
-/// Returns the family of that name; nullptr if no family has the name.
+/// Returns the family `name`; nullptr if no family has this name.
 const Family* find_family(std::string_view name);
 
-/// Returns "gpt2, llama, ...".
+/// Returns the names of all families: "gpt2, llama, ...".
 std::string family_names();
 
 }  // namespace mgpu::lm

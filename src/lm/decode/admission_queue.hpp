@@ -13,27 +13,28 @@ inline std::int64_t size_of(const Prompt& prompt) {
   return static_cast<std::int64_t>(prompt.ids.size());
 }
 
-/// Returns the maximum length of a completion: max_new_tokens, or fewer if learned positions run
-/// out.
+/// Returns the maximum number of tokens of a completion: max_new_tokens, or fewer if learned
+/// positions run out.
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt);
 
-/// Returns how many tokens a prompt with one completion of maximum length puts into the cache.
+/// Returns how many tokens the cache holds for a prompt with one completion of maximum length.
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
-/// Returns the maximum number of pages of a prompt with one completion, or with its continuations.
+/// Returns how many cache pages a prompt needs at most, with one completion or with its
+/// continuations.
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
-/// A prefix that all prompts share, in whole pages.
+/// The common prefix of all prompts of a run, in whole cache pages.
 struct SharedPrefix {
-  std::int64_t pages = 0;      // 0: no shared prefix
+  std::int64_t pages = 0;      // 0: no common prefix
   std::int64_t sequence = -1;  // cache sequence that holds the prefix; -1 until it is computed
 };
 
-/// Counts the pages that are not reserved yet. Pages are reserved for a sequence before it starts,
-/// so that every started sequence can finish.
+/// Counts the cache pages that are not reserved yet. Pages are reserved for a sequence before it
+/// starts, so that every started sequence can finish.
 class PageBudget {
 public:
   explicit PageBudget(std::int64_t pages) : free_(pages) {}
@@ -50,7 +51,8 @@ private:
   std::int64_t free_;
 };
 
-/// The prompts and results of one run of a Generator. Its batches take prompts in order.
+/// The prompts and results of one call of Generator::run(). The batches of that call take prompts
+/// from this queue in order.
 class AdmissionQueue {
 public:
   AdmissionQueue(const LmConfig& model, std::span<const Prompt> prompts,
@@ -59,7 +61,7 @@ public:
   const Prompt& prompt(std::size_t index) const { return prompts_[index]; }
   bool is_empty() const { return next_ == prompts_.size(); }
 
-  /// Returns whether the next prompt has to wait until the first one has computed the shared
+  /// Returns whether the next prompt has to wait until the first prompt has computed the common
   /// prefix.
   bool waits_for_shared_prefix() const {
     return shared_prefix.sequence < 0 && shared_prefix.pages > 0 && next_ > 0;
@@ -67,14 +69,14 @@ public:
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
-  /// Returns how many pages a prompt with its first completion needs in addition to the shared
-  /// prefix.
+  /// Returns how many cache pages a prompt with its first completion needs in addition to the
+  /// common prefix.
   std::int64_t pages_to_reserve(const Prompt& prompt) const;
-  /// Returns how many pages each further completion needs.
+  /// Returns how many cache pages each completion of a prompt after the first one needs.
   std::int64_t pages_to_reserve_for_fork(const Prompt& prompt) const;
 
   std::vector<PromptResult> results;     // [prompts]
-  std::vector<std::int64_t> unfinished;  // [prompts] sequences that have not ended
+  std::vector<std::int64_t> unfinished;  // [prompts] number of sequences that have not ended
   SharedPrefix shared_prefix;
 
 private:

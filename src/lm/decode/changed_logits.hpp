@@ -14,14 +14,15 @@
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
 
-/// Offsets that the candidate processor adds to the logits of the candidates; undefined without
+/// The offsets that the candidate processor adds to the logits of the candidates; undefined without
 /// such a processor.
 struct CandidateOffsets {
   at::Tensor ids;     // [N, K] int64
   at::Tensor values;  // [N, K] float32
 };
 
-/// The hidden states of a call with their sites, model and processors.
+/// The hidden states from which tokens are drawn, with the site of each, the model and the
+/// processors.
 struct SampledRows {
   const LanguageModel& model;
   const at::Tensor& hidden;         // [N, D]
@@ -30,22 +31,23 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns whether tokens are drawn from logits that differ from the model's.
+/// Returns whether penalty, processors or offsets change the logits of the model before the draw.
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns the piece itself if nothing changes its logits, else a copy after repetition penalty,
-/// block processors and offsets.
+/// Returns `piece` itself if its logits do not change, else a copy after repetition penalty, block
+/// processors and offsets.
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Returns the offsets of the candidate processor for all rows, if there is such a processor.
+/// Asks the candidate processor for the offsets of all rows. Returns undefined tensors if there is
+/// no such processor.
 ///
 /// Ranks:  those that have the head
-/// Errors: ShapeError when the offsets have another shape.
+/// Errors: ShapeError when the offsets have another shape than the candidates.
 CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns the rows with the numbers `index`, with their offsets. `hidden` and `sites` have these
-/// rows only.
+/// Returns a part of `rows`: those with the row numbers `index`. `hidden` and `sites` have these
+/// rows only; the function selects their offsets.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

@@ -6,12 +6,12 @@
 
 namespace mgpu::lm {
 
-/// The maximum number of vocabulary blocks with separate random words. Block number kDrawBlocks
-/// itself has the words that select among the draws of the ranks.
+/// The maximum number of vocabulary blocks, each with its own random words. The words for block
+/// number kDrawBlocks serve another purpose: they select one of the ranks' draws.
 inline constexpr std::uint32_t kDrawBlocks = 255;
 
-/// Returns the random words for a position of a sample and a block of the vocabulary. `block` is at
-/// most kDrawBlocks.
+/// Returns the random words for one draw of a sample and one block of the vocabulary. `position` is
+/// the number of earlier draws of the sample, `block` at most kDrawBlocks.
 constexpr Philox4 draw_words(const RandomStream& stream, std::uint32_t position,
                              std::uint32_t block) {
   return stream.block(position * (kDrawBlocks + 1) + block);

@@ -23,54 +23,55 @@ struct GenerationWatch {
   const SeeHidden& see_hidden;
 };
 
-/// A batch of prompts whose sequences share a decode session. The tokens that a turn draws are
-/// taken at the start of the next turn, because several batches are in flight on a group of ranks.
-/// All ranks take the same tokens, so they make the same decisions.
+/// A batch of prompts whose sequences share a decode session. Each step() starts a turn of the
+/// session (see DecodeSession), whose drawn tokens the next step() takes. In between, other batches
+/// of the group run. All ranks take the same tokens, so they make the same decisions.
 ///
-/// A prompt's sequence is prefilled in chunks. Each completion forks it, except the last one, which
-/// continues it. The pages reserved for a prompt are released when all its completions are done,
-/// because the completions share these pages.
+/// A prompt's sequence is prefilled in chunks. Each completion is a fork of this sequence, except
+/// the last one, which continues it. The cache pages reserved for a prompt are released when all
+/// its completions are done, because the completions share these pages.
 class GenerationBatch {
 public:
-  /// Runs at most config.batch_size completions at a time, with at most `pages` pages of the pool.
+  /// Runs at most config.batch_size completions at a time, with at most `pages` cache pages of the
+  /// pool.
   GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
                   const GenerationWatch& watch, AdmissionQueue& queue, DecodePool& pool,
                   std::int64_t pages);
 
-  /// Takes the results of the last turn and starts the next one. Returns false when all work is
-  /// done or a rank has failed.
+  /// Takes the results of the turn that the last call started, and starts the next turn. Returns
+  /// false when all work is done or a rank has failed.
   bool step();
 
-  /// Discards the unfinished turn.
+  /// Discards the results of the turn that the last step() started.
   void forget() { session_.forget(); }
 
-  /// Frees the pages of the shared prefix after the last step.
+  /// Frees the cache pages of the common prefix of all prompts. Call it after the last step().
   void drop_shared_prefix();
 
 private:
-  /// A prompt with completions that have not started.
+  /// A prompt with completions that have not started yet.
   struct Prefill {
     std::size_t prompt = 0;
     std::int64_t sequence = 0;
-    std::int64_t seen = 0;         // tokens in the cache
+    std::int64_t seen = 0;         // number of prompt tokens in the cache
     std::int64_t next_sample = 0;  // number of started completions
-    at::Tensor last{};             // [1, D] state of the prompt's last token, after its pass
+    at::Tensor last{};             // [1, D] state of the last token; undefined until it is computed
   };
 
   /// An unfinished completion.
   struct ActiveSequence {
     std::size_t prompt = 0;
-    std::int64_t index = 0;  // among the prompt's completions
+    std::int64_t index = 0;  // which completion of the prompt, from 0
     std::int64_t sequence = 0;
-    std::int64_t reserved_pages = 0;  // 0 if it continues the prompt's sequence
+    std::int64_t reserved_pages = 0;  // 0: the completion uses the prompt's sequence
     Completion completion{};
     bool is_done = false;
   };
 
-  /// A continuation that is being scored. Its last token is never an input.
+  /// A continuation (Prompt::continuations) that is being scored. Its last token is never an input.
   struct Continuation {
     std::size_t prompt = 0;
-    std::size_t index = 0;  // among the prompt's continuations
+    std::size_t index = 0;  // index in Prompt::continuations
     std::int64_t sequence = 0;
   };
 

@@ -15,31 +15,32 @@
 // Shapes in this header: N rows of a pass, W rows whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Runs `step` on the ranks that hold a model. If it fails on one of them, all ranks throw. Lack of
-/// memory takes precedence over other failures.
+/// Runs `step` on the ranks that hold a model. If it fails on one of them, all ranks throw. If
+/// several ranks fail, lack of memory takes precedence over other failures.
 ///
 /// Ranks:  collective over `peers`; nullptr if the model is on one rank.
 void run_on_all_or_fail(ShardPeers* peers, const std::function<void()>& step);
 
 /// Keeps the ranks of a model in step when one of them fails in a pass, for example for lack of
-/// memory. That rank continues with meaningless numbers until all ranks know of the failure. One
-/// object serves all passes in flight.
+/// memory. The failed rank continues with meaningless numbers until all ranks know of the failure.
+/// One object serves all passes in flight.
 class GroupFailure {
 public:
   explicit GroupFailure(const LanguageModel& model) : model_(&model) {}
 
-  /// Reserves memory for passes of up to `rows` rows, with which a failed rank takes part in
+  /// Reserves memory for passes of up to `rows` rows. A failed rank uses it to take part in
   /// all-reduces. Does nothing without tensor parallelism.
   void reserve(std::int64_t rows, const at::TensorOptions& options);
 
-  /// Returns whether this rank has failed and the others do not know yet.
+  /// Returns whether this rank has failed and the other ranks do not know yet.
   bool is_own() const { return own_.has_value(); }
 
-  /// Returns the failure that all ranks know. A rank that failed itself returns its own report.
+  /// Returns the failure that all ranks know of; empty if no rank has failed. A rank that has
+  /// failed itself returns its own report.
   const std::optional<ErrorReport>& known() const { return known_; }
 
-  /// Runs a step of this rank, unless the rank has failed before. Stores an exception if the ranks
-  /// can stay in step, else throws it.
+  /// Runs `step`, unless this rank has failed before. If `step` throws, the exception is stored if
+  /// the ranks can stay in step, else passed on.
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
@@ -47,12 +48,12 @@ public:
   /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 
-  /// Runs the head's work on the ranks that have the head, and sends the outcome to all ranks.
+  /// Runs `work` on the ranks that have the head, and sends the outcome to all ranks.
   /// Ranks:  all ranks of the model; those without the head return immediately.
   void publish_outcome(const std::function<PassOutcome()>& work);
 
-  /// Returns the outcome of the oldest publish_outcome() that was not received yet. A failure in
-  /// the outcome becomes known().
+  /// Returns the outcome of the oldest publish_outcome() whose outcome was not received yet. A
+  /// failure in it becomes known().
   PassOutcome receive_outcome();
 
   /// Throws on all ranks if one of them has failed.
@@ -69,7 +70,7 @@ private:
   at::Tensor dummy_rows_;             // [N, D] float32
   std::optional<ErrorReport> own_;    // failure of this rank
   std::optional<ErrorReport> known_;  // failure that all ranks know
-  PassOutcome outcome_;               // of a pass, if the model is on one rank
+  PassOutcome outcome_;               // not received yet, if the model is on one rank
 };
 
 }  // namespace mgpu::lm

@@ -13,15 +13,16 @@
 // Shapes in this header: N rows, D width.
 namespace mgpu::lm {
 
-/// The head's work for one pass: it scores known tokens, shows states to the client, and draws
-/// tokens.
+/// The work of the vocabulary head for one pass. The head scores known tokens, shows states to the
+/// client (HeadRequests::look), and draws tokens.
 struct HeadStage {
   const LanguageModel& model;
   const Sampler& sampler;
   const LogitProcessors& processors;
 
-  /// Runs the head's work. `rows` returns the states to draw from, [N, D], one per site.
-  /// Ranks: those that have the head
+  /// Does this work and returns its results. `rows` returns the states to draw from, [N, D], one
+  /// per site.
+  /// Ranks:  those that have the head
   PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
                   const std::function<at::Tensor()>& rows) const;
 

@@ -11,28 +11,28 @@
 
 namespace mgpu::lm {
 
-/// The rows of one pass: first one token of each fed sequence, then pieces of prefills.
+/// The tokens of one pass: first one token of each sequence in `fed`, then tokens of prefills.
 struct BuiltPass {
   std::vector<SequenceSpan> spans;
   std::vector<std::int64_t> fed;
   std::vector<SeenPiece> pieces;
 };
 
-/// The sequences with pending input, in the order of processing.
+/// The sequences with pending input, in the order in which they are processed.
 class PassBuilder {
 public:
-  /// Adds the input of a sequence.
+  /// Adds a sequence whose pending input is `input`.
   void add(std::int64_t sequence, const SequenceInput& input);
   void forget(std::int64_t sequence);
 
-  /// Removes and returns the sequences with one token for the next pass. No other input may be
-  /// pending.
-  /// Errors: Error when other input is pending.
+  /// Removes and returns all sequences that have one token for the next pass.
+  /// Errors: Error when a prefill is pending.
   std::vector<std::int64_t> take_fed();
 
   bool is_empty() const { return fed_.empty() && first_.empty() && others_.empty(); }
 
-  /// Builds the next pass with at most `budget` tokens of prefills. Its spans refer to the state.
+  /// Builds the next pass with at most `budget` tokens of prefills. The spans of the result refer
+  /// to the memory of `state`.
   BuiltPass build(DecodeState& state, std::int64_t budget);
 
 private:
@@ -40,7 +40,7 @@ private:
                                  std::int64_t budget, BuiltPass& pass);
 
   std::vector<std::int64_t> fed_;
-  std::deque<std::int64_t> first_;   // prefills that go first
+  std::deque<std::int64_t> first_;   // prefills with PrefillOptions::goes_first
   std::deque<std::int64_t> others_;  // all other prefills
 };
 

@@ -9,11 +9,11 @@
 
 namespace mgpu::lm {
 
-/// The results of the head for one pass.
+/// The results of the vocabulary head for one pass.
 struct PassOutcome {
-  std::vector<float> scores;       // log-probabilities of known tokens, in the order of the request
-  std::vector<DrawnToken> tokens;  // one per sequence of the draw
-  std::optional<ErrorReport> failure;  // of any rank; if set, scores and tokens are empty
+  std::vector<float> scores;           // log-probabilities for HeadRequests::scored, in order
+  std::vector<DrawnToken> tokens;      // one per sequence of the draw
+  std::optional<ErrorReport> failure;  // failure of a rank; if set, the rest is empty
 };
 
 std::string to_bytes(const PassOutcome& outcome);

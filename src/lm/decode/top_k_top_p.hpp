@@ -27,10 +27,10 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 
 /// Applies temperature, top k and top p to the best tokens of a row.
 ///
-/// `best` is sorted. If `log_total`, the log of the sum of exp(logit / temperature) over the
-/// vocabulary, is given, probabilities are shares of that sum. Otherwise they are shares of the sum
-/// over the tokens of `best` that top k keeps. Returns no value if the nucleus needs more tokens
-/// than `best` has.
+/// `best` is sorted by is_better(). `log_total` is the log of the sum of exp(logit / temperature)
+/// over the vocabulary. If it is given, a probability is a fraction of that sum, otherwise of the
+/// sum over the tokens of `best` that top k keeps. Returns no value if the nucleus needs more
+/// tokens than `best` has.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
 ///         whose probability is at least p.
@@ -39,10 +39,11 @@ std::optional<std::vector<Candidate>> top_k_top_p(const std::vector<ScoredToken>
                                                   std::optional<double> log_total);
 
 /// Returns the index of the first candidate at which the cumulative probability exceeds `uniform`
-/// times the sum.
+/// times the sum of all probabilities.
 std::size_t pick(const std::vector<Candidate>& candidates, double uniform);
 
-/// Returns l / penalty if l > 0, else l * penalty, where l is the logit.
+/// Applies the repetition penalty: returns logit / penalty if the logit is positive, else logit *
+/// penalty.
 inline float penalized(float logit, double penalty) {
   const auto factor = static_cast<float>(penalty);
   return logit < 0.0F ? logit * factor : logit / factor;

@@ -17,20 +17,22 @@ namespace mgpu::lm {
 /// A row's candidates after top k and top p.
 struct TruncatedDistribution {
   std::vector<Candidate> candidates;  // most probable first, ties by ascending id
-  std::vector<float> log_probs;       // of the candidates under the model; empty: not known yet
+  std::vector<float> log_probs;       // model's log-probabilities of the candidates; empty: unknown
 };
 
-/// Applies penalty, temperature, top k and top p to all rows. It tries the best few tokens of each
-/// row first, then more for the rows that need them. Rows that need all tokens are processed one at
-/// a time.
-/// Errors: Failure E704.
+/// Applies repetition penalty, temperature, top k and top p to all rows. It tries the best few
+/// tokens of each row first, then more tokens for the rows that need them. Rows that need all
+/// tokens are processed one at a time.
+/// Errors: Failure E704 when a logit is not finite.
 std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& rows,
                                                           const SamplingConfig& config);
 
-/// Throws Failure E704.
+/// Throws Failure E704 (logits that are not finite), which names the sample and position of the
+/// site.
 [[noreturn]] void refuse_row(const DrawSite& site);
 
-/// Throws Failure E704 if one of log_sums [N], on the CPU, is not finite.
+/// Throws Failure E704 if one of the logsumexp values in log_sums [N] is not finite. They must be
+/// on the CPU.
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums);
 
 }  // namespace mgpu::lm

@@ -12,31 +12,35 @@
 // head width.
 namespace mgpu::lm {
 
-/// Where a call's tokens are in their sequences, and where their keys and values are in memory.
+/// Where the tokens of a pass are in their sequences, and where their keys and values are in
+/// memory. A slot is a row of the tensors of keys and values.
 struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
-  at::Tensor sequences;   // [N] int64 index of the token's span
-  at::Tensor page_slots;  // [S, pages] int64 first slot of each page
-  at::Tensor slots;       // [N] int64 where its key is stored; undefined without a cache
+  at::Tensor sequences;   // [N] int64 index of the token's SequenceSpan
+  at::Tensor page_slots;  // [S, pages] int64 first slot of each cache page
+  at::Tensor slots;       // [N] int64 slot of the token; undefined without a cache
   std::int64_t page_tokens = 1;
 };
 
 /// Returns an int64 tensor on the device of `like`.
 at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
 
-/// Returns the first slot of each page of sequences, [S, pages] int64.
+/// Returns the slot of the first token of each cache page of the sequences, [S, pages] int64.
 at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
                       const at::Tensor& like);
 
-/// Returns the index for keys that are contiguous in the order of the tokens.
+/// Returns the AttentionIndex for keys that are contiguous in the order of the tokens, without a
+/// cache.
 AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at::Tensor& like);
 
-/// Returns the index for keys in the cache. Call cache.extend() for all spans first.
+/// Returns the AttentionIndex for keys in the cache. Call cache.extend() for all spans first.
 AttentionIndex index_in_cache(std::span<const SequenceSpan> spans, const PagedCache& cache,
                               const at::Tensor& like);
 
+/// Returns the attention outputs, [N, H * C].
+///
 /// Shapes: q [N, H, C]; keys, values [slots, G, C], float32 or both bfloat16; sinks [H] or
-///         undefined; all else float32. Returns the attention outputs, [N, H * C].
+///         undefined; all else float32
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                   const AttentionIndex& index, const LayerConfig& layer, const at::Tensor& sinks);
 

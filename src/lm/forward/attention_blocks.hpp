@@ -13,17 +13,18 @@ struct AttentionGrads {
   at::Tensor q;      // [N, H, C]
   at::Tensor k;      // [N, G, C]
   at::Tensor v;      // [N, G, C]
-  at::Tensor sinks;  // [H] or [0]
+  at::Tensor sinks;  // [H]; [0]: no sinks
 };
 
 /// Returns the attention outputs, [N, H * C].
 ///
-/// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or [0]
+/// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H], or [0] for a model without sinks
 at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& sinks, const AttendedSequences& attended);
 
-/// Returns the gradients of the inputs, recomputing the probabilities. grad_out [N, H, C].
+/// Returns the gradients of all inputs. The attention probabilities are computed again.
 ///
+/// Shapes: grad_out [N, H, C]
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.
 AttentionGrads grads_in_blocks(const AttentionGrads& in, const at::Tensor& grad_out,
                                const AttendedSequences& attended);

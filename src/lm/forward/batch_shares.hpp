@@ -6,23 +6,24 @@
 
 #include <mgpu/lm/parallel/shard_plan.hpp>
 
-// How a batch is split for a group of ranks. The Generator and its memory plan share these numbers.
+// How the batch of a Generator is split on a group of ranks. The Generator and its memory plan use
+// the same functions.
 namespace mgpu::lm {
 
 inline constexpr std::size_t kPassesInSender = 2;  // passes queued for the next rank
 
-/// Returns the number of batches that take turns. A pipeline has one batch more than ranks, so that
-/// no rank waits for its next batch.
+/// Returns into how many smaller batches the batch of a Generator is split. On a pipeline there is
+/// one more than ranks, so that no rank waits for its next batch; otherwise there is one.
 constexpr std::int64_t batches_in_turn(Split split, std::int64_t ranks) {
   return split == Split::pipeline && ranks > 1 ? ranks + 1 : 1;
 }
 
-/// Returns the number of sequences of one batch.
+/// Returns how many sequences of the whole batch each of the `batches` smaller batches has.
 constexpr std::int64_t share_of_batch(std::int64_t batch_size, std::int64_t batches) {
   return (batch_size + batches - 1) / batches;
 }
 
-/// Returns the maximum number of prompt tokens per pass.
+/// Returns how many prompt tokens a pass of each of the `batches` smaller batches may have at most.
 constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_t batches) {
   return std::max<std::int64_t>(1, prefill_tokens / batches);
 }
@@ -34,8 +35,8 @@ constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t p
   return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);
 }
 
-/// Returns the number of sequences in the cache. A prompt with several completions keeps its own
-/// sequence while they run.
+/// Returns how many sequences are in the cache. `has_forks` says that prompts have several
+/// completions; then each batch also keeps the sequence of one prompt.
 constexpr std::int64_t cached_sequences(std::int64_t batch_share, std::int64_t batches,
                                         bool has_forks) {
   return batches * (batch_share + (has_forks ? 1 : 0));

@@ -10,21 +10,23 @@
 
 namespace mgpu::lm {
 
-/// The tokens that use one expert, ascending, and the expert's share in each.
+/// The tokens that use one expert, in ascending order, and the weight of the expert in the sum of
+/// each token.
 struct ExpertLoad {
   std::vector<std::int64_t> rows;
-  std::vector<float> shares;
+  std::vector<float> shares;  // one weight per row
 };
 
-/// Assigns tokens to experts. The shares are a softmax over the best `used` router logits of a
-/// token.
+/// Assigns tokens to experts. A token uses the ExpertConfig::used experts with the largest router
+/// logits. The shares of these experts are a softmax over those logits.
 ///
-/// Shapes: logits [N, E]
+/// Shapes: logits [N, E] for N tokens and E experts; returns one ExpertLoad per expert
 std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits);
 
-/// Applies the mixture of experts. The shares are a softmax over the best `used` router logits,
-/// ties by ascending expert. The outputs of a token's experts are added in ascending order, so the
-/// bits of a row depend on that row only.
+/// Applies the mixture of experts to each token. A token uses the ExpertConfig::used experts with
+/// the largest router logits; of equal ones, those with the lowest numbers. Their outputs are
+/// weighted by a softmax over these logits, and added in the order of the experts. So the bits of a
+/// row depend on that row only.
 ///
 /// Shapes: x [N, D]; returns [N, D]
 /// Source: transformers 5.23, modeling_gpt_oss.py.

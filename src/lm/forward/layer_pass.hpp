@@ -11,23 +11,23 @@
 #include "rope.hpp"
 #include "sequence_spans.hpp"
 
-// Shapes in this header: N tokens of a call, W tokens whose states are returned, D width.
+// Shapes in this header: N tokens of a pass, W tokens whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Returns one of this rank's weights, no matter which; all are on the same device.
+/// Returns any one of this rank's weights, for its device; all weights are on the same device.
 inline const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
 }
 
-/// Returns the options of activations: float32 on the device of the weights.
+/// Returns the tensor options of activations: float32 on the device of the weights.
 inline at::TensorOptions options_of(const LmWeights& weights) {
   return any_of(weights).options().dtype(at::kFloat);
 }
 
-/// One call: its tokens, and the data about them that all layers need.
+/// The data about the tokens of a pass that all layers need.
 struct Call {
-  const LmConfig& config;  // of this rank's shard
+  const LmConfig& config;  // config of this rank's shard
   AttentionIndex index;
   Rotation rotation;  // undefined with learned positions
   PagedCache* cache;  // nullptr: keys exist only while their layer runs
@@ -36,9 +36,9 @@ struct Call {
   at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all
 };
 
-/// Runs all layers of this rank. The input comes from the embedding or the previous stage, and the
-/// output goes through the last norm or to the next stage. Returns [W, D] float32; [0, D] on ranks
-/// without the head.
+/// Runs all layers of this rank. The input comes from the embedding or from the previous pipeline
+/// stage. The output goes through the last norm, or to the next stage. Returns [W, D] float32; [0,
+/// D] on ranks without the head.
 ///
 /// Shapes: outputs [W] int64 rows whose states are returned; undefined: all
 at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& outputs,

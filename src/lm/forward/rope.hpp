@@ -16,27 +16,28 @@ struct Rotation {
   at::Tensor sine;    // [N, 1, C / 2]
 };
 
-/// Returns the radians per position of each pair of columns, [C / 2] float32 on the CPU. They are
-/// rounded like those of transformers, because at large positions this rounding changes the angles.
+/// Returns the angle per position of each pair of columns, in radians, [C / 2] float32 on the CPU.
+/// The angles are rounded as in transformers, because at large positions the rounding matters.
 ///
-/// `length` is the length of the sequence; only RopeKind::dynamic uses it.
+/// `positions` is LmConfig::max_positions. `length` is the length of the sequence; only
+/// RopeKind::dynamic uses it.
 /// Source: transformers 5.23, modeling_rope_utils.py; Peng et al., arXiv 2309.00071 (yarn).
 at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
                                std::int64_t positions, std::int64_t length);
 
-/// Consecutive tokens of one sequence.
+/// Consecutive tokens of one sequence that are rotated.
 struct RotatedSpan {
-  std::int64_t first;   // position
-  std::int64_t count;   //
-  std::int64_t length;  // of the sequence, for RopeKind::dynamic
+  std::int64_t first;   // position of the first token
+  std::int64_t count;   // number of tokens
+  std::int64_t length;  // length of the whole sequence, for RopeKind::dynamic
 };
 
 /// Returns the rotation of all tokens of the spans, in order, on the device of `like`.
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 
-/// Rotates the pairs (c, c + C / 2) of each head. If `weight` is defined, the head first gets an
-/// RMS norm.
+/// Rotates the pairs (c, c + C / 2) of each head of x. If `weight` is defined, each head first gets
+/// an RMS norm.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},

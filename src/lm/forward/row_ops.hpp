@@ -9,15 +9,16 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// Operations on single tokens. Shapes: N tokens, D width. In float32 on the CPU the bits of a row
-// depend on that row only, not on N, its index or other rows.
+// Operations on each token alone. Shapes: N tokens, D width. In float32 on the CPU the bits of a
+// row depend on that row only, not on N, its index or other rows.
 namespace mgpu::lm {
 
 /// Returns the shape of the GEMM panels into which a CPU matrix is packed, in the matrix's type;
 /// {0} if the matrix is undefined or on a GPU.
 std::vector<std::int64_t> panel_shape(const Linear& linear);
 
-/// Packs the matrix into `panels`, which have panel_shape(), and releases the matrix.
+/// Packs the matrix of a linear layer into `panels`, which have panel_shape(), and releases the
+/// matrix.
 void pack(Linear& linear, const at::Tensor& panels);
 
 /// Returns the part of a linear layer that computes outputs first .. first + count - 1, without
@@ -26,22 +27,22 @@ Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
 /// Returns x W^T + b, [N, out] float32. With a bfloat16 matrix, x is rounded to bfloat16, and sums
 /// are float32. Errors: ShapeError when the width of x does not fit; on the CPU also when the
-/// linear is not packed.
+/// linear layer is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
-/// Returns the norm of each row, [N, D]: a layer norm or RMS norm, as the config says.
+/// Returns the norm of each row of x, [N, D]: a layer norm or RMS norm, as LmConfig::norm says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Returns the RMS norm over the last dimension, for any leading dimensions.
+/// Returns the RMS norm of x over its last dimension. The other dimensions may be any.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// Returns the activation as the kernels name it.
+/// Returns the kernels' name of an activation.
 kernels::ActivationKind kernel_kind(Activation kind);
 
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// Returns the activation of experts, which is kernels::ActivationKind::clamped.
+/// Returns the output of the activation inside experts, kernels::ActivationKind::clamped.
 at::Tensor clamped_activation(const ExpertConfig& experts, const at::Tensor& gate,
                               const at::Tensor& up);
 

@@ -11,7 +11,7 @@
 
 #include "rope.hpp"
 
-// Inputs that inference and training derive from the spans of a call.
+// Tensors that inference and training derive from the SequenceSpans of a pass.
 namespace mgpu::lm {
 
 /// Returns the concatenated ids of all spans, [N] int64 on the CPU; 0 for tokens given as
@@ -19,38 +19,38 @@ namespace mgpu::lm {
 /// Errors: ShapeError when an id is not in the vocabulary.
 at::Tensor all_ids(const LmConfig& config, std::span<const SequenceSpan> spans);
 
-/// Rows of the first layer's input that are given as embeddings.
+/// Consecutive rows of the first layer's input that are given as embeddings.
 struct GivenRows {
-  std::int64_t first;     // index of the first row in the call
+  std::int64_t first;     // index of the first row in the pass
   at::Tensor embeddings;  // [n, D] float32
 };
 
-/// The input of a call.
+/// The input of a pass.
 struct ModelInput {
-  at::Tensor ids;                // [N] int64 on the model's device; arbitrary for given rows
+  at::Tensor ids;                // [N] int64 on the model's device; arbitrary for rows of `given`
   std::vector<GivenRows> given;  // in the order of their rows
 };
 
-/// Returns the input of a call, with the ids on `device`.
+/// Returns the input of a pass, with the ids on `device`.
 /// Errors: ShapeError when an id is not in the vocabulary, or embeddings are not [n, D] float32.
 ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 
-/// Returns the position of each span's first token, after a check that there are enough learned
-/// positions.
-/// Errors: ShapeError.
+/// Returns the positions of the tokens of each span, which follow the tokens in `cache` (nullptr:
+/// none).
+/// Errors: ShapeError when there are too few learned positions.
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);
 
-/// The numbers of rows that enter the layers, and that the last layer returns.
+/// How many rows enter the layers (`tokens`), and how many the last layer returns (`outputs`).
 struct RowCounts {
   std::int64_t tokens = 0;
   std::int64_t outputs = 0;
 };
 RowCounts count_rows(std::span<const SequenceSpan> spans);
 
-/// Returns the rows of the tokens whose states are requested, [W] int64 on the device of `ids`;
-/// undefined if all are requested.
+/// Returns the row numbers of the tokens whose states are requested (SequenceSpan::num_outputs),
+/// [W] int64 on the device of `ids`; undefined if all are requested.
 at::Tensor output_rows(std::span<const SequenceSpan> spans, const at::Tensor& ids);
 
 }  // namespace mgpu::lm

@@ -15,11 +15,11 @@
 
 namespace mgpu::lm {
 
-/// Positions and cache slots for the next steps of sequences that grow by one token per step. All
-/// of them are on the device before the first step, because they do not depend on the drawn tokens.
+/// Positions and cache slots for the next steps of sequences that grow by one token per step. They
+/// do not depend on the drawn tokens, so all of them are sent to the device before the first step.
 class StepPlan {
 public:
-  /// Reserves room in the cache for all steps.
+  /// Extends the sequences in the cache by `steps` tokens. The plan is on the device of `like`.
   /// Errors: ShapeError when there are too few learned positions or free pages; some of the
   ///         sequences may already be extended.
   StepPlan(const LmConfig& config, std::span<const std::int64_t> sequences, std::int64_t steps,

@@ -18,16 +18,18 @@ namespace mgpu::lm {
 /// is busy.
 class AsyncSender {
 public:
-  /// The sender has exclusive use of the communicator. It queues at most `capacity` tensors.
+  /// Starts the thread. The sender has exclusive use of the communicator. At most `capacity`
+  /// tensors are queued.
   AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t capacity);
   AsyncSender(const AsyncSender&) = delete;
   AsyncSender& operator=(const AsyncSender&) = delete;
 
-  /// Sends the queued tensors. If an exception is unwinding the stack, it cancels the communicator
-  /// instead, and the peer learns of the failure in another way.
+  /// Sends all queued tensors, and ends the thread. If an exception is unwinding the stack, it
+  /// cancels the communicator instead, and the peer learns of the failure in another way.
   ~AsyncSender();
 
-  /// Queues a tensor; waits while the queue is full. Errors: the exception of an earlier send.
+  /// Queues a tensor; waits while the queue is full. Errors: the exception that an earlier send has
+  /// thrown.
   void put(const at::Tensor& values);
 
 private:

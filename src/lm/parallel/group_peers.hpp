@@ -18,7 +18,7 @@
 
 namespace mgpu::lm {
 
-/// The ranks of a group that hold one model.
+/// Communication between the ranks of a group that holds one model.
 ///
 /// Ranks:  construction and destruction are collective over the group.
 class GroupPeers final : public ShardPeers {
@@ -54,15 +54,15 @@ private:
   Split split_;
   int rank_;
   int size_;
-  cluster::Event written_;  // recorded after earlier work on a buffer
+  cluster::Event written_;  // recorded after pending work on a buffer
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
   std::unique_ptr<cluster::Communicator> agreements_;  // in host memory; tensor parallelism only
-  std::int32_t has_failed_ = 0;        // 1 if any rank had failed in the last agree()
+  std::int32_t has_failed_ = 0;        // 1 if any rank reported a failure to agree()
   std::vector<std::int64_t> sums_;     // rows of each all-reduce of this pass
   std::size_t next_sum_ = 0;           // index in sums_
-  bool has_received_ = false;          // in this pass
-  bool has_sent_ = false;              // in this pass
+  bool has_received_ = false;          // from the previous stage, in this pass
+  bool has_sent_ = false;              // to the next stage, in this pass
   std::optional<AsyncSender> sender_;  // to the next stage
   StageClock clock_;
 };

@@ -5,8 +5,8 @@
 
 namespace mgpu::lm {
 
-/// The costs of a layer and of both ends of the model (embedding and head), and the capacities of
-/// the ranks.
+/// The input of share_out(): the cost of a layer, the extra costs of the first and last rank
+/// (embedding and head), and the capacity of each rank.
 struct LayerCosts {
   double layer;
   double first;  // extra cost of the first rank
@@ -14,9 +14,10 @@ struct LayerCosts {
   std::vector<double> capacities;
 };
 
-/// Returns the number of layers per rank, at least one. The result minimizes the load of the
-/// fullest rank and then balances the other ranks. It also balances the KV cache: the size per
-/// layer is unknown here, but equal for all layers.
+/// Returns the number of layers per rank, at least one. The load of a rank is its cost divided by
+/// its capacity. The result minimizes the largest load, and then the sum of the squares of all
+/// loads. The cost of the KV cache is unknown here, but equal for all layers, so balanced layers
+/// also balance the cache.
 std::vector<std::size_t> share_out(const LayerCosts& costs, std::size_t layers);
 
 }  // namespace mgpu::lm

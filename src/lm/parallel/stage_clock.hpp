@@ -6,12 +6,12 @@
 
 namespace mgpu::lm {
 
-/// Measures working and waiting time separately.
+/// Measures how long this rank works, and how long it waits for other ranks.
 class StageClock {
 public:
   StageClock() { start(); }
 
-  /// Resets the times.
+  /// Sets all times to zero, and starts to count working time.
   void start();
 
   /// Runs `step` and counts its time as waiting.
@@ -22,10 +22,11 @@ public:
     begin_work();
   }
 
-  /// Ends a pass, and records the CPU time since the last call, without waiting.
+  /// Ends a pass. Appends to StageTimes::passes the CPU time since the last end_pass(), without
+  /// that of waiting().
   void end_pass();
 
-  /// Returns the times up to the end of the last wait or pass.
+  /// Returns the times up to the end of the last waiting() or end_pass().
   const StageTimes& times() const { return times_; }
 
 private:

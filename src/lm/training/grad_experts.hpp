@@ -8,11 +8,12 @@
 
 namespace mgpu::lm::grad {
 
-/// Does the same as lm::mix_experts(), with gradients. In float32 on the CPU the bits are the same,
-/// too. The choice of a token's experts is made in float32 and has no gradient.
+/// Applies the mixture of experts to each token, with gradients. In float32 on the CPU the result
+/// has the same bits as that of lm::mix_experts(). The choice of a token's experts is made in
+/// float32 and has no gradient.
 ///
 /// Shapes: x [N, D]; returns [N, D]
-/// Memory: rows, gates and ups of all used experts, until the backward pass.
+/// Memory: inputs, gate and up projections of all used experts, until the backward pass.
 at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x,
                        tensor::ComputeKind compute);
 

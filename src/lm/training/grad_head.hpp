@@ -14,7 +14,7 @@
 // Shapes in this header: N tokens, D width, V vocabulary, n rows of a block.
 namespace mgpu::lm::grad {
 
-/// The inputs of the head and of the loss.
+/// The inputs of the vocabulary head and of the loss.
 struct HeadArgs {
   const at::Tensor& hidden;   // [N, D]
   const at::Tensor& weight;   // [V, D]
@@ -28,20 +28,21 @@ struct HeadGradients {
   at::Tensor weight;  // [V, D], accumulated; allocated if undefined
 };
 
-/// Some rows that have a target, with their logits over the whole vocabulary.
+/// A block of tokens that have a target, with their logits over the whole vocabulary.
 struct HeadBlock {
-  std::vector<LogitsPiece> pieces;  // in the order of first_id; LogitsPiece::row is 0
-  at::Tensor targets;               // [n]
-  at::Tensor token_index;           // [n] index of each row among the N tokens
+  std::vector<LogitsPiece> pieces;  // the logits, in the order of first_id; row is 0
+  at::Tensor targets;               // [n] as HeadArgs::targets
+  at::Tensor token_index;           // [n] index of each token among the N tokens
 };
 
-/// Each row's log of the sum of exponentials, logit of the target, and best token.
+/// For each row: the log of the sum of exponentials, the logit of the target, and the best token.
 struct RowFacts {
   at::Tensor log_sums;       // [n]
   at::Tensor target_logits;  // [n]
   at::Tensor best;           // [n] int64
 
-  /// Returns the sums of cross-entropy, whose losses are multiplied by `weights` [n] if defined.
+  /// Returns the sums of the cross-entropy loss. The loss of each row is multiplied by `weights`
+  /// [n] if defined.
   LmSums sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
@@ -49,7 +50,8 @@ RowFacts facts_of(const HeadBlock& block);
 /// Adds `value`, multiplied by `weights` [n] if defined, to the logit of each row's target.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// for_each_block() calls visit(block, hidden [n, D]) for all blocks of tokens that have a target.
+/// BlockVisit is the type of `visit`. for_each_block() splits the tokens that have a target into
+/// blocks, and calls visit(block, hidden) for each block with its hidden states, [n, D].
 ///
 /// Memory: logits of at most 512 tokens and about 64 MiB at a time.
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
@@ -57,8 +59,8 @@ void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
 LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
 
-/// Computes a loss over vocabulary blocks, and its gradients if `gradients` is given. Tokens whose
-/// target is ignored cost no time. Memory: as for_each_block().
+/// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Tokens
+/// whose target is ignored cost no time. Memory: that of for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);
 

@@ -14,11 +14,12 @@
 #include "lm/forward/rope.hpp"
 
 // The operations of row_ops.hpp, rope.hpp and attention.hpp with gradients. In float32 on the CPU,
-// the results have the same bits as without gradients. float64, for checks of gradients, uses
+// the results have the same bits as without gradients. float64 serves to check gradients and uses
 // libtorch. Shapes: N tokens, D width, V vocabulary, H query heads, G key heads, C head width.
 namespace mgpu::lm::grad {
 
-/// Returns x w^T [rows, out], computed in the type `compute`, for any strides; not differentiable.
+/// Returns the matrix product x w^T, [rows, out], computed in the type `compute`. The strides may
+/// be any. Not differentiable.
 ///
 /// Shapes: x [rows, in]; w [out, in]
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind compute);
@@ -32,44 +33,45 @@ void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w
 /// matrix. They return an undefined gradient to autograd, which still calls the hooks of the leaf.
 at::Tensor gradient_of_leaf(const at::Tensor& weight);
 
-/// Calls the hooks of a leaf whose gradient does not pass through autograd.
+/// Calls the hooks for an added gradient of `weight`, a leaf whose gradient does not pass through
+/// autograd.
 void say_gradient_added(const at::Tensor& weight);
 
-/// Returns rows of a table, [N, D].
+/// Returns the rows `ids` of an embedding table, [N, D].
 ///
 /// Shapes: table [V, D]; ids [N] int64
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
-/// Returns x W^T + b. The linear layer must not be packed.
+/// Returns x W^T + b of a linear layer. The layer must not be packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear, tensor::ComputeKind compute);
 
-/// Returns the RMS norm over the last dimension.
+/// Returns the RMS norm of x over the last dimension.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// Returns the norm of each row: a layer norm or RMS norm, as the config says.
+/// Returns the norm of each row of x: a layer norm or RMS norm, as LmConfig::norm says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Rotates the pairs (c, c + C / 2) of each head, [N, H, C]. If `weight` is defined, the head first
-/// gets an RMS norm.
+/// Rotates the pairs (c, c + C / 2) of each head of x, [N, H, C]. If `weight` is defined, each head
+/// first gets an RMS norm.
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
                   double epsilon);
 
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// A whole sequence: tokens begin .. begin + count - 1 of a call.
+/// A whole sequence: tokens begin .. begin + count - 1 of a pass.
 struct TokenRange {
   std::int64_t begin;
   std::int64_t count;
 };
 
-/// Concatenated whole sequences, which do not attend to each other.
+/// The whole sequences of a pass, which do not attend to each other.
 struct Sequences {
   AttentionIndex index;  // from index_without_cache()
   std::vector<TokenRange> ranges;
 };
 
-/// The inputs of attention other than tensors. Both references have to outlive the call.
+/// The inputs of attend() other than tensors. Both references have to outlive the call of attend().
 struct AttendedSequences {
   const Sequences& sequences;
   const LayerConfig& layer;
@@ -78,8 +80,8 @@ struct AttendedSequences {
 /// Returns the attention outputs, [N, H * C].
 ///
 /// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined
-/// Memory: scores of 128 queries of one sequence. In float32, only scores of 8 queries on the CPU,
-///         and on GPUs in the forward pass.
+/// Memory: scores of 128 queries of one sequence. In float32, scores of 8 queries suffice for both
+///         passes on the CPU, and for the forward pass on GPUs.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended);
 

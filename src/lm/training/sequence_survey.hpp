@@ -16,29 +16,29 @@
 // Shapes in this header: S sequences of a batch.
 namespace mgpu::lm {
 
-/// Identifies a sequence of the training.
+/// Identifies a sequence of the training data. Sequences are sorted by this key.
 struct SequenceKey {
-  std::uint64_t group = 0;    // its number in LmBatch::groups, or 0
-  std::uint64_t ordinal = 0;  // number of its item
-  std::int64_t index = 0;     // index in its item
+  std::uint64_t group = 0;    // number in LmBatch::groups; 0 if that is empty
+  std::uint64_t ordinal = 0;  // ordinal of the LmItems item that has the sequence
+  std::int64_t index = 0;     // index of the sequence in the item
 
   friend auto operator<=>(const SequenceKey&, const SequenceKey&) = default;
 };
 
-/// A batch with the keys of its sequences.
+/// A batch with the key of each of its sequences.
 struct ItemBatch {
   LmBatch batch;
   std::vector<SequenceKey> keys;  // [S]
 };
-/// Returns items [first, first + count) as a batch. `clock` counts the time as "waiting for data";
-/// it may be nullptr.
+/// Returns items [first, first + count) as a batch. `clock` counts the time of the call as "waiting
+/// for data"; it may be nullptr.
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock* clock);
 
-/// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second one.
+/// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second sweep.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
-  /// All arguments have to outlive this object. `clock` times the phases of training; it may be
+  /// All arguments have to outlive this object. `clock` counts the time of measure(); it may be
   /// nullptr.
   SequenceSurvey(const TrainableModel& model, const LmItems& items, const SequenceLoss& loss,
                  PhaseClock* clock)
@@ -48,18 +48,20 @@ public:
   void measure(std::uint64_t first, std::int64_t count) override;
   std::string result() const override { return measured_; }
 
-  /// Errors: ShapeError when a group is not whole, a sequence was measured twice, or sequences have
-  ///         different numbers of facts.
+  /// Collects the facts that all ranks have measured.
+  /// Errors: ShapeError when a group is incomplete, a sequence was measured twice, or sequences
+  ///         have different numbers of facts.
   void read(const std::vector<std::string>& results) override;
 
-  /// Returns the divisor of the sum over all sequences, at least 1. Call it after read().
+  /// Returns SequenceLoss::terms(), the divisor of the loss, at least 1. Call it after read().
   std::int64_t terms() const { return terms_; }
 
-  /// Returns SequenceLoss::digest(). Call it after read().
+  /// Returns SequenceLoss::digest() of the global batch. Call it after read().
   const std::vector<double>& digest() const { return digest_; }
 
-  /// Returns value and derivatives for the items of one call of measure(). Call it after read().
-  /// Errors: Error when the items were not measured.
+  /// Returns sums and derivatives of the loss for the items of one call of measure(), which began
+  /// with item `first`. Call it after read().
+  /// Errors: Error when these items were not measured in one call.
   BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
 
 private:
@@ -75,9 +77,9 @@ private:
   const LmItems* items_;
   const SequenceLoss* loss_;
   PhaseClock* clock_;
-  std::map<std::uint64_t, Measured> values_;  // by the first item of a call of measure()
+  std::map<std::uint64_t, Measured> values_;  // the key is `first` of measure()
   std::string measured_;                      // facts of the sequences, for other ranks
-  std::vector<SequenceKey> keys_;             // of the rows of table_, ascending
+  std::vector<SequenceKey> keys_;             // keys of the rows of table_, ascending
   SequenceTable table_;
   std::vector<double> digest_;
   std::int64_t terms_ = 1;

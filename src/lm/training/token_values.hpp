@@ -13,22 +13,22 @@
 namespace mgpu::lm::grad {
 
 /// Computes log-probabilities, and entropies if requested, of all tokens that have a target.
-/// Memory: as for_each_block().
+/// Memory: that of for_each_block().
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 
-/// Returns a function for the loss sum_n slopes[n] * (log-probability of target n at
-/// `temperature`). The function computes the gradient only; its sums are 0.
+/// Returns a BlockLoss for the loss sum_n slopes[n] * (log-probability of target n at
+/// `temperature`). It computes only the gradient; the sums that it returns are 0.
 ///
 /// Shapes: slopes [N]
 BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature);
 
-/// Computes the outputs of ModelHead, [rows, outputs].
+/// Computes the outputs of ModelHead for the tokens `rows`, [rows, outputs].
 ///
 /// Shapes: hidden [N, D]; rows int64, indices of tokens
 at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);
 
-/// Backpropagates `outputs`, the gradient with respect to own_outputs(), and adds the results to
-/// the gradients of the head and to `hidden_gradient`.
+/// Backpropagates `outputs`, the gradient of the loss with respect to own_outputs(). Adds the
+/// results to the gradients of the head's parameters and to `hidden_gradient`.
 ///
 /// Shapes: hidden_gradient [N, D]
 void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,

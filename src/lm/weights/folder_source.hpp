@@ -6,16 +6,17 @@
 
 namespace mgpu::lm {
 
-/// The tensors of a folder, float32 on the CPU. take() returns zeros for a tensor that does not
-/// fit, and finish() reports it.
+/// The tensors of a model folder, float32 on the CPU. If a tensor is missing or has the wrong shape
+/// or type, take() returns zeros, and finish() reports all such tensors. Errors of take(): Failure
+/// E706 (a value is not finite).
 class CheckedSource : public WeightSource {
 public:
-  /// Checks that all tensors were found, fit and were taken; call it last. Errors: Failure E705 if
-  /// not.
+  /// Checks that take() has found all its tensors, and has taken all tensors of the folder; call it
+  /// last. Errors: Failure E705 if not.
   virtual void finish(bool tied_head) = 0;
 };
 
-/// Returns the source of a folder's tensors. `files` have to outlive the source.
+/// Returns the source of a folder's tensors. `files` have to outlive it.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files);
 
 }  // namespace mgpu::lm

@@ -10,7 +10,7 @@
 
 namespace mgpu::lm {
 
-/// Provides meta tensors: shapes without storage.
+/// A weight source without weights: it provides meta tensors, which have shapes but no storage.
 class ShapesOnly : public WeightSource {
 public:
   at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {

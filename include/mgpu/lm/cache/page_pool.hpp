@@ -8,8 +8,8 @@
 namespace mgpu::lm {
 
 /// A fixed number of cache pages, each with the number of sequences that use it. An extent is a
-/// block of `extent` consecutive pages. As long as a whole extent is free, a sequence of up to
-/// `extent` pages gets consecutive pages, because contiguous memory is read faster.
+/// block of `extent` consecutive pages. A sequence of up to `extent` pages gets consecutive pages
+/// if a whole extent is free, because contiguous memory is read faster.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);
@@ -33,9 +33,9 @@ private:
 
   std::int64_t extent_;
   std::vector<std::int64_t> users_;
-  std::vector<std::int64_t> used_;  // used pages of each extent
-  std::set<std::int64_t> free_;     // pages
-  std::set<std::int64_t> extents_;  // first page of each unused extent
+  std::vector<std::int64_t> used_;  // number of used pages of each extent
+  std::set<std::int64_t> free_;     // pages without users
+  std::set<std::int64_t> extents_;  // first page of each extent without used pages
 };
 
 }  // namespace mgpu::lm

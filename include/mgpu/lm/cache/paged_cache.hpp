@@ -27,7 +27,7 @@ public:
   struct Sizes {
     std::int64_t pages = 0;
     std::int64_t page_tokens = 16;
-    std::int64_t extent = 16;  // see PagePool
+    std::int64_t extent = 16;  // pages per extent, see PagePool
     CacheType type = CacheType::f32;
   };
 
@@ -52,25 +52,27 @@ public:
   /// in all functions that take a sequence.
   std::int64_t length(std::int64_t sequence) const { return get(sequence).length; }
 
-  /// Returns how many pages extend() would take from the pool.
+  /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns by how many pages the sum of pages_for() exceeds what it takes to extend all
-  /// `sequences`. pages_for() counts a copy of a shared last page for every sequence. If all users
-  /// of the page are in `sequences`, the last of them keeps the original. Each sequence occurs once
-  /// and grows by at least one token.
+  /// Returns how many pages fewer than the sum of pages_for() are needed to extend all `sequences`.
+  /// pages_for() counts a copy of a shared last page for every sequence. But if all users of the
+  /// page are in `sequences`, the last of them keeps the original. Each sequence occurs once and
+  /// grows by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
-  /// Makes room for `tokens` more tokens at the end of a sequence. Their keys and values are
-  /// undefined until write().
+  /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these
+  /// tokens are undefined until write().
   /// Errors: ShapeError when the pool has too few pages; the cache is unchanged.
   void extend(std::int64_t sequence, std::int64_t tokens);
 
-  /// Returns the slot of the first token of each page. A slot is a row of keys() and values().
+  /// Returns the slot of the first token of each page of a sequence. A slot is a row of keys() and
+  /// values().
   std::vector<std::int64_t> page_slots(std::int64_t sequence) const;
   std::int64_t slot(std::int64_t sequence, std::int64_t token) const;
 
-  /// Stores keys and values, rounded to the cache's type.
+  /// Stores the keys and values of N tokens of a layer in the given slots, rounded to the cache's
+  /// type.
   /// Shapes: slots [N] int64; keys, values [N, G, C]
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);

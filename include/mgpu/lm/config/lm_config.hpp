@@ -13,7 +13,8 @@ enum class NormKind : std::uint8_t { layer, rms };
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh };
 enum class RopeKind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn };
 
-/// Rotary position embeddings. Fields that a kind does not use keep their defaults.
+/// Parameters of rotary position embeddings. Fields that `kind` does not use have their default
+/// values.
 struct RopeConfig {
   RopeKind kind = RopeKind::none;
   double theta = 10000.0;
@@ -23,7 +24,7 @@ struct RopeConfig {
   double high_freq_factor = 4.0;        // llama3 only
   double beta_fast = 32.0;              // yarn only
   double beta_slow = 1.0;               // yarn only
-  bool truncate = true;  // yarn only; rounds the ends of the interpolation ramp to integers
+  bool truncate = true;  // yarn only; rounds both bounds of the interpolation ramp to integers
   double attention_factor = 1.0;  // yarn only; multiplies cosine and sine
 
   friend bool operator==(const RopeConfig&, const RopeConfig&) = default;
@@ -37,33 +38,37 @@ struct LayerConfig {
   friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
 
-/// A mixture of experts that replaces the MLP. Gate and up projections are clamped to `limit`.
+/// Settings of a mixture of experts that replaces the MLP. An expert computes (up + 1) * gate *
+/// sigmoid(gain * gate). Before that, the output of the gate projection is clamped to at most
+/// `limit`, that of the up projection to [-limit, limit].
 struct ExpertConfig {
-  std::int64_t count = 0;  // 0: one MLP for all tokens
+  std::int64_t count = 0;  // number of experts; 0: one MLP for all tokens
   std::int64_t used = 0;   // number of experts that a token uses
-  double gain = 1.702;     // factor of the gate inside the sigmoid
+  double gain = 1.702;
   double limit = 7.0;
 
   friend bool operator==(const ExpertConfig&, const ExpertConfig&) = default;
 };
 
-/// The values of generation_config.json, which override those of config.json.
+/// Default settings for generation, from config.json. Values in generation_config.json take
+/// precedence.
 struct GenerationDefaults {
-  std::vector<std::int64_t> eos_ids;  // empty: none
+  std::vector<std::int64_t> eos_ids;  // ids that end a completion; may be empty
   bool do_sample = false;
   double temperature = 1.0;
   std::int64_t top_k = 50;
   double top_p = 1.0;
   double repetition_penalty = 1.0;
-  std::vector<std::string> unused;           // unsupported keys that affect greedy decoding, too
+  std::vector<std::string> unused;           // unsupported keys that also affect greedy decoding
   std::vector<std::string> unused_in_draws;  // unsupported keys that affect sampling only
 
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
 };
 
-/// The configuration of a decoder-only language model, with one set of names for all families.
+/// The configuration of a decoder-only language model. The names of the fields are the same for all
+/// model families.
 struct LmConfig {
-  std::string family;  // model_type: "llama"
+  std::string family;  // model_type of config.json, such as "llama"
   std::int64_t vocab = 0;
   std::int64_t hidden_size = 0;        // width of the residual stream
   std::int64_t intermediate_size = 0;  // width inside the MLP, or inside an expert
@@ -76,14 +81,14 @@ struct LmConfig {
   double norm_epsilon = 1e-6;
   Activation activation = Activation::silu;
   RopeConfig rope;          // with RopeKind::none, positions are learned
-  bool qkv_bias = false;    //
-  bool out_bias = false;    // of the attention output projection
-  bool mlp_bias = false;    //
+  bool qkv_bias = false;    // biases of the query, key and value projections
+  bool out_bias = false;    // bias of the attention output projection
+  bool mlp_bias = false;    // biases inside the MLP
   ExpertConfig experts;     //
-  bool sinks = false;       // attention sinks: a learned score per head that has no value
+  bool sinks = false;       // attention sinks: one learned score per head, without a value vector
   bool head_norm = false;   // RMS norm of each query and key head before the rotation
-  bool tied_head = false;   // the head uses the embedding matrix
-  std::string stored_type;  // "bfloat16"; "" when the folder does not name it
+  bool tied_head = false;   // the vocabulary head uses the embedding matrix
+  std::string stored_type;  // type of the weights, such as "bfloat16"; "": config.json names none
   GenerationDefaults generation;
 
   friend bool operator==(const LmConfig&, const LmConfig&) = default;
@@ -95,11 +100,11 @@ struct LmConfig {
 ///         feature, with a list of the supported ones), E702 (invalid value).
 LmConfig read_lm_config(const fs::path& folder);
 
-/// The texts of the files that read_lm_config() parses. A rank that read them from disk can send
-/// them to other ranks.
+/// The contents of the files that read_lm_config() parses. One rank can read them from disk and
+/// send them to other ranks.
 struct LmConfigTexts {
   std::string config;
-  std::optional<std::string> generation;
+  std::optional<std::string> generation;  // nullopt: the file does not exist
 };
 LmConfigTexts read_config_texts(const fs::path& folder);  // Errors: Failure E603
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);

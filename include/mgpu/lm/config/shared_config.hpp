@@ -5,12 +5,16 @@
 
 namespace mgpu::lm {
 
-/// Broadcasts the texts of rank 0 of `group` and returns them on all ranks. Collective.
+/// Sends `texts`, the contents of the configuration files, from rank 0 to all ranks of `group`, and
+/// returns them on every rank. The `texts` of other ranks are ignored.
+/// Ranks:  collective over `group`.
 LmConfigTexts broadcast_texts(const cluster::Group& group, LmConfigTexts texts);
 
-/// Returns the result of read_lm_config() on all ranks of `group`. Only rank 0 reads the files.
-/// Collective.
-/// Errors: those of read_lm_config(), on all ranks.
+/// Reads the configuration files of a model folder on rank 0, and returns the parsed configuration
+/// on every rank of `group`.
+///
+/// Ranks:  collective over `group`.
+/// Errors: those of read_lm_config(), thrown on every rank.
 LmConfig read_shared_lm_config(const cluster::Group& group, const fs::path& folder);
 
 }  // namespace mgpu::lm

@@ -21,11 +21,12 @@ struct DecodeState;
 struct SequenceInput;
 class PassBuilder;
 
-/// The memory of decode sessions: a paged KV cache and its sequences. Sessions whose passes take
-/// turns can share one pool. After a session has failed, its pool cannot be used any more.
+/// The memory of decode sessions: a paged KV cache and its sequences. Several sessions can share
+/// one pool if their passes alternate. After a session has failed, its pool cannot be used any
+/// more.
 class DecodePool {
 public:
-  /// Errors: those of LanguageModel::make_cache().
+  /// Allocates a KV cache for `model`. Errors: those of LanguageModel::make_cache().
   DecodePool(const LanguageModel& model, const PagedCache::Sizes& sizes);
   DecodePool(DecodePool&&) noexcept;
   DecodePool& operator=(DecodePool&&) noexcept;
@@ -36,11 +37,12 @@ public:
   const PagedCache& cache() const;
 
   /// Reserves memory for passes of up to `rows` rows. A tensor-parallel rank that runs out of
-  /// memory uses the reserve to keep taking part in the all-reduces. A pass with more rows reserves
-  /// more.
+  /// memory uses this reserve to keep taking part in the all-reduces. A pass with more rows
+  /// enlarges the reserve.
   void reserve_rows(std::int64_t rows);
 
-  /// Returns the failure of a rank, once a draw has reported it to all ranks.
+  /// Returns the report of the rank that has failed, once a draw has sent it to all ranks; empty
+  /// until then.
   const std::optional<ErrorReport>& failure() const;
 
 private:
@@ -50,34 +52,34 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: the model's PassSizes
-  std::vector<std::int64_t> stop_ids{};  // used by steps() only; each ends its sequence
+  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: see LanguageModel::sizes()
+  std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped, for steps() only
   LogitProcessors processors{};
 };
 
 struct PrefillOptions {
   std::int64_t length = 0;  // see SequenceSpan::length
-  bool shows_all = false;   // pass() returns the state of every token
-  bool goes_first = false;  // processed before prefills without this flag
+  bool shows_all = false;   // pass() returns the states of all tokens, not of the last only
+  bool goes_first = false;  // processed before prefills that do not have this flag
 };
 
-/// Consecutive tokens of one prefill() that were processed in one pass.
+/// Consecutive tokens of one prefill() that were processed in the same pass.
 struct SeenPiece {
   std::int64_t sequence = 0;
-  std::int64_t first = 0;  // index of the first token in the input
+  std::int64_t first = 0;  // index of the first token in the prefill()
   std::int64_t count = 0;
-  std::int64_t row = 0;  // row of PassView::hidden where its states begin
-  std::int64_t rows = 0;
-  bool is_last = false;  // whether it ends the input
+  std::int64_t row = 0;   // first row in PassView::hidden
+  std::int64_t rows = 0;  // number of rows in PassView::hidden
+  bool is_last = false;   // true: these are the last tokens of the prefill()
 };
 
 /// The results of a pass.
 struct PassView {
   at::Tensor hidden;              // [W, D]; [0, D] on ranks that do not have the head
-  std::vector<SeenPiece> pieces;  // of prefill(), in the order of their rows
+  std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of their rows
 };
 
-/// Additional work for the head during a draw.
+/// Additional work for the vocabulary head during a draw.
 struct HeadRequests {
   /// Hidden states [n, D], and the n tokens whose log-probabilities after these states are needed.
   /// The states are undefined on ranks without the head.
@@ -86,12 +88,12 @@ struct HeadRequests {
     std::span<const std::int64_t> targets;
   };
   std::vector<Scored> scored{};
-  std::function<void()> look{};  // called on ranks with the head; an exception fails the pass
+  std::function<void()> look{};  // called on ranks with the head after scoring; may throw
 };
 
 struct Drawn {
   std::vector<DrawnToken> tokens;  // one per sequence of the draw
-  std::vector<float> scores;       // log-probabilities of all scored tokens in order, nats
+  std::vector<float> scores;       // log-probabilities for HeadRequests::scored, in order, nats
 };
 
 /// The tokens that several steps drew, on the model's device.
@@ -100,13 +102,13 @@ struct DrawnSteps {
   at::Tensor log_probs;         // [T, S] float32
   at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite where a logit is not
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
-  std::vector<DrawSite> sites;  // [S] sites of the first step, with empty contexts
+  std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
 };
 
 /// A batch of sequences that grow together. Between two passes, sequences may be added, forked,
-/// filled with ids or embeddings, read and dropped. A turn consists of pass(), draw() and take();
-/// step() runs all three. On the CPU the bits of a sequence's results depend neither on other
-/// sequences and its forks nor on how its tokens are split over passes.
+/// filled with ids or embeddings, read and dropped. A turn consists of the calls pass(), draw() and
+/// take(); step() makes all three. On the CPU the bits of a sequence's results do not depend on
+/// other sequences, even its forks, or on how its tokens are split over passes.
 ///
 /// Ranks:  if a model is split over a group, all of its ranks make the same calls in the same
 ///         order. Sessions that share a pool may each have an unfinished turn; the calls of take()
@@ -122,22 +124,25 @@ public:
   DecodeSession& operator=(DecodeSession&&) = delete;
   ~DecodeSession();
 
-  /// Adds an empty sequence. The random numbers of its draws depend on `sample` and the number of
-  /// earlier draws.
+  /// Adds an empty sequence, and returns its number. The random numbers of its draws depend on
+  /// `sample` and on how many tokens it has drawn before.
   std::int64_t add(std::uint64_t sample = 0);
 
   /// Adds a copy of `origin` with the same tokens (including pending input), hidden state and
-  /// number of draws. The two share each cache page until one of them writes to it.
+  /// number of draws. Returns the copy's number. Copy and origin share each cache page until one of
+  /// them writes to it.
   std::int64_t fork(std::int64_t origin, std::uint64_t sample);
 
-  /// Adds a sequence with the first `pages` cache pages of `origin`, which have to be full.
+  /// Adds a sequence with the first `pages` cache pages of `origin`, which have to be full. Returns
+  /// its number.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
   /// Removes a sequence and frees the pages that no other sequence shares.
   void drop(std::int64_t sequence);
 
-  /// Queues tokens for the next passes. Each pass takes at most config.prefill_tokens from all
-  /// prefills, in the order of the calls. For embeddings see SequenceSpan::embeddings.
+  /// Queues tokens of a sequence for the next passes. Each pass takes at most config.prefill_tokens
+  /// from all prefills, in the order of the calls, those with goes_first before the others. For
+  /// embeddings see SequenceSpan::embeddings.
   ///
   /// Errors: Error when the sequence has pending input. Ids outside the vocabulary fail the pass.
   void prefill(std::int64_t sequence, std::span<const std::int64_t> ids,
@@ -145,63 +150,65 @@ public:
   void prefill(std::int64_t sequence, const at::Tensor& embeddings,
                const PrefillOptions& options = {});
 
-  /// Queues one token for each sequence. All are processed in the next pass, regardless of
-  /// config.prefill_tokens. The repetition penalty ignores these tokens.
+  /// Queues one token for each of the given sequences. The next pass processes all of these tokens,
+  /// regardless of config.prefill_tokens. The repetition penalty ignores them.
   ///
   /// Shapes: sequences S; ids [S] int64 on the model's device, in the vocabulary
   void feed(std::span<const std::int64_t> sequences, const at::Tensor& ids);
 
-  /// Returns whether any sequence, or this one, has pending input.
+  /// has_input() returns whether any sequence has pending input, is_waiting() whether the given one
+  /// has.
   bool has_input() const;
   bool is_waiting(std::int64_t sequence) const;
 
   /// Returns the number of tokens of a sequence, including pending input.
   std::int64_t length(std::int64_t sequence) const;
 
-  /// Runs pending input through the layers, if there is any. The result is valid until the next
-  /// draw() or pass().
+  /// Runs pending input through the layers, up to the limit of config.prefill_tokens. Without
+  /// pending input it does nothing. The result is valid until the next draw() or pass().
   ///
   /// Errors: ShapeError when the pool has too few pages.
   const PassView& pass();
 
-  /// Returns the hidden states after the last norm of each sequence's newest token, [S, D] float32
+  /// Returns the hidden state of each sequence's newest token, after the last norm, [S, D] float32
   /// on all ranks. The sequences must not have pending input.
   ///
   /// Ranks:  collective; no session of the pool may have an unfinished turn
   /// Errors: Failure or Error on all ranks, if one of them failed in the pass
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
-  /// Starts to draw a token for each of the sequences from its hidden state.
+  /// Starts to draw a token for each of the sequences from its hidden state, and the work of
+  /// `requests`. take() returns the results.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
 
-  /// Returns the result of the last draw(). Each token becomes the input of its sequence for the
-  /// next pass. The result is empty if a rank has failed; then the pool has a failure() on all
-  /// ranks.
+  /// Returns the result of draw(). Each drawn token becomes the input of its sequence for the next
+  /// pass. The result is empty if a rank has failed; then the pool has a failure() on all ranks.
   std::optional<Drawn> take();
 
-  /// Discards the unfinished draw().
+  /// Discards the result of a draw() for which take() was not called.
   void forget();
 
-  /// Runs pass(), draw() and take(). Errors: the same on all ranks, also Failure E704.
+  /// Runs pass(), draw() and take(), and returns one token per sequence. Errors: those of the three
+  /// calls, on all ranks. Failure E704 on all ranks when logits are not finite.
   std::vector<DrawnToken> step(std::span<const std::int64_t> sequences);
 
-  /// Returns whether steps() is supported: the model is on one rank, and the sampler can draw
+  /// Returns whether steps() can be called: the model is on one rank, and the sampler can draw
   /// without the host.
   bool can_step_ahead() const;
 
-  /// Runs `count` steps for sequences with one pending token each; no other input may be pending.
-  /// The host reads nothing back from the device, unless the model has experts or a processor reads
-  /// something. The host sends all positions and cache slots before the first step, and the random
-  /// numbers before each step. A sequence continues after a stop id; ignore its tokens after the
-  /// stop id.
+  /// Draws `count` tokens for each sequence, one per pass. Each sequence has one pending token; no
+  /// other input may be pending. The host reads nothing back from the device, unless the model has
+  /// experts or a processor reads something. The host sends all positions and cache slots before
+  /// the first pass, and the random numbers before each pass. A sequence continues after a stop id;
+  /// ignore its tokens after the stop id.
   ///
   /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
   ///         are too few positions or free pages.
   DrawnSteps steps(std::span<const std::int64_t> sequences, std::int64_t count);
 
-  /// Returns the tokens of each sequence up to its first stop id, with one host read.
+  /// Returns the tokens of each sequence up to and including its first stop id, with one host read.
   /// Errors: Failure E704 when logits are not finite.
   static std::vector<std::vector<DrawnToken>> read(const DrawnSteps& steps);
 

@@ -19,10 +19,10 @@ struct GenerationConfig {
   std::int64_t max_new_tokens = 256;   // 0: no completions, only scores
   std::vector<std::int64_t> stop_ids;  // a completion ends with the first of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
-  std::int64_t prefill_tokens = 0;     // prompt tokens per pass at most; 0: the model's PassSizes
+  std::int64_t prefill_tokens = 0;  // maximum of prompt tokens per pass; 0: LanguageModel::sizes()
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
-  bool scores_prompts = false;   // needed for scores of prompts with max_new_tokens 0, too
+  bool scores_prompts = false;   // fills PromptResult::prompt_log_probs
   LogitProcessors processors{};  // have to outlive the generator
 };
 
@@ -32,76 +32,79 @@ struct Prompt {
   std::int64_t num_samples = 1;
 
   /// Alternative continuations of the prompt. Each is scored separately and shares the prompt's
-  /// pages. They require max_new_tokens 0.
+  /// cache pages. They require GenerationConfig::max_new_tokens 0.
   std::span<const std::vector<std::int64_t>> continuations{};
 };
 
 enum class FinishReason : std::uint8_t {
-  stop_id,    // one of the stop ids
-  stop_text,  // the caller's StopText
-  length,     // max_new_tokens
+  stop_id,    // the last id is a stop id
+  stop_text,  // StopText returned true
+  length,     // max_new_tokens were drawn
   context,    // no learned position is left
 };
 
 struct Completion {
   std::vector<std::int64_t> ids;
-  std::vector<float> log_probs;  // nats, before temperature, top k and top p, as in apply_head()
+  std::vector<float> log_probs;  // nats, from the unchanged logits of the model
   FinishReason reason = FinishReason::length;
 };
 
 struct PromptResult {
-  std::vector<float> prompt_log_probs;  // of all tokens except the first; empty: not requested
-  std::vector<Completion> completions;  // num_samples
+  std::vector<float> prompt_log_probs;  // one per token after the first; empty: not requested
+  std::vector<Completion> completions;  // as many as Prompt::num_samples
 
-  /// One list per continuation, one value per token. On the CPU the values have the same bits as if
-  /// prompt and continuation were scored as one prompt. RopeKind::dynamic is an exception, because
-  /// its rotation depends on the prompt's length.
+  /// One list per continuation, with one log-probability per token. On the CPU these values have
+  /// the same bits as if prompt and continuation were scored as one prompt. RopeKind::dynamic is an
+  /// exception, because its rotation depends on the prompt's length.
   std::vector<std::vector<float>> continuation_log_probs;
 };
 
-/// Returns whether a completion ends here. It is called for each completion after each token that
-/// is not a stop id. `sample` is Prompt::sample plus the index of the completion.
+/// A function of the caller that returns whether a completion with these `ids` ends now. It is
+/// called for each completion after each token that is not a stop id. `sample` is Prompt::sample
+/// plus the index of the completion.
 using StopText = std::function<bool(std::uint64_t sample, std::span<const std::int64_t> ids)>;
 
-/// Consecutive tokens of a prompt that were processed in one pass.
+/// Consecutive tokens of a prompt that were processed in the same pass.
 struct PromptPiece {
-  std::size_t prompt = 0;  // index in run()
+  std::size_t prompt = 0;  // index among the prompts of Generator::run()
   std::size_t first = 0;   // index of the first token in the prompt
   std::size_t count = 0;
 };
 
 /// A callback that receives the hidden states after the last norm of all prompt tokens, each once,
-/// on the ranks that have the head. Each call gets the pieces of one pass and their rows in order,
-/// [N, D]. The callback may use the head, which is a collective call in a tensor-parallel group. An
-/// exception fails the pass. After an out-of-memory failure, the caller may run all prompts again.
+/// on the ranks that have the head. Each call gets the tokens of one pass as `pieces`, and their
+/// states in this order as `hidden` [N, D]. The callback may use the head, which is a collective
+/// call in a tensor-parallel group. An exception fails the pass. After an out-of-memory failure,
+/// the caller may run all prompts again.
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. Prompts are prefilled in chunks, in the same passes that decode other sequences. The
-/// completions of a prompt share its pages. Prompts of a run with a common prefix share the pages
-/// of the prefix, unless prompts are scored or shown to SeeHidden. On the CPU the result of a
-/// prompt depends neither on other prompts nor on batch_size, prefill_tokens or page_tokens.
+/// completions of a prompt share the prompt's cache pages. Prompts of a run that have a common
+/// prefix share the pages of the prefix, unless prompts are scored or shown to SeeHidden. On the
+/// CPU the result of a prompt depends neither on other prompts nor on batch_size, prefill_tokens or
+/// page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks pass the same prompts,
 /// config and StopText, and all get the results. A pipeline splits the batch, so that every stage
 /// has work.
 ///
 /// Memory: a KV cache for batch_size sequences as long as the longest prompt with its completion.
-///         It is kept for the next call, and grows if that call needs more.
+///         The cache is kept for the next call, and grows if that call needs more.
 class Generator {
 public:
   /// The model has to outlive the generator. Errors: Error when a value is out of range.
   Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text = {},
             SeeHidden see_hidden = {});
 
-  /// Returns results in the order of the prompts.
+  /// Completes or scores prompts. Returns results in the order of the prompts.
   /// Errors: ShapeError for a prompt or continuation that is empty, has ids outside the vocabulary,
   ///         or is longer than the learned positions. Error for continuations with max_new_tokens
   ///         above 0. Failure E704 when logits are not finite. When memory runs out, all ranks of
   ///         the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
-  ///         retry with a smaller batch. A cluster::DivergedFailure when the ranks are out of step.
-  ///         In a tensor-parallel group, any failure of one rank in a pass has this effect, except
+  ///         retry with a smaller batch. If the ranks are out of step, cluster::DivergedFailure. In
+  ///         a tensor-parallel group, any failure of one rank in a pass has this effect, except
   ///         lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
@@ -116,7 +119,7 @@ private:
   std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, DecodePool& pool);
-  std::int64_t batches() const;  // number of batches that take turns
+  std::int64_t batches() const;  // number of batches into which the batch is split
 
   const LanguageModel* model_;
   GenerationConfig config_;

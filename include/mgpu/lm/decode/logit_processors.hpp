@@ -8,9 +8,11 @@
 
 #include <mgpu/lm/decode/sampler.hpp>
 
-// Hooks that change logits before a token is drawn. Neither kind of processor may rely on seeing a
-// whole row of logits. A block has at most 32,256 tokens: all of a small vocabulary, or a part of a
-// large one. The recorded log-probability of a drawn token is that of the unchanged model.
+// Hooks that change logits before a token is drawn. A BlockProcessor gets one block of the
+// vocabulary at a time, a CandidateProcessor the most probable tokens. Both have to work without
+// seeing all logits of a row at once. A block has at most 32,256 tokens: all of a small vocabulary,
+// or a part of a large one. The recorded log-probability of a drawn token is that of the unchanged
+// model.
 //
 // Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
 // with the same candidates, or the last stage of a pipeline. A second model must therefore be
@@ -19,15 +21,15 @@
 // Shapes in this header: N rows of a draw, n rows of a block, B tokens of a block, K candidates.
 namespace mgpu::lm {
 
-/// Holds the input tokens of a sequence, either as ids or as embeddings.
+/// The tokens that were given to a sequence as input, either as ids or as embeddings.
 struct GivenTokens {
   std::span<const std::int64_t> ids;  // empty: see embeddings
   at::Tensor embeddings{};            // [n, D] float32
 };
 
-/// An object that is notified, on ranks with the head, of each change to the sequences of one pool,
-/// in the order of the changes. The functions must not throw; work that may fail belongs in
-/// process() or offsets().
+/// An object that is told, on ranks with the head, of each change to the sequences of one
+/// DecodePool, in the order of the changes. The functions must not throw; work that may fail
+/// belongs in process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -38,10 +40,10 @@ public:
   virtual ~SequenceWatcher() = default;
 
   virtual void added(std::int64_t /*sequence*/) {}
-  /// `copy` has the first `tokens` tokens of `origin`.
+  /// A sequence `copy` was added with the first `tokens` tokens of `origin`.
   virtual void forked(std::int64_t /*origin*/, std::int64_t /*copy*/, std::int64_t /*tokens*/) {}
   virtual void given(std::int64_t /*sequence*/, const GivenTokens& /*tokens*/) {}
-  /// The sequence of row n continues with the drawn token ids[n]. ids is [N] int64 on the model's
+  /// The token ids[n] was drawn for the sequence rows[n].sequence. ids is [N] int64 on the model's
   /// device.
   virtual void drawn(std::span<const DrawSite> /*rows*/, const at::Tensor& /*ids*/) {}
   virtual void dropped(std::int64_t /*sequence*/) {}
@@ -52,22 +54,22 @@ public:
 /// Changes logits block by block, after the repetition penalty.
 class BlockProcessor : public SequenceWatcher {
 public:
-  /// Changes the logits of tokens first_id .. first_id + B - 1 in place. It may be called several
-  /// times for the same token and draw, with blocks of different sizes. Each of these calls must
-  /// compute the same logit for the token.
+  /// Changes the logits of tokens first_id .. first_id + B - 1 in place. The function may be called
+  /// several times for the same token and draw, with blocks of different sizes. It must compute the
+  /// same logit for the token each time.
   ///
   /// Shapes: rows n; logits [n, B] float32 on the model's device
   virtual void process(std::span<const DrawSite> rows, std::int64_t first_id,
                        const at::Tensor& logits) = 0;
 };
 
-/// Adds offsets to the logits of the most probable tokens, after all block processors. The logits
-/// of other tokens keep their bits. With offsets of 0, the same tokens are drawn as without the
-/// processor.
+/// Adds offsets to the logits of the most probable tokens (the candidates), after all block
+/// processors. The logits of other tokens keep their bits. With offsets of 0, the same tokens are
+/// drawn as without the processor.
 class CandidateProcessor : public SequenceWatcher {
 public:
-  /// Returns the number of candidates K, at most kernels::kMaxBest. A smaller vocabulary has fewer
-  /// candidates.
+  /// Returns K, the number of candidates per row, at most kernels::kMaxBest. If the vocabulary has
+  /// fewer than K tokens, all of them are candidates.
   virtual std::int64_t candidates() const = 0;
 
   /// Returns the offsets of the candidates' logits, which are added before the division by the
@@ -79,8 +81,8 @@ public:
                              const at::Tensor& logits) = 0;
 };
 
-/// The processors of sessions; they have to outlive the sessions. A processor serves one pool at a
-/// time.
+/// The processors of decode sessions, which have to outlive the sessions. A processor serves one
+/// pool at a time.
 struct LogitProcessors {
   std::vector<BlockProcessor*> blocks{};    // applied in this order
   CandidateProcessor* candidate = nullptr;  // nullptr: none

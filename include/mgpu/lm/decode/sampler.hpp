@@ -18,22 +18,23 @@ struct SamplingConfig {
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
   std::int64_t top_k = 0;           // 0: no limit; unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
-  double repetition_penalty = 1.0;  // > 0; divides positive logits of context tokens
+  double repetition_penalty = 1.0;  // > 0; divides positive logits, multiplies negative ones
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // < 2^24
+  std::uint32_t round = 0;  // < 2^24; part of the key of all random numbers
 };
 
-/// One token to draw. Its random numbers depend on seed, round, sample and position only.
+/// Where a token is drawn. The random numbers of the draw depend on seed, round, sample and
+/// position only.
 struct DrawSite {
   std::uint64_t sample = 0;
-  std::uint32_t position = 0;             // < 2^24: number of earlier draws of the sample
-  std::span<const std::int64_t> context;  // for the repetition penalty; -1: unknown to the host
-  std::int64_t sequence = -1;             // of a DecodeSession
+  std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample
+  std::span<const std::int64_t> context;  // ids for the repetition penalty; -1: an unknown id
+  std::int64_t sequence = -1;             // its number in the DecodeSession; -1: none
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
-  float log_prob = 0.0F;  // nats, before penalty, temperature, top k and top p
+  float log_prob = 0.0F;  // nats, from the unchanged logits of the model
 };
 
 /// Drawn tokens in device memory, which the host may not have read yet.
@@ -46,11 +47,11 @@ struct DrawnRows {
 struct LogitProcessors;
 struct SampledRows;
 
-/// Draws tokens from the hidden states that predict them. A row's token depends on that row and
-/// its site only.
+/// Draws tokens from the hidden states that predict them. The token of a row depends on the row's
+/// hidden state and DrawSite only.
 class Sampler {
 public:
-  /// Errors: Error when a value is out of range.
+  /// Checks and keeps the settings. Errors: Error when a value is out of range.
   explicit Sampler(const SamplingConfig& config);
 
   /// Draws one token per row. The vocabulary is processed in blocks. Rows whose nucleus (top_p) or
@@ -63,20 +64,21 @@ public:
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites) const;
 
-  /// Draws after the processors have changed the logits; see logit_processors.hpp.
-  /// Errors: also ShapeError when offsets have another shape; Failure E704 when a processed logit
-  ///         is neither finite nor -infinity.
+  /// Draws one token per row after the processors have changed the logits; see
+  /// logit_processors.hpp.
+  /// Errors: those of draw() without processors. ShapeError when offsets have another shape than
+  ///         the candidates. Failure E704 when a processed logit is neither finite nor -infinity.
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Returns whether draw_rows() supports the config and the model. The config must be greedy or
-  /// have no top k and top p, and have no repetition penalty. The vocabulary must not be split over
-  /// ranks.
+  /// Returns whether draw_rows() supports this sampler's config and the model. The config must be
+  /// greedy or have no top k and top p, and have no repetition penalty. The vocabulary must not be
+  /// split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
-  /// Draws the same tokens as draw(). It reads nothing back to the host, except what a processor
-  /// reads.
+  /// Draws the same tokens as draw(), but leaves them on the device. Nothing is read back to the
+  /// host, except what a processor reads.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
 

@@ -16,14 +16,15 @@
 // Shapes in this header: N rows of a draw, K candidates, D = width of the second model.
 namespace mgpu::lm {
 
-/// A candidate processor that uses a second model with the same vocabulary. The second model's
-/// session catches up with the sequences of the first session when offsets() calls states() or
-/// states_after(). Both models get the same embeddings as input; this requires equal widths.
+/// A candidate processor that uses a second model with the same vocabulary. The second model has
+/// its own decode session. A call of states() or states_after() first brings this session up to
+/// date with the sequences of the first model's session. Input embeddings go to both models, which
+/// then need equal widths.
 class SecondModelProcessor : public CandidateProcessor {
 public:
-  /// The model has to outlive the processor. `sizes` needs pages for all sequences and for N * K
-  /// forks, each of which takes one or two pages. Its page_tokens must divide that of the first
-  /// session's pool.
+  /// `model` is the second model and has to outlive the processor. `sizes` needs cache pages for
+  /// all sequences and for N * K forks, each of which takes one or two pages. sizes.page_tokens
+  /// must divide the page_tokens of the first model's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 
@@ -37,15 +38,15 @@ public:
 protected:
   const LanguageModel& model() const { return *model_; }
 
-  /// Returns the second model's hidden states of the newest tokens, [N, D].
+  /// Returns the second model's hidden state at the newest token of each row's sequence, [N, D].
   at::Tensor states(std::span<const DrawSite> rows);
 
-  /// Returns the second model's hidden states after each candidate, [N, K, D]. It forks each
-  /// sequence K times, runs one token of each fork in a single pass, and drops the forks.
+  /// Returns the second model's hidden states after each candidate, [N, K, D]. The function forks
+  /// each sequence K times, runs one token of each fork in a single pass, and drops the forks.
   ///
   /// Shapes: rows N; ids [N, K] int64
   /// Errors: those of DecodeSession::pass(); Error when page_tokens does not divide that of the
-  ///         first session's pool.
+  ///         first model's pool.
   at::Tensor states_after(std::span<const DrawSite> rows, const at::Tensor& ids);
 
 private:
@@ -59,8 +60,8 @@ private:
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by the first catch_up()
   std::optional<DecodeSession> session_;       // made by the first catch_up()
-  std::map<std::int64_t, std::int64_t> mine_;  // sequence here, by sequence of the first session
-  std::vector<std::function<void()>> missed_;  // events of the first session since catch_up()
+  std::map<std::int64_t, std::int64_t> mine_;  // own sequence for each one of the first session
+  std::vector<std::function<void()>> missed_;  // changes of the first session since catch_up()
 };
 
 }  // namespace mgpu::lm

@@ -22,10 +22,10 @@ namespace mgpu::lm {
 class StepPlan;
 
 /// New tokens of one sequence. One pass can process spans of any lengths, without padding. The
-/// tokens are `ids`, unless `embeddings` or `device_ids` is defined.
+/// tokens of a span are `ids`, unless `embeddings` or `device_ids` is defined.
 struct SequenceSpan {
   std::span<const std::int64_t> ids;
-  std::int64_t sequence = 0;  // in the cache; without a cache the span is a whole sequence
+  std::int64_t sequence = 0;  // number of the sequence in the cache; unused without one
 
   /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
   /// 0 means the length up to the end of this span. For a chunk of a prompt, it is the length of
@@ -36,8 +36,8 @@ struct SequenceSpan {
   /// tokens, the last layer computes keys and values only.
   std::int64_t num_outputs = std::numeric_limits<std::int64_t>::max();
 
-  /// Input of the first layer that replaces rows of the embedding matrix. Learned positions are
-  /// added to it. Ranks without the first layer use its shape only.
+  /// Inputs of the first layer, in place of rows of the embedding matrix. Learned positions are
+  /// added to them. Ranks without the first layer use only their shape.
   at::Tensor embeddings{};  // [n, D] float32 on the model's device
 
   /// Ids in device memory. The caller guarantees that they are in the vocabulary.
@@ -58,6 +58,8 @@ inline std::int64_t num_outputs_of(const SequenceSpan& span) {
 /// sequence up to that token, not on the call or the other sequences in the batch.
 class LanguageModel {
 public:
+  /// Makes a complete model on one rank.
+  ///
   /// Shapes: weights have the shapes of weight_specs(config), in float32 or with matrices_of() in
   ///         bfloat16, all on one device
   /// Memory: on the CPU each matrix is packed into a new copy and its original is released, one
@@ -66,14 +68,14 @@ public:
 
   /// Makes one shard of a model, with weights from shard_weights(). `peers` connects to the ranks
   /// with the other shards and has to outlive the model. hidden(), apply_head() and functions that
-  /// use them are then collective over those ranks.
+  /// call them are then collective over those ranks.
   LanguageModel(LmConfig config, LmWeights weights, const Shard& shard, ShardPeers& peers);
 
   /// Loads config and weights of a folder to the CPU. Errors: those of read_lm_config(),
   /// WeightFiles and load_weights().
   static LanguageModel open(const fs::path& folder, const LoadOptions& options = {});
 
-  const LmConfig& config() const { return config_; }  // of the whole model
+  const LmConfig& config() const { return config_; }  // config of the whole model
   const LmWeights& weights() const { return weights_; }
   const Shard& shard() const { return shard_; }
   ShardPeers* peers() const { return peers_; }  // nullptr: not split over ranks
@@ -82,17 +84,20 @@ public:
   const PassSizes& sizes() const { return sizes_; }
   void set_sizes(const PassSizes& sizes);
 
-  /// Returns the hidden states after the last norm of whole sequences, [W, D] float32; [0, D] on a
-  /// rank without the head. Not differentiable.
+  /// Returns the hidden states after the last norm of whole sequences, without a cache. Not
+  /// differentiable.
   ///
+  /// Shapes: returns [W, D] float32; [0, D] on a rank without the head
   /// Errors: ShapeError when an id is not in the vocabulary, embeddings have the wrong width or
   ///         type, or a sequence is longer than the learned positions.
   at::Tensor hidden(std::span<const SequenceSpan> spans) const;
 
-  /// Returns the hidden states of tokens that continue the sequences in `cache`, and adds their
-  /// keys and values to the cache. No sequence may occur twice.
+  /// Returns the hidden states of tokens that continue the sequences in `cache`, and adds the keys
+  /// and values of these tokens to the cache. No sequence may occur twice.
   ///
-  /// Errors: also ShapeError when the cache has too few pages; the cache is unchanged.
+  /// Shapes: returns [W, D] float32; [0, D] on a rank without the head
+  /// Errors: those of hidden() without a cache; ShapeError when the cache has too few pages, which
+  ///         leaves it unchanged.
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache) const;
 
   /// Reserves positions and cache slots for the next `steps` tokens of sequences that grow by one
@@ -101,16 +106,16 @@ public:
   StepPlan plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
                       PagedCache& cache) const;
 
-  /// Returns the hidden states, [S, D], of one step of a plan with one token per sequence. Reads
-  /// nothing back from the device, unless the model has experts.
+  /// Returns the hidden states, [S, D], of one step of plan_steps() with one token per sequence.
+  /// Reads nothing back from the device, unless the model has experts.
   ///
   /// Shapes: ids [S] int64 on the model's device, in the vocabulary
   at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
                     PagedCache& cache) const;
 
-  /// Returns the number of rows of each all-reduce in a call of hidden(): N for the embedding, N
-  /// twice for each layer, except W for the last layer. All-reduces of no rows are omitted. The
-  /// result is empty without tensor parallelism.
+  /// Returns the number of rows of each all-reduce in a call of hidden(). It is N for the
+  /// embedding, then N twice for each layer, but W twice for the last layer. All-reduces of no rows
+  /// are omitted. The result is empty without tensor parallelism.
   std::vector<std::int64_t> all_reduce_rows(std::span<const SequenceSpan> spans) const;
 
   /// Returns a KV cache for this model, on its device.
@@ -127,27 +132,28 @@ private:
   PassSizes sizes_;
 };
 
-/// The results of the vocabulary head for each hidden state.
+/// The results of apply_head() for N hidden states.
 struct HeadResult {
   at::Tensor log_sums;     // [N] float32: log of the sum of exp over all logits, nats
-  at::Tensor log_probs;    // [N] float32: of the targets, nats; undefined without targets
+  at::Tensor log_probs;    // [N] float32 of the targets, nats; undefined without targets
   at::Tensor best_ids;     // [N, K] int64, most probable first, ties by ascending id
   at::Tensor best_logits;  // [N, K] float32
 };
 
-/// Applies the head in blocks of the vocabulary; the whole matrix of logits [N, V] never exists.
+/// Applies the vocabulary head in blocks of the vocabulary; the whole matrix of logits [N, V] never
+/// exists. `best` is K, the number of best tokens per row.
 ///
-/// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best is K, at most min(V,
+/// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best at most min(V,
 ///         kernels::kMaxBest)
 /// Memory: one block of logits; the model's PassSizes set its size.
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);
 
-/// Several drawn tokens for each hidden state.
+/// M drawn tokens for each of N hidden states.
 struct DrawsWithReplacement {
-  at::Tensor log_sums;  // [N] float32, nats
-  at::Tensor ids;       // [N, M] int64, in the order of the uniforms
+  at::Tensor log_sums;  // [N] float32: log of the sum of exp over all logits, nats
+  at::Tensor ids;       // [N, M] int64, in the order of `uniforms`
 };
 
 /// Draws tokens from the softmax of the logits, with replacement. Makes two passes over the blocks

@@ -6,7 +6,7 @@
 
 namespace mgpu::lm {
 
-/// How much data a model processes at a time. These sizes change results only by the rounding of
+/// How much data a model processes at a time. The choice changes results only by the rounding of
 /// sums over the vocabulary.
 struct PassSizes {
   std::int64_t prefill_tokens;    // prompt tokens per pass
@@ -17,9 +17,9 @@ struct PassSizes {
   friend bool operator==(const PassSizes&, const PassSizes&) = default;
 };
 
-/// Returns the sizes for a kind of device. On a CPU, a block of logits fits into the processor's
-/// cache, and host reads cost nothing. A GPU needs thousands of rows per matrix product, and each
-/// host read makes it idle, so it draws several tokens per read.
+/// Returns the default sizes for a kind of device. On a CPU, a block of logits fits into the
+/// processor's cache, and host reads cost nothing. A GPU needs thousands of rows per matrix
+/// product. It is idle during each host read, so it draws several tokens per read.
 PassSizes pass_sizes(DeviceKind device);
 
 }  // namespace mgpu::lm

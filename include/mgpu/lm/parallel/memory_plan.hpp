@@ -7,8 +7,8 @@
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 
-// Estimates the memory of a generation from config.json alone. Units: bytes, without the program
-// itself and the freed memory that glibc keeps (at most 64 MiB).
+// Estimates the memory that generating and scoring need, from config.json alone. Units: bytes,
+// without the program itself and the freed memory that glibc keeps (at most 64 MiB).
 namespace mgpu::lm {
 
 struct MemoryUse {
@@ -22,8 +22,8 @@ struct MemoryUse {
 
 struct MemoryDemand {
   std::int64_t batch_size = 16;
-  std::int64_t longest = 512;       // most tokens of a prompt with its completion
-  std::int64_t prefill_tokens = 0;  // per pass; 0: the device's PassSizes
+  std::int64_t longest = 512;       // maximum number of tokens of a prompt and its completion
+  std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: pass_sizes() of the device
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
   bool has_samples = false;  // several completions per prompt
@@ -32,28 +32,32 @@ struct MemoryDemand {
   MatrixType matrices = MatrixType::f32;
 };
 
-/// Returns the memory of one rank of a group. `shard` is one of shards_of().
+/// Estimates the memory of one rank in a group of `ranks` ranks. `shard` is the part of the model
+/// on that rank, one of shards_of().
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks);
 
-/// Returns the largest batch, up to demand.batch_size, for which a rank needs at most `bytes` in
-/// addition to its weights; 0 if not even one sequence fits.
+/// Returns the largest batch size, up to demand.batch_size, for which a rank needs at most `bytes`
+/// in addition to its weights; 0 if not even one sequence fits. `shard` is the part of the model on
+/// that rank, in a group of `ranks` ranks.
 std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
                            int ranks, std::int64_t bytes);
 
-/// Returns the shards of all ranks of a group. Errors: Failure E126.
+/// Returns the part of the model on each rank, for a group of `ranks` ranks. Errors: Failure E126
+/// if the model cannot be split so.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
 
-/// Returns whether the model can be split over this many ranks.
+/// Returns whether the model can be split over a group of `ranks` ranks.
 bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 struct MemoryFit {
-  int ranks = 1;  // per group
+  int ranks = 1;  // number of ranks in a group
   std::int64_t batch_size = 1;
-  std::vector<MemoryUse> use;  // of each rank
+  std::vector<MemoryUse> use;  // memory of each rank
 };
 
-/// Returns the smallest group that has room for one sequence, and its largest batch, up to
+/// Finds the smallest group whose ranks have room for the weights and one sequence, with
+/// `bytes_per_rank` each. Also returns the largest batch size for this group, up to
 /// demand.batch_size. The number of ranks is at least `fewest` >= 1 and divides `all_ranks`. The
 /// result is empty if no such group exists.
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,

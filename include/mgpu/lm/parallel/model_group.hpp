@@ -16,7 +16,7 @@ namespace mgpu::lm {
 
 class GroupPeers;
 
-/// How a model is split over a group of ranks; set by the keys model.parallel and model.device_map.
+/// How a model is split over a group of ranks, as the keys model.parallel and model.device_map say.
 struct GroupPlan {
   Split split = Split::pipeline;
   LayerMap layers;
@@ -25,8 +25,8 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
-/// Returns the bytes of memory that this rank may use. CPU ranks of a node share its memory
-/// equally.
+/// Returns the free memory, in bytes, that this rank may use on `device`. Ranks on the CPU get
+/// equal parts of the free memory of their node. `node` has all ranks on this node.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.
@@ -34,8 +34,8 @@ MatrixType read_matrix_type(const Config& config);
 
 /// A model on the ranks of a group. A group of one rank holds the complete model; otherwise each
 /// rank holds a shard. Clients of model(), such as the Generator, need not distinguish the two
-/// cases. They make the same calls with the same input on each rank, and the leader's result is the
-/// group's result.
+/// cases. On each rank they make the same calls with the same input, and the result on the leader
+/// is the group's result.
 class ModelGroup {
 public:
   struct Options {
@@ -59,7 +59,8 @@ public:
   ModelGroup(const ModelGroup&) = delete;
   ModelGroup& operator=(const ModelGroup&) = delete;
 
-  /// Ranks: collective over the group unless an exception is unwinding the stack.
+  /// Destroys the model and the communication of its group.
+  /// Ranks:  collective over the group unless an exception is unwinding the stack.
   ~ModelGroup();
 
   const LanguageModel& model() const { return *model_; }
@@ -70,9 +71,10 @@ public:
   /// Returns the rank of each layer; empty unless the group is a pipeline.
   const std::vector<int>& layer_ranks() const { return layer_ranks_; }
 
-  /// Resets times().
+  /// Sets all times that times() returns to zero.
   void start_clock();
-  /// Returns the working and waiting times of this rank; all zero in a group of one rank.
+  /// Returns how long this rank has worked and waited since start_clock(), or else since open().
+  /// All times are zero in a group of one rank.
   StageTimes times() const;
 
 private:

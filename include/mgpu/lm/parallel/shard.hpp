@@ -23,7 +23,7 @@ struct Range {
 /// The part of a model that one rank holds.
 struct Shard {
   Range layers;        // at least one
-  Range heads;         // of queries
+  Range heads;         // query heads
   Range kv_heads;      // key-value heads of those query heads
   Range intermediate;  // columns of the MLPs' inner dimension
   Range vocab;         // rows of embedding and head
@@ -37,15 +37,15 @@ struct Shard {
 /// Returns the shard that holds the complete model.
 Shard whole_model(const LmConfig& config);
 
-/// Returns the config of a shard, with the shard's numbers of layers, heads and key-value heads,
-/// and its MLP width. The vocabulary size is that of the complete model, because ids are global.
+/// Returns `config` with the shard's numbers of layers, heads and key-value heads, and its MLP
+/// width. The vocabulary size remains that of the complete model, because token ids are global.
 LmConfig held_by(const Shard& shard, const LmConfig& config);
 
-/// One rank's communication with the ranks that hold the other shards. All ranks run the same
-/// passes on the same tokens and make these calls in the same order.
+/// How one rank communicates with the ranks that hold the other shards of its model. All of these
+/// ranks run the same passes on the same tokens, and call these functions in the same order.
 ///
-/// Shapes: values float32, contiguous, on the model's device, equally many on all participating
-///         ranks
+/// Shapes: values float32, contiguous, on the model's device, with the same number of elements on
+///         all participating ranks
 /// Errors: those of cluster::Communicator.
 class ShardPeers {
 public:
@@ -59,45 +59,50 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// All-reduces `values` in place (sum of float32 or int32), with the same bits on all ranks.
-  /// Errors: cluster::DivergedFailure with the report of the communicator.
+  /// All-reduces `values` in place (sum of float32 or int32). All ranks get the same bits.
+  /// Errors: cluster::DivergedFailure if the all-reduce fails, with the communicator's report.
   virtual void all_reduce(const at::Tensor& values) = 0;
 
-  /// Tells all ranks whether every rank can continue; for tensor parallelism only.
+  /// Tells all ranks whether every rank can continue; for tensor parallelism only. A rank that
+  /// cannot continue passes its exception as `failure`, all others pass nullptr.
   /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
-  /// Runs all_reduce() if all ranks can take part. A rank that has failed calls agree() instead.
+  /// Runs all_reduce() if all ranks can take part. A rank that has failed calls agree() with its
+  /// failure instead.
   void all_reduce_if_all_can(const at::Tensor& values) {
     agree(nullptr);
     all_reduce(values);
   }
 
-  /// For a pipeline only. Fills `values` with the output of the previous stage.
+  /// For a pipeline only. Waits for the output of the previous stage and stores it in `values`.
   virtual void receive_previous_stage(const at::Tensor& values) = 0;
 
-  /// For a pipeline only. Queues `values` for the next stage. The values must not be changed
+  /// For a pipeline only. Queues `values` for the next stage. The caller must not change `values`
   /// afterwards.
   virtual void send_next_stage(const at::Tensor& values) = 0;
 
-  /// Starts a pass whose all-reduces have the given numbers of rows. A rank that cannot continue
-  /// calls participate_without_result(), which keeps the other ranks in step. In a pipeline,
-  /// participate_without_result() sends `values` to the next stage instead of the output. With
-  /// tensor parallelism, it takes part in the remaining all-reduces with zeros, using the memory of
-  /// `values`.
+  /// Starts a pass. sums[i] is the number of rows of all-reduce i in the pass; `sums` is empty in a
+  /// pipeline. If this rank cannot continue the pass, it has to call participate_without_result().
+  virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
+  /// Ends a pass that this rank cannot continue, so that the other ranks do not wait forever. In a
+  /// pipeline, it sends `values` to the next stage instead of the output. With tensor parallelism,
+  /// it takes part in the remaining all-reduces with zeros, using the memory of `values`.
   ///
   /// Shapes: values [N, D] float32, with at least as many rows as each all-reduce of the pass
-  virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   virtual void participate_without_result(const at::Tensor& values) = 0;
 
-  /// Returns the maximum of `mine` over all ranks, on each rank.
+  /// Returns the maximum of `mine` over all ranks. Every rank gets it.
   virtual int all_reduce_max(int mine) = 0;
 
-  /// Returns whether this rank broadcasts the outcome of each pass. The first rank that has the
-  /// head does.
+  /// Returns whether this rank is the one that broadcasts the outcome of each pass. It is the first
+  /// rank that has the vocabulary head.
   virtual bool is_broadcast_root() const = 0;
-  virtual void post_broadcast(std::string message) = 0;  // broadcast root only; does not wait
-  virtual std::string receive_broadcast() = 0;           // next message, on all ranks
+  /// Broadcasts `message` to all ranks without waiting. Only the rank for which
+  /// is_broadcast_root() is true calls it.
+  virtual void post_broadcast(std::string message) = 0;
+  /// Waits for the next message of post_broadcast(), and returns it. Every rank calls it.
+  virtual std::string receive_broadcast() = 0;
 
   /// Returns how many passes must be in flight to keep all ranks busy.
   virtual int passes_in_flight() const = 0;

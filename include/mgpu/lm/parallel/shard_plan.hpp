@@ -17,54 +17,57 @@ enum class Split : std::uint8_t {
   pipeline,  // splits by layers; results have the same bits as on one rank
   tensor,    // splits by heads, MLP columns and vocabulary (tensor parallelism)
 };
-/// Returns the value of the key model.parallel for `split`.
+/// Returns the name of `split` as a value of the key model.parallel.
 const char* name_of(Split split);
 
 /// How layers are assigned to pipeline stages.
 struct LayerMap {
   enum class Kind : std::uint8_t {
-    balanced,  // equal work on all ranks
-    by_memory,
-    manual,
+    balanced,   // equal work on all ranks
+    by_memory,  // in proportion to the free memory of the ranks
+    manual,     // LayerMap::ranks has the rank of each layer
   };
   Kind kind = Kind::balanced;
-  std::vector<std::int64_t> ranks;  // of each layer; manual only
+  std::vector<std::int64_t> ranks;  // rank of each layer; for Kind::manual only
 };
 
-/// Sizes of the weights as float32, in bytes. Layers are placed by these sizes.
+/// Sizes of a model's weights as float32, in bytes. Layers are assigned to ranks by these sizes.
 struct WeightBytes {
-  std::int64_t layer = 0;  // of one layer
+  std::int64_t layer = 0;  // size of one layer
   std::int64_t embedding = 0;
-  std::int64_t head = 0;  // counted even if tied, because first and last stage each hold a copy
+  std::int64_t head = 0;  // counted even if tied, because the last stage holds a copy
 };
 WeightBytes weight_bytes(const LmConfig& config);
 
-/// Returns the rank of each layer. Later layers never have lower ranks, and every rank has at least
-/// one layer.
+/// Returns the rank of each layer, for a pipeline. Later layers never have lower ranks, and every
+/// rank has at least one layer.
 ///
-/// Shapes: free_bytes [R], of each rank's device; used by LayerMap::Kind::by_memory only
+/// Shapes: free_bytes [R], the free memory of each rank's device; LayerMap::Kind::by_memory alone
+///         uses the values
 /// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or a manual map is not
 ///         ascending or leaves a rank without layers.
 std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
                               std::span<const std::int64_t> free_bytes);
 
-/// Returns the shards of the R ranks of a pipeline.
+/// Returns the shard of each of the R ranks of a pipeline. `layer_ranks` is the result of
+/// place_layers().
 std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> layer_ranks);
 
-/// Returns the shards of a tensor-parallel group. Key-value heads, MLP columns and vocabulary are
-/// split as evenly as possible. If there are fewer key-value heads than ranks, several ranks hold
-/// the same one and split its query heads.
+/// Returns the shard of each rank of a tensor-parallel group. Key-value heads, MLP columns and
+/// vocabulary are split as evenly as possible. If there are fewer key-value heads than ranks,
+/// several ranks hold the same key-value head and split its query heads.
 ///
-/// Errors: Failure E126 (exit 78) when a rank would have no head or no column, or when there are
-///         more ranks than key-value heads but not a multiple of their number.
+/// Errors: Failure E126 (exit 78) when a rank would have no head, MLP column or token, or the
+///         vocabulary would have too many blocks. Also when there are more ranks than key-value
+///         heads, but not a multiple of their number.
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
-/// Returns the weights of a shard, as views of the given tensors.
+/// Returns the weights of a shard, as views of the complete model's tensors.
 ///
 /// Shapes: weights as bind_weights() returns them, not packed for the CPU kernels
 LmWeights shard_weights(const LmConfig& config, const LmWeights& weights, const Shard& shard);
 
-/// Returns pointers to all tensors of the weights that are defined.
+/// Returns pointers to all defined tensors of a model or of one layer.
 std::vector<at::Tensor*> tensors_of(LmWeights& weights);
 std::vector<at::Tensor*> tensors_of(LayerWeights& weights);
 

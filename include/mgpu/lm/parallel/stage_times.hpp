@@ -4,10 +4,10 @@
 
 namespace mgpu::lm {
 
-/// How much time a rank of a group spent working and waiting.
+/// How much time a rank of a group has spent working and waiting, in seconds.
 struct StageTimes {
   double busy_s = 0.0;
-  double waiting_s = 0.0;      // for other ranks
+  double waiting_s = 0.0;      // time spent waiting for other ranks
   std::vector<double> passes;  // CPU seconds that the calling thread worked in each pass
 };
 

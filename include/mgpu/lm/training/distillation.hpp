@@ -20,21 +20,21 @@ enum class Divergence {
 /// Source: Hinton et al., arXiv 1503.02531; JSD: Agarwal et al., arXiv 2306.13649, eq. 1.
 struct Distillation {
   Divergence divergence = Divergence::forward_kl;
-  double beta = 0.5;         // b of jsd, in (0, 1)
-  double ce_weight = 0.0;    // w
-  double temperature = 1.0;  // T
+  double beta = 0.5;         // b of Divergence::jsd, in (0, 1)
+  double ce_weight = 0.0;    // w, the weight of the cross-entropy
+  double temperature = 1.0;  // T, by which logits are divided
 };
 
-/// The name of the lists in LmBatch::token_lists that StoredTargetLoss reads. They hold the
-/// teacher's distribution p at temperature T.
+/// The key of the teacher's distributions in LmBatch::token_lists, for StoredTargetLoss. They are
+/// the distributions p at temperature Distillation::temperature.
 inline constexpr const char* kTeacherLists = "teacher";
 
 /// The name of an optional token column of ResidentTeacherLoss. A value of 1 means that the student
 /// sampled the target itself, so the token's loss has no cross-entropy term.
 inline constexpr const char* kDrawnColumn = "is_drawn";
 
-/// Distillation from the lists kTeacherLists of the batch. All ids outside a list form one
-/// additional class, which has the remaining probability mass.
+/// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. All ids
+/// outside a list form one additional class, which has the remaining probability mass.
 class StoredTargetLoss final : public TokenLoss {
 public:
   explicit StoredTargetLoss(const Distillation& how) : how_(how) {}
@@ -46,7 +46,8 @@ private:
   Distillation how_;
 };
 
-/// Distillation over the whole vocabulary. The teacher runs in the same process as the student.
+/// Distillation over the whole vocabulary, from a teacher that runs in the same process as the
+/// student.
 ///
 /// Memory: as many logits of the teacher as of the student.
 class ResidentTeacherLoss final : public TokenLoss {

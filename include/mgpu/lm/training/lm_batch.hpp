@@ -17,21 +17,22 @@ namespace mgpu::lm {
 /// Columns by name. A column has one value per token, or one per sequence.
 using Columns = std::map<std::string, std::vector<double>, std::less<>>;
 
-/// Returns the column of that name.
+/// Returns the column `name`.
 /// Errors: ShapeError, with the names of all columns, if there is no such column.
 const std::vector<double>& column_of(const Columns& columns, std::string_view name);
 
-/// A teacher's next-token distribution at each of N tokens: a list of ids with log-probabilities,
-/// and the probability mass of all other ids. The lists are concatenated in the order of the
-/// tokens. Lists of tokens without a target are ignored.
+/// A teacher's next-token distribution at each of N tokens. Each distribution is a list of ids with
+/// log-probabilities, and the probability mass of all other ids. The lists are concatenated in the
+/// order of the tokens. Lists of tokens without a target are ignored.
 struct TeacherTargets {
-  std::vector<std::int64_t> ends;  // [N] end of each list, index in ids
+  std::vector<std::int64_t> ends;  // [N] index in `ids` after the last id of each list
   std::vector<std::int64_t> ids;   // distinct within a list
-  std::vector<float> log_probs;    // of ids, nats
+  std::vector<float> log_probs;    // of the ids, nats
   std::vector<float> tail_mass;    // [N] probability of all other ids; 0: the list is complete
 };
 
-/// Sums over the targets that are not ignored. Sums of several batches can be added.
+/// Sums of loss and correct predictions over the targets that are not ignored. Sums of several
+/// batches can be added.
 struct LmSums {
   double loss = 0.0;             // nats
   std::int64_t predictions = 0;  //
@@ -40,12 +41,12 @@ struct LmSums {
   LmSums& operator+=(const LmSums& other);
 };
 
-/// Value and derivatives of a SequenceLoss for a batch. They are computed between the two sweeps of
-/// the loss (see SequenceLoss).
+/// The sums and derivatives of a SequenceLoss for one batch. They are computed between the two
+/// sweeps of the loss (see SequenceLoss).
 struct BatchSlopes {
   LmSums sums{};
   std::vector<double> log_probs{};  // [N] d loss / d log-probability of the target; empty: all 0
-  std::vector<double> head{};       // [rows, outputs] d loss / d output of the head; empty: all 0
+  std::vector<double> head{};       // [rows, outputs] d loss / d output of ModelHead; empty: all 0
 };
 
 /// A batch of whole sequences, concatenated without padding. No token attends to another sequence.
@@ -55,16 +56,16 @@ struct LmBatch {
 
   Columns token_columns{};                                           // each [N]
   Columns sequence_columns{};                                        // each [S]
-  std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // each [N]
+  std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // one list per token
 
   /// [S] Sequences with the same number form a group. Empty: each sequence is its own group.
   std::vector<std::uint64_t> groups{};
 
-  std::optional<BatchSlopes> slopes{};  // for SequenceLoss only
+  std::optional<BatchSlopes> slopes{};  // for the second sweep of a SequenceLoss
 };
 
-/// Checks lengths. Errors: ShapeError when the length of a column, a list or `groups` does not fit
-/// the batch.
+/// Checks the lengths of all columns, token lists and `groups` of a batch. Errors: ShapeError when
+/// a length does not fit the numbers of tokens or sequences.
 void require_whole_columns(const LmBatch& batch);
 
 }  // namespace mgpu::lm

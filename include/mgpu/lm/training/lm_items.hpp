@@ -11,9 +11,9 @@
 
 namespace mgpu::lm {
 
-/// The training data of a language model. It consists of items of one or more sequences, whose
-/// numbers go on from epoch to epoch. Any rank may get any item, so an item depends only on its
-/// number and the model's weights.
+/// The training data of a language model. It consists of items of one or more sequences. An item
+/// has an ordinal that goes on counting from epoch to epoch. Any rank may get any item, so an item
+/// depends only on its ordinal and the model's weights.
 class LmItems {
 public:
   LmItems() = default;
@@ -25,18 +25,18 @@ public:
 
   virtual std::uint64_t epoch_size() const = 0;
 
-  /// Returns whether make() has to make the items of each step before the step.
+  /// Returns whether make() must be called for the items of a step before that step.
   virtual bool are_made() const { return false; }
 
-  /// Makes items [first, first + count) with the model's current weights, and discards earlier
-  /// ones.
+  /// Makes items [first, first + count) with the model's current weights, and discards the items of
+  /// earlier calls.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 
   /// Returns how many targets of an item are not ignored.
   virtual std::int64_t predictions(std::uint64_t ordinal) const = 0;
 
-  /// Appends the sequences of an item, with all their columns, to `batch`, which then refers to
+  /// Appends the sequences of an item, with all their columns, to `batch`. The batch then refers to
   /// memory of this object.
   virtual void append(std::uint64_t ordinal, LmBatch& batch) const = 0;
 
@@ -44,7 +44,7 @@ public:
   virtual std::int64_t group_size() const { return 0; }
 };
 
-/// A source of a teacher's stored distributions for examples.
+/// Provides the stored next-token distributions of a teacher for the examples of a data set.
 class TargetSource {
 public:
   TargetSource() = default;
@@ -52,27 +52,30 @@ public:
   TargetSource& operator=(const TargetSource&) = delete;
   virtual ~TargetSource() = default;
 
-  /// Appends a list for each token of an example. Tokens whose target is ignored get an empty list.
+  /// Appends to `lists` the teacher's distribution at each token of an example. Tokens whose target
+  /// is ignored get an empty list.
   ///
-  /// Shapes: targets has one value per token of the example, as in LmBatch
+  /// Shapes: targets has one value per token of the example, as LmBatch::targets
   virtual void append(std::size_t example, std::span<const std::int64_t> targets,
                       TeacherTargets& lists) = 0;
 };
 
-/// Optional data that WindowItems adds to the examples of its windows.
+/// Optional sources of data that WindowItems adds to the examples of its windows.
 struct WindowSources {
-  TargetSource* stored = nullptr;  // fills the lists kTeacherLists; nullptr: no lists
+  TargetSource* stored = nullptr;  // fills LmBatch::token_lists[kTeacherLists]; nullptr: none
 
-  /// If set, the student samples some completions itself, and items have the column kDrawnColumn.
+  /// If set, the student samples some completions itself, and batches have the token column
+  /// kDrawnColumn.
   std::optional<OnPolicyConfig> on_policy{};
 };
 
-/// The windows of LmWindows as items. LmBatch::groups is empty if each group has one example.
+/// Items that are the windows of an LmWindows, in the random order of each epoch. If each group has
+/// only one example, LmBatch::groups stays empty.
 class WindowItems final : public LmItems {
 public:
-  /// All references have to outlive this object.
+  /// `windows` and `sources.stored` have to outlive this object.
   ///
-  /// Errors: Error if `on_policy` is set and the examples have token columns.
+  /// Errors: Error if `sources.on_policy` is set and the examples have token columns.
   explicit WindowItems(const LmWindows& windows, WindowSources sources = {});
 
   std::uint64_t epoch_size() const override { return windows_->size(); }

@@ -13,9 +13,9 @@ namespace mgpu::lm {
 
 class SequenceSurvey;
 
-/// Trains a language model with a loss on items. A loss that needs one sweep is averaged over the
-/// learned tokens of the global batch. A SequenceLoss is divided by its terms(), and all sequences
-/// of a group have to be in one global batch.
+/// Trains a language model with a loss on the items of an LmItems. Most losses are averaged over
+/// the targets of the global batch. A SequenceLoss, which needs two sweeps over the batch, is
+/// divided by its terms(). All sequences of a group have to be in one global batch.
 class LmObjective final : public train::Objective {
 public:
   /// All references have to outlive this object.
@@ -30,14 +30,16 @@ public:
   bool makes_items() const override { return items_->are_made(); }
   void prepare(std::uint64_t first, std::int64_t count) override;
 
-  /// Returns the survey of a SequenceLoss; nullptr for other losses. Its read() throws ShapeError
-  /// if a group is not whole or sequences have different numbers of facts.
+  /// Returns the object that runs the first sweep of a SequenceLoss; nullptr for other losses. Its
+  /// function read() throws ShapeError if a group is incomplete, or if sequences have different
+  /// numbers of facts.
   train::ItemSurvey* survey() override;
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return items_->epoch_size(); }
 
-  /// If there is a survey(), the items must be those of one call of its measure(). Errors: Error if
-  /// they are not.
+  /// Adds the gradients of items [first, first + count). For a SequenceLoss, one call of
+  /// survey()->measure() must have had the same `first` and `count`. Errors: Error if there was no
+  /// such call.
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;
 
@@ -49,7 +51,7 @@ private:
   LmItems* items_;
   const TokenLoss* loss_;
   PhaseClock* clock_;
-  std::unique_ptr<SequenceSurvey> survey_;  // nullptr: one sweep
+  std::unique_ptr<SequenceSurvey> survey_;  // nullptr: not a SequenceLoss
 };
 
 }  // namespace mgpu::lm

@@ -13,7 +13,7 @@ namespace mgpu::lm {
 struct LmExamples {
   std::vector<std::int64_t> ids;         //
   std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is predicted
-  std::vector<std::int64_t> ends;        // end of each example, index in ids
+  std::vector<std::int64_t> ends;        // index in `ids` after the last id of each example
 
   Columns token_columns{};      // one value per id, about the token that follows
   Columns sequence_columns{};   // one value per example
@@ -23,11 +23,11 @@ struct LmExamples {
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
   std::int64_t length(std::size_t example) const { return ends[example] - begin(example); }
 
-  /// Returns the number of predicted tokens. The first token is never predicted.
+  /// Returns the number of tokens of an example that are predicted. The first token never is.
   std::int64_t predictions(std::size_t example) const;
 
-  /// Returns the number of tokens before the completion. The completion is the last contiguous
-  /// sequence of learned tokens.
+  /// Returns the number of tokens of an example before its completion. The completion is the last
+  /// run of consecutive tokens whose is_learned is 1.
   std::int64_t prompt_length(std::size_t example) const;
 };
 
@@ -39,16 +39,17 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// first, each into the fullest window that has room.
 ///
 /// Groups of more than one example are not packed: each example is one window. The windows of a
-/// group are consecutive in the training.
+/// group follow each other in the training.
 ///
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, each example gets enough room to replace its completion by another one of
-  /// this many tokens, up to seq_len in total.
+  /// If `completion` > 0, each example reserves room for a new completion of that many tokens,
+  /// which may replace its completion. An example never has more than seq_len tokens.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
-  ///         groups are complete. Errors: ShapeError otherwise.
+  ///         the number of examples is a multiple of LmExamples::group_size.
+  /// Errors: ShapeError if one of these is not so.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
             std::int64_t completion = 0);
 
@@ -56,26 +57,27 @@ public:
   std::uint64_t size() const { return windows_.size(); }
   const LmExamples& examples() const { return examples_; }
 
-  /// Returns the fraction of the windows' capacity that tokens fill.
+  /// Returns the fraction of size() * seq_len() tokens that the examples fill.
   double fill() const;
 
-  /// Returns the window at position `ordinal` of the training. Each epoch visits all windows, or
-  /// all groups of windows, in a new random order.
+  /// Returns the window that training visits as number `ordinal`, counted from 0 over all epochs.
+  /// Each epoch visits all windows, or all groups of windows, in a new random order.
   std::size_t window_at(std::uint64_t ordinal) const;
 
   std::int64_t seq_len() const { return seq_len_; }
 
-  /// Returns the epoch of position `ordinal` of the training.
+  /// Returns the epoch in which training visits window number `ordinal`, counted from 0 over all
+  /// epochs.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// group_size() returns how many consecutive windows form a group, and group_of() the number of
-  /// the group that has window `ordinal` of the training.
+  /// group_size() returns how many consecutive windows form a group. group_of() returns the number
+  /// of the group that has window number `ordinal` of the training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());
   }
 
-  /// Returns the number of targets, or of tokens, of a window.
+  /// predictions() returns how many tokens of a window are predicted, tokens() how many it has.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
   std::int64_t tokens(std::size_t window) const { return windows_[window].tokens; }
 
@@ -84,14 +86,14 @@ public:
     return windows_[window].examples;
   }
 
-  /// Appends the window's examples, or one example, to `batch`, which then refers to memory of this
-  /// object.
+  /// append() appends all examples of a window to `batch`, append_example() a single example. The
+  /// batch then refers to memory of this object.
   void append(std::size_t window, LmBatch& batch) const;
   void append_example(std::size_t example, LmBatch& batch) const;
 
 private:
   struct Window {
-    std::vector<std::size_t> examples;  // ascending
+    std::vector<std::size_t> examples;  // indices, ascending
     std::int64_t tokens = 0;
     std::int64_t predictions = 0;
   };

@@ -8,7 +8,8 @@
 
 namespace mgpu::lm {
 
-/// The windows of LmWindows in their order, each once, for losses on held-out examples.
+/// Items for losses on held-out examples. Each window of an LmWindows is one item, and items come
+/// in the order of the windows.
 class HeldOutItems final : public LmItems {
 public:
   /// `windows` must outlive this object.
@@ -25,18 +26,19 @@ private:
   const LmWindows* windows_;
 };
 
-/// Means over the targets of a data set, or over the terms of a SequenceLoss.
+/// Mean loss and accuracy, per target. For a SequenceLoss, both sums are divided by
+/// SequenceLoss::terms() instead of the number of targets.
 struct MeanLoss {
   double loss = 0.0;  // nats
   double accuracy = 0.0;
 };
 
-/// Computes the mean of a loss over an epoch of items, forward only. Each item is summed alone, and
-/// the sums are added in the order of the items, so that the number of ranks does not change the
-/// result. For a SequenceLoss all items are one global batch.
+/// Computes the mean of a loss over an epoch of items, forward only. Each item is evaluated alone,
+/// and the sums are added in the order of the items, so that the number of ranks does not change
+/// the result. For a SequenceLoss, all items together are one global batch.
 ///
-/// Ranks:  collective over `group`.
-/// Errors: those of TrainableModel::loss() and SequenceLoss, the same on all ranks.
+/// Ranks:  collective over `group`; the result is the same on every rank.
+/// Errors: those of TrainableModel::loss() and of the SequenceLoss, thrown on every rank.
 MeanLoss mean_loss(const cluster::Group& group, const TrainableModel& model, const LmItems& items,
                    const TokenLoss& loss);
 

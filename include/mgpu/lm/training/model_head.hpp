@@ -22,8 +22,8 @@ struct ModelHead {
   bool replaces_vocabulary = false;
 };
 
-/// Returns the specs of the head's parameters. The weight has standard deviation 0.02; the bias is
-/// 0.
+/// Returns names, shapes and initial values of the head's parameters. The weight is initialized
+/// with standard deviation 0.02, the bias with 0. `width` is the model's hidden size.
 /// Errors: ShapeError when the head has no outputs.
 std::vector<tensor::ParameterSpec> head_specs(const ModelHead& head, std::int64_t width);
 

@@ -15,12 +15,13 @@ namespace mgpu::lm {
 /// Settings of on-policy training: which completions the student samples itself, and how.
 struct OnPolicyConfig {
   double share = 0.0;           // fraction of the completions that are sampled, in (0, 1]
-  GenerationConfig generation;  // its seed also selects the completions that are sampled
+  GenerationConfig generation;  // sampling.seed also selects which completions are sampled
 };
 
-/// Completions that the student samples at each step, in place of those of the data. The selection
-/// and all draws depend on seed, epoch and example only, not on the number of ranks or passes. In
-/// the first epoch, the draws of an example equal those of job generate for its row.
+/// Completions that the student samples at each step. They replace those of the data for a random
+/// OnPolicyConfig::share of the examples. Which examples are chosen, and with which random numbers,
+/// depends on seed, epoch and example only, not on the number of ranks or passes. In the first
+/// epoch, the random numbers of an example are those of its row in job generate.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {
@@ -32,19 +33,20 @@ public:
     std::int64_t predictions() const { return std::ssize(ids) - prompt; }
   };
 
-  /// `windows` have to outlive this object, and their examples need prompts. Errors: Error when the
-  /// share is out of range.
+  /// `windows` have to outlive this object, and their examples need prompts. Errors: Error when
+  /// OnPolicyConfig::share is not in (0, 1].
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 
-  /// Completes the selected prompts of windows [first, first + count) of the training, up to
-  /// LmWindows::seq_len() tokens. Discards earlier texts.
+  /// Samples new completions for the chosen examples of windows [first, first + count) of the
+  /// training. Prompt and completion together have at most LmWindows::seq_len() tokens. Discards
+  /// the texts of earlier calls.
   ///
   /// Memory: that of TrainableModel::decoder() and a Generator, until the end of the call.
-  /// Errors: those of Generator::run().
+  /// Errors: those of TrainableModel::decoder() and Generator::run().
   void draw(const TrainableModel& model, std::uint64_t first, std::int64_t count);
 
-  /// Returns the text that draw() made for an example in window `ordinal` of the training; nullptr
-  /// if the example uses the completion of the data.
+  /// Returns the text that draw() made for an example in window number `ordinal` of the training;
+  /// nullptr if the example uses the completion of the data.
   const Text* find(std::uint64_t ordinal, std::size_t example) const;
 
 private:
@@ -53,7 +55,7 @@ private:
 
   OnPolicyConfig config_;
   const LmWindows* windows_;
-  std::map<std::uint64_t, Text> texts_;  // by sample_of()
+  std::map<std::uint64_t, Text> texts_;  // the key is sample_of()
 };
 
 }  // namespace mgpu::lm

@@ -8,23 +8,24 @@
 #include <mgpu/lm/training/sequence_values.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Shapes in this header: L tokens of a sequence, R rows of a sequence that the head sees, O outputs
-// of the head, S sequences of a batch.
+// Shapes in this header: L tokens of a sequence, R rows of a sequence to which ModelHead is
+// applied, O outputs of ModelHead, S sequences of a batch.
 namespace mgpu::lm {
 
-/// The facts about one sequence of the global batch that all ranks share.
+/// The facts about one sequence of the global batch. Every rank knows those of all sequences.
 struct SequenceFacts {
-  std::size_t group = 0;         // number of its group in the SequenceTable
-  std::uint64_t item = 0;        // number of its item in the training
+  std::size_t group = 0;         // index of the sequence's group in the SequenceTable
+  std::uint64_t item = 0;        // ordinal of the LmItems item that has the sequence
   std::int64_t predictions = 0;  // number of targets that are not ignored
   std::vector<double> values{};  // the result of SequenceLoss::facts()
 };
 
-/// All sequences of a global batch, sorted by group and item. Every rank has the same table, and it
-/// does not depend on the number of ranks or passes.
+/// Facts about all sequences of a global batch, sorted by group and item. The table is the same on
+/// every rank, and for any number of ranks or passes.
 class SequenceTable {
 public:
-  /// Shapes: the groups of the rows ascend from 0 without gaps. Errors: ShapeError otherwise.
+  /// Takes rows that are sorted by group. Their values of `group` ascend from 0 without gaps.
+  /// Errors: ShapeError if they do not.
   explicit SequenceTable(std::vector<SequenceFacts> rows = {});
 
   std::span<const SequenceFacts> rows() const { return rows_; }
@@ -32,58 +33,65 @@ public:
   std::span<const SequenceFacts> group(std::size_t group) const {
     return std::span(rows_).subspan(begins_[group], begins_[group + 1] - begins_[group]);
   }
-  std::size_t group_begin(std::size_t group) const { return begins_[group]; }  // first row
-  std::int64_t predictions() const;                                            // of all sequences
+  /// Returns the index of the first row of a group.
+  std::size_t group_begin(std::size_t group) const { return begins_[group]; }
+  /// Returns the sum of SequenceFacts::predictions over all sequences.
+  std::int64_t predictions() const;
 
 private:
   std::vector<SequenceFacts> rows_;
-  std::vector<std::size_t> begins_;  // first row of each group, and the number of rows
+  std::vector<std::size_t> begins_;  // first row of each group, then the number of rows
 };
 
-/// The place of one sequence in the global batch.
+/// Identifies one sequence of the global batch, and gives access to the facts about all sequences.
 struct SequencePlace {
   const SequenceTable& all;
-  std::size_t row = 0;             // of the sequence in `all`
-  std::span<const double> digest;  // the result of SequenceLoss::digest()
+  std::size_t row = 0;             // index of the sequence in `all`
+  std::span<const double> digest;  // the result of SequenceLoss::digest() for `all`
 
   const SequenceFacts& facts() const { return all.rows()[row]; }
   std::span<const SequenceFacts> group() const { return all.group(facts().group); }
-  std::size_t member() const { return row - all.group_begin(facts().group); }  // index in group()
+  /// Returns the index of the sequence in group().
+  std::size_t member() const { return row - all.group_begin(facts().group); }
 };
 
-/// The contribution of one sequence to the loss.
+/// The result of SequenceLoss::weigh() for one sequence.
 struct SequenceTerm {
-  double loss = 0.0;         // added to the sum; only one member adds what its group has in common
-  std::int64_t correct = 0;  // added to the numerator of the accuracy
+  double loss = 0.0;         // a loss of a whole group is added by only one of its sequences
+  std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
-  /// Derivatives of the whole sum, including what other sequences of the group add to it.
+  /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences
+  /// in the group.
   std::vector<double> log_probs{};  // [L] with respect to the targets' log-probs; empty: all 0
-  std::vector<double> head{};       // [R, O] with respect to the outputs of the head; empty: all 0
+  std::vector<double> head{};       // [R, O] with respect to the outputs of ModelHead; empty: all 0
 };
 
-/// A loss of whole sequences and groups. Training makes two sweeps over a global batch. The first
-/// sweep runs forward and computes the values of request(). Then facts() reduces them to a few
-/// numbers per sequence, which all ranks exchange. Then weigh() gets each whole sequence with the
-/// facts of its group, even if the group's members are on different ranks. The second sweep runs
-/// forward and backward with the derivatives that weigh() returned.
+/// A loss that needs whole sequences, or groups of sequences. Training makes two sweeps over a
+/// global batch. The first sweep runs forward and computes the values of request(). Then facts()
+/// reduces them to a few numbers per sequence, which all ranks exchange. Then weigh() gets each
+/// whole sequence with the facts of its group, even if the group's members are on different ranks.
+/// The second sweep runs forward and backward with the derivatives that weigh() returned.
 ///
-/// The loss is the sum of all terms divided by terms(). Functions are called on any rank and in any
-/// order, so their results must depend on their arguments only.
+/// The loss is the sum of SequenceTerm::loss over all sequences, divided by terms(). The virtual
+/// functions may be called on any rank and in any order, so their results must depend on their
+/// arguments only.
 class SequenceLoss : public TokenLoss {
 public:
   virtual ValueRequest request() const { return {}; }
 
-  /// Returns the numbers about a sequence that are sent to all ranks. All sequences must have
-  /// equally many.
+  /// Returns numbers about a sequence that are sent to all ranks, as SequenceFacts::values. Their
+  /// count must be the same for all sequences.
   virtual std::vector<double> facts(const MeasuredSequence& /*sequence*/) const { return {}; }
 
-  /// Returns numbers about the whole global batch, which weigh() gets with every sequence.
+  /// Returns numbers about the whole global batch. weigh() gets them with every sequence, as
+  /// SequencePlace::digest.
   virtual std::vector<double> digest(const SequenceTable& /*all*/) const { return {}; }
 
   virtual SequenceTerm weigh(const MeasuredSequence& sequence,
                              const SequencePlace& place) const = 0;
 
-  /// Returns the divisor of the sum. By default it is the number of sequences.
+  /// Returns the number by which the sum of SequenceTerm::loss is divided. By default it is the
+  /// number of sequences.
   virtual std::int64_t terms(const SequenceTable& all) const {
     return static_cast<std::int64_t>(all.rows().size());
   }
@@ -93,8 +101,11 @@ public:
   const SequenceLoss* in_two_sweeps() const final { return this; }
 };
 
-/// Calls weigh() for the sequences [S] of a batch. `rows` [S] are their rows in the table.
-/// Errors: ShapeError when a term does not have the lengths of its sequence.
+/// Calls loss.weigh() for each sequence of a batch. Returns the sums and all derivatives of the
+/// batch.
+///
+/// Shapes: sequences [S]; rows [S], the index of each sequence in all.rows()
+/// Errors: ShapeError when the derivatives that weigh() returns for a sequence have a wrong length.
 BatchSlopes weigh_all(const SequenceLoss& loss, std::span<const MeasuredSequence> sequences,
                       const SequenceTable& all, std::span<const double> digest,
                       std::span<const std::size_t> rows);

@@ -8,37 +8,40 @@
 
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Shapes in this header: N tokens of a batch, L tokens of a sequence, R rows of a sequence that the
-// head sees, O outputs of the head.
+// Shapes in this header: N tokens of a batch, L tokens of a sequence, R rows of a sequence to which
+// ModelHead is applied, O outputs of ModelHead.
 namespace mgpu::lm {
 
-/// Which values the first sweep of a SequenceLoss computes.
+/// Selects the values that the first sweep of a SequenceLoss computes.
 struct ValueRequest {
-  bool log_probs = true;     // of the targets
-  bool entropies = false;    // of the distributions over the vocabulary
+  bool log_probs = true;     // log-probabilities of the targets
+  bool entropies = false;    // entropies of the distributions over the vocabulary
   double temperature = 1.0;  // T: log-probabilities and entropies are those of softmax(logits / T)
   HeadRows head_rows = HeadRows::none;
 };
 
-/// The values of a batch. Vectors that were not requested are empty. On the CPU and at T = 1 the
-/// log-probabilities have the same bits as those of LanguageModel.
+/// The values that the first sweep of a SequenceLoss computes for a batch. Vectors that were not
+/// requested are empty. On the CPU and at temperature 1, the log-probabilities have the same bits
+/// as those of LanguageModel.
 struct TokenValues {
   std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
   std::vector<double> entropies{};  // [N] nats; 0 where there is no target
-  std::vector<double> head{};       // [rows of ValueRequest::head_rows, O]
+  std::vector<double> head{};       // [rows that ValueRequest::head_rows selects, O]
 };
 
-/// One sequence of a batch with its values. It refers to the batch and to the values.
+/// One sequence of a batch with the values that were computed for it. It refers to the memory of
+/// the LmBatch and the TokenValues.
 class MeasuredSequence {
 public:
   std::span<const std::int64_t> ids;      // [L]
-  std::span<const std::int64_t> targets;  // [L] the next token, or kIgnoreTarget
+  std::span<const std::int64_t> targets;  // [L] the next token, or kernels::kIgnoreTarget
   std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not requested
   std::span<const double> entropies;      // [L] nats; empty: not requested
-  std::span<const double> head;           // [R, O]; empty: not requested
+  std::span<const double> head;           // [R, O] outputs of ModelHead; empty: not requested
 
-  /// Returns the sequence's part of a column: [L] values, or one value.
-  /// Errors: ShapeError when the batch has no column of that name.
+  /// token_column() returns the L values of this sequence in a token column, sequence_column() its
+  /// one value in a sequence column.
+  /// Errors: ShapeError when the batch has no column `name`.
   std::span<const double> token_column(std::string_view name) const;
   double sequence_column(std::string_view name) const;
 
@@ -51,13 +54,13 @@ private:
   MeasuredSequence() = default;
 
   const LmBatch* batch_ = nullptr;
-  std::size_t index_ = 0;  // of the sequence in the batch
-  std::size_t begin_ = 0;  // first token in the batch
+  std::size_t index_ = 0;  // index of the sequence in the batch
+  std::size_t begin_ = 0;  // index of the sequence's first token in the batch
 };
 
-/// Returns the sequences of a batch, in the order of the batch. Batch and values have to outlive
-/// the result.
-/// Errors: ShapeError when the values do not fit the batch.
+/// Returns each sequence of a batch with its values, in the order of the batch. Batch and values
+/// have to outlive the result.
+/// Errors: ShapeError when the lengths of the values do not fit the batch.
 std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
                                            const ValueRequest& request);
 

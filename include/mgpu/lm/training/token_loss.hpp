@@ -18,32 +18,33 @@ namespace mgpu::lm {
 
 class SequenceLoss;
 
-/// Which hidden states ModelHead sees.
+/// Selects the hidden states to which ModelHead is applied.
 enum class HeadRows : std::uint8_t {
   none,
-  learned,  // of all tokens that have a target, in the order of the tokens
-  last,     // of the last token of each sequence
+  learned,  // those of all tokens that have a target, in the order of the tokens
+  last,     // those of the last token of each sequence
 };
 
-/// A function that returns the sums of a loss over the rows of a block. If `scale` has a value, the
-/// function also overwrites the block's logits with the gradient of scale * loss.
+/// A function that returns the sums of a loss over a block of rows of logits. If `scale` has a
+/// value, the function also overwrites the block's logits with the gradient of scale * loss.
 using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
 
-/// A function that does the same for the outputs of ModelHead, [rows, outputs]. The gradient may
-/// have any float type.
+/// A function that returns the sums of a loss over `outputs`, the outputs [rows, outputs] of
+/// ModelHead. If `scale` has a value, the function also replaces `outputs` by the gradient of scale
+/// * loss, in any float type.
 using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
 
-/// The functions that compute the loss of one batch from the outputs of the heads.
+/// The functions that compute the loss of one batch, from logits and from outputs of ModelHead.
 struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // known before the pass; added to the results of the functions
+  LmSums sums{};  // sums known before the pass; added to what the functions return
 };
 
 /// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or
-/// of groups derive from SequenceLoss. A loss gets logits in blocks; the matrix [N, vocabulary]
-/// never exists.
+/// of groups derive from SequenceLoss. Logits are computed in blocks, so the matrix [tokens of the
+/// batch, vocabulary] never exists.
 class TokenLoss {
 public:
   TokenLoss() = default;
@@ -53,14 +54,15 @@ public:
   TokenLoss& operator=(TokenLoss&&) = delete;
   virtual ~TokenLoss() = default;
 
-  /// Checks a batch. Errors: ShapeError when it lacks data that the loss needs, or does not fit the
-  /// model.
+  /// Checks a batch. Errors: ShapeError when the batch lacks data that the loss needs, or when
+  /// batch or loss do not fit the model.
   virtual void check(const LmBatch& /*batch*/, const LmConfig& /*model*/) const {}
 
-  /// Returns the loss of a batch that check() accepts. Batch and loss have to outlive the result.
+  /// Returns the functions that compute the loss of a batch that check() has accepted. Batch and
+  /// loss have to outlive the result.
   virtual PassLoss bind(const LmBatch& batch) const = 0;
 
-  /// Returns the name under which the clock counts the time of bind(); empty: the time is
+  /// Returns the name under which PhaseClock counts the time of bind(); empty if that time is
   /// negligible and not counted.
   virtual std::string_view phase() const { return {}; }
 

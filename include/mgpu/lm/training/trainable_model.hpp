@@ -27,11 +27,12 @@ struct TrainingOptions {
 
   DType dtype = DType::f32;  // f64 for checks of gradients
 
-  std::optional<ModelHead> head{};  // an additional head
+  std::optional<ModelHead> head{};  // an additional linear layer on the hidden states
 };
 
-/// Returns the parameters that a TrainableModel trains, in the order of its ParameterArena. `head`
-/// comes last. If it replaces the vocabulary head, the model has no lm_head.weight.
+/// Returns the parameters that a TrainableModel trains, in the order of its ParameterArena. The
+/// parameters of `head` come last. If `head` replaces the vocabulary head, there is no
+/// lm_head.weight.
 std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
                                                  const std::optional<ModelHead>& head);
 
@@ -40,9 +41,9 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 /// config.json are ignored.
 ///
 /// Memory: weights and gradients. A pass needs about 20 vectors of the model's width per token and
-///         layer (1 with checkpoint_layers), scores of 128 queries, and at most 64 MiB of logits;
-///         the matrix [N, vocabulary] never exists. For stacked matrices (GPT-2's attention,
-///         gpt_oss's experts), a pass also needs a second copy of their gradients.
+///         layer (1 with checkpoint_layers), attention scores of 128 queries, and at most 64 MiB of
+///         logits; the matrix [N, vocabulary] never exists. For stacked matrices (GPT-2's
+///         attention, gpt_oss's experts), a pass also needs a second copy of their gradients.
 class TrainableModel {
 public:
   /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.
@@ -73,18 +74,21 @@ public:
   ///         model lacks.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
-  /// Computes the values that a SequenceLoss needs, forward only. Errors: as loss().
+  /// Computes the values that the first sweep of a SequenceLoss needs, forward only. Errors: those
+  /// of loss().
   TokenValues measure(const LmBatch& batch, const ValueRequest& request) const;
 
   /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    /// Gets the times of its phases TokenLoss::phase(), "forward" and "backward" (with the heads).
+    /// Counts the time of the pass as TokenLoss::phase(), "forward" and "backward". Both heads
+    /// count as "backward". nullptr: not counted.
     PhaseClock* clock = nullptr;
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
-  /// Adds the gradient of grad_scale * loss() to the gradients of parameters(). Errors: as loss().
+  /// Adds the gradient of grad_scale * loss() to the gradients in parameters(). Returns the sums
+  /// that loss() returns. Errors: those of loss().
   LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
   LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
     return add_gradients(batch, {grad_scale, clock, nullptr});

@@ -17,7 +17,7 @@ using CompanionFiles = std::map<std::string, std::string>;
 /// the ParameterArena, these files form a folder for AutoModelForCausalLM.from_pretrained and
 /// LanguageModel::open().
 ///
-/// Errors: Failure E603 (no config.json), E622, E623 (not a JSON object).
+/// Errors: Failure E603 (no config.json), E622 (a Git LFS pointer), E623 (not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);
 
 }  // namespace mgpu::lm

@@ -14,12 +14,12 @@
 // heads, Q = H * C, K = key heads * C.
 namespace mgpu::lm {
 
-/// A linear layer, x W^T + b.
+/// A linear layer, which computes x W^T + b.
 struct Linear {
   at::Tensor weight;  // [out, in], perhaps a view with other strides; undefined when packed
   at::Tensor bias;    // [out]; undefined: none
   at::Tensor panels;  // [panels, in, width], see kernels::packed_product; undefined: not packed
-  std::int64_t outputs = 0;  // out; set if the weight is packed
+  std::int64_t outputs = 0;  // value of `out`, set if the weight is packed
 
   bool is_defined() const { return weight.defined() || panels.defined(); }
 };
@@ -52,8 +52,8 @@ struct LayerWeights {
   std::vector<Expert> experts;  //
 };
 
-/// Returns the matrices of a layer in the order in which a pass reads them, including undefined
-/// ones.
+/// Returns the linear layers of a transformer layer in the order in which a pass reads them,
+/// including undefined ones.
 std::vector<Linear*> linears_of(LayerWeights& layer);
 
 struct LmWeights {
@@ -64,33 +64,36 @@ struct LmWeights {
   Linear head;  // [V, D] without a bias; the embedding itself if the two are tied
 };
 
-/// Provides the tensors of a model. Each is taken once, by its name in a Hugging Face folder.
+/// Provides the tensors of a model. take() is called once for each tensor, with its name in a
+/// Hugging Face folder.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
   virtual at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) = 0;
 };
 
-/// Takes all tensors of the model from `source`.
+/// Takes all tensors of the model from `source`, and returns them as weights.
 LmWeights bind_weights(const LmConfig& config, WeightSource& source);
 
-/// Returns names and shapes of all tensors, for a memory plan or a ParameterArena.
+/// Returns names and shapes of all tensors of a model, for a memory plan or a ParameterArena.
 std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config);
 
-/// The type of matrices and embedding. Norms, biases and sinks are float32.
+/// The type of matrices and embedding. Norms, biases and attention sinks are float32.
 enum class MatrixType : std::uint8_t { f32, bf16 };
 
 struct LoadOptions {
   MatrixType matrices = MatrixType::f32;
 };
 
-/// Returns the tensors to which LoadOptions::matrices applies.
+/// Returns pointers to all defined matrices, including the embedding. LoadOptions::matrices is
+/// their type.
 std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 
 /// Loads the weights of a folder to the CPU. It converts float32, float16, bfloat16 and MXFP4
 /// (separate tensors of blocks and scales) exactly to float32, then rounds matrices to
-/// LoadOptions::matrices. Names may lack the prefix of the base model ("transformer.", "model.").
-/// Buffers that older versions of transformers stored with the weights are ignored.
+/// LoadOptions::matrices. Tensor names in the files may lack the prefix of the base model
+/// ("transformer.", "model."). Buffers that older versions of transformers stored with the weights
+/// are ignored.
 ///
 /// Memory: a copy; the files are not needed afterwards.
 /// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; names the first

@@ -15,16 +15,18 @@
 namespace mgpu::lm {
 
 /// Keeps one read-only copy of the weights of each model folder in the memory of a node. The first
-/// rank to ask for a folder reads its files; all ranks of the node share that copy. Ranks may ask
-/// at any time. A rank that asks while another rank is reading waits for it.
+/// rank that opens a folder reads its files; all ranks of the node share that copy. Ranks may open
+/// a folder at any time. A rank that opens it while another rank is reading waits for the end of
+/// the reading.
 ///
 /// A folder is read again after a file in it has changed.
 ///
-/// Memory: on each node the float32 tensors of each folder, until the last rank destroys its
-///         object.
+/// Memory: on each node the float32 tensors of each folder, until all ranks have destroyed this
+///         object and the tensors.
 /// Ranks:  the constructor is collective over the ranks of a node; all other calls are local.
 class ResidentModels {
 public:
+  /// Makes the memory that the ranks of a node share.
   /// Errors: Error if the system cannot make anonymous files (memfd_create).
   explicit ResidentModels(const cluster::Group& node);
   ~ResidentModels();
@@ -35,14 +37,15 @@ public:
   /// `shapes`. `read` fills the tensors; it is called only if no rank of the node has read the
   /// folder yet.
   ///
-  /// Errors: whatever `read` throws. Ranks that waited for the failed one call their own `read`.
-  ///         Error if 128 folders and texts are already open.
+  /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
+  ///         own `read`. Error if 128 folders and texts are already open.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
   /// Returns a text of at most 400 bytes about a folder. `make` is called only if no rank of the
-  /// node has made the text yet. Errors: as open().
+  /// node has made the text yet. Errors: whatever `make` throws. Error if the text is too long, or
+  /// if 128 folders and texts are already open.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
 private:

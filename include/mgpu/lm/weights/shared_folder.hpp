@@ -12,22 +12,23 @@
 namespace mgpu::lm {
 
 /// A model folder that several ranks open together. On each node one rank reads each file once and
-/// broadcasts it to the others. A rank holds only one tensor at a time of those that it does not
-/// keep.
+/// broadcasts it to the others. While a rank loads its shard, it has at most one other tensor in
+/// memory.
 ///
 /// Ranks:  all calls are collective over `all`; `node` has the ranks of `all` that are on this
 ///         node. Both groups have to outlive this object.
 /// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:
-  /// If `resident` is not nullptr, weights come from its copy, and it has to outlive this object.
+  /// If `resident` is not nullptr, weights come from the copy that `resident` keeps for all ranks
+  /// of the node. `resident` has to outlive this object.
   SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
                const LoadOptions& options = {}, ResidentModels* resident = nullptr);
 
   const LmConfig& config() const { return config_; }
 
-  /// Returns the weights of the shard, in the types of LoadOptions and not packed. Shards may
-  /// differ between ranks.
+  /// Returns the weights of one shard, in the types of LoadOptions and not packed for the CPU
+  /// kernels. Each rank may pass another shard.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
 private:
@@ -40,7 +41,7 @@ private:
   LoadOptions options_;
   ResidentModels* resident_;
   LmConfig config_;
-  std::unique_ptr<formats::WeightFiles> files_;  // nullptr if another rank reads, or with resident_
+  std::unique_ptr<formats::WeightFiles> files_;  // nullptr: another rank reads, or resident_ is set
 };
 
 }  // namespace mgpu::lm
