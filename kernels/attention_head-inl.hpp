@@ -99,8 +99,8 @@ private:
 
 /// Where one head of one sample lies in a tensor [B, T, parts, H, C].
 struct HeadPlace {
-  std::size_t offset;  // of token 0
-  std::size_t stride;  // between tokens
+  std::size_t offset;  // index of the first element of token 0
+  std::size_t stride;  // distance between tokens
 
   HeadPlace(const CausalAttentionArgs& args, std::size_t row, std::size_t head, std::size_t parts,
             std::size_t part)
@@ -113,7 +113,7 @@ struct HeadPlace {
 /// the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
-  constexpr std::size_t kAhead = 16;  // tokens
+  constexpr std::size_t kAhead = 16;  // distance in tokens
   hwy::Prefetch(from + std::min(t + kAhead, b.tokens - 1) * stride);
 }
 

@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-constexpr std::size_t kLineFloats = 16;  // of a cache line
+constexpr std::size_t kLineFloats = 16;  // floats in a cache line
 constexpr std::size_t kLineBytes = 64;
 // Each of the first tiles prefetches a share of the next block of weights into L2. L1 allows too
 // few outstanding misses, and prefetching the whole block at one time takes longer.
@@ -56,7 +56,7 @@ HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
 /// rows ahead. That raised 105 to 108 GFLOP/s for 1,024 rows of 8,192 inputs on a Zen 4.
 HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
                             float* copy) {
-  constexpr std::size_t kAhead = 3;  // rows
+  constexpr std::size_t kAhead = 3;  // distance in rows
   for (std::size_t row = 0; row < rows; ++row) {
     const float* from = x + row * pitch;
     const float* later = x + std::min(row + kAhead, rows - 1) * pitch;

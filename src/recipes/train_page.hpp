@@ -49,7 +49,7 @@ struct TrainPlots {
 /// Returns one sentence about the result. If the return did not rise, the sentence says so.
 std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary);
 
-/// The page of job train.
+/// Makes report.html of job train and its part of summary.json.
 class TrainPage : public report::JobPage {
 public:
   explicit TrainPage(TrainPlots plots) : plots_(std::move(plots)) {}

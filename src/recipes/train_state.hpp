@@ -57,7 +57,8 @@ public:
              TrainCurves& curves);
 
   std::int64_t steps_done = 0;
-  /// Steps among these that were skipped, because the gradient was infinite or NaN.
+  /// The number of steps that were skipped because their gradient was infinite or NaN. They count
+  /// in steps_done, too.
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data

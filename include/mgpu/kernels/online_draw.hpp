@@ -25,8 +25,8 @@ struct OnlineDrawArgs {
 };
 
 /// Samples one token of each row from softmax(scores), while the scores arrive in blocks. Call it
-/// once for each block. With the block's share of the total probability so far, a token of this
-/// block replaces the sampled token. For a row with NaN or +infinity the result is undefined.
+/// once for each block. A token of this block replaces the sampled token with a probability equal
+/// to the block's share of the sum so far. For a row with NaN or +infinity the result is undefined.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

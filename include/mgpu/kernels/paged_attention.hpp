@@ -11,10 +11,10 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
-/// Each token has a slot for its keys and values, which are float32 or bfloat16. All else is
-/// computed in float32. A page is `page_tokens` consecutive slots: token t of sequence s has slot
-/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. A contiguous cache is the case
-/// of consecutive pages.
+/// The keys and values of each token are in one slot, as float32 or bfloat16. All else is computed
+/// in float32. A page is `page_tokens` consecutive slots: token t of sequence s has slot
+/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. If the pages are consecutive,
+/// the cache is contiguous.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]

@@ -16,7 +16,7 @@ struct RotateHeadsArgs {
   std::size_t tokens;   // N
   std::size_t heads;    // H
   std::size_t columns;  // C
-  float epsilon;        // of the norm
+  float epsilon;        // epsilon of the RMS norm
 };
 
 /// Applies the RMS norm to each head if `weight` is given, then rotates the column pairs (c, c + C

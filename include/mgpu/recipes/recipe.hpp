@@ -35,7 +35,7 @@ public:
   /// Returns the settings of steps, optimizer and checkpoints.
   virtual const LoopSettings& loop() const = 0;
 
-  /// Checks that the files that the recipe's keys name exist. Local.
+  /// Checks that all files exist to which the recipe's keys refer. Local.
   /// Errors: Failure E603 (exit 66) for a missing file; other Failures for a file that this recipe
   ///         cannot use.
   virtual void check_files() const = 0;

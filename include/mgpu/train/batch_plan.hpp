@@ -28,14 +28,15 @@ struct BatchProblem {
   std::string code;  // "E122"
   std::string key;   // key with the wrong value: "train.lanes"
   std::string sentence;
-  std::string help;  // a valid setting
+  std::string help;  // a setting that would be valid
 };
 
-/// Returns the reason why `ranks` ranks cannot share the batch, or nothing if they can.
+/// Returns the problem with sharing the global batch among `ranks` ranks, or nothing if they can
+/// share it.
 ///
-/// With BatchShape::layout it is E122 when the number of lanes is not a power of two, does not
-/// divide the batch, or is not divisible by the number of ranks. Without layout it is E123 when
-/// there are more ranks than items.
+/// With BatchShape::layout, problem E122 means that the number of lanes is not a power of two, does
+/// not divide the batch, or is not divisible by the number of ranks. Without layout, problem E123
+/// means that there are more ranks than items.
 std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 
 /// Returns the passes of rank `rank`, which are the same for each optimizer step.

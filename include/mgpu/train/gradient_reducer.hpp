@@ -130,9 +130,10 @@ private:
   cluster::Stream stream_;
   std::unique_ptr<Memory> memory_;
   std::optional<LaneTree> tree_;
-  std::vector<Bucket> buckets_;                // in the order in which they are reduced
-  std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
-  std::vector<std::uint32_t> arena_position_;  // [parameters] position in the arena's order
+  std::vector<Bucket> buckets_;         // in the order in which they are reduced
+  std::vector<std::size_t> bucket_of_;  // [parameters] bucket of each parameter
+  std::vector<std::uint32_t>
+      arena_position_;  // [parameters] index of each in the order of the arena
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects everything below

@@ -98,7 +98,7 @@ private:
   LrSchedule schedule_;
   std::vector<MicroBatch> micro_batches_;
   std::int64_t skipped_ = 0;      // batches that this attempt skipped
-  std::int64_t repetitions_ = 0;  // repeated gradients that became finite
+  std::int64_t repetitions_ = 0;  // gradients that were finite only when computed again
 };
 
 }  // namespace mgpu::train

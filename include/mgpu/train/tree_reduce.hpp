@@ -45,8 +45,8 @@ public:
   /// Errors: Error otherwise.
   void require_last_lane() const;
 
-  /// Adds the gradients of this rank's other lanes to elements [begin, begin + count) of the arena,
-  /// which holds the gradient of the last lane.
+  /// Adds the gradients of all lanes of this rank except the last one to elements [begin, begin +
+  /// count) of the arena. The arena must hold the gradient of the last lane.
   void add_to_last(std::size_t begin, std::size_t count, CUstream_st* stream) const;
 
   void restart() { lanes_added_ = 0; }
@@ -59,7 +59,7 @@ private:
   int local_lanes_;
   Accumulate add_;
   int lanes_added_ = 0;
-  std::vector<cluster::Buffer> levels_;  // level k sums 2^k lanes while bit k of the count is set
+  std::vector<cluster::Buffer> levels_;  // [k] sums 2^k lanes while bit k of lanes_added_ is 1
 };
 
 /// Sums `values` over all ranks, in a fixed tree over rank numbers. Afterwards `values` holds the

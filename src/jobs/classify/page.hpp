@@ -77,7 +77,7 @@ struct ClassifyPlots {
   std::uint32_t run_key = 0;   // equal for runs with comparable speeds
 };
 
-/// The page of job classify.
+/// Makes report.html of job classify and its part of summary.json.
 class ClassifyPage : public report::JobPage {
 public:
   explicit ClassifyPage(ClassifyPlots plots) : plots_(std::move(plots)) {}

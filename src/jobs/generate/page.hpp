@@ -34,7 +34,7 @@ struct GeneratePlots {
   std::vector<Sample> samples;                   // the first completions
 };
 
-/// The page of job generate.
+/// Makes report.html of job generate and its part of summary.json.
 class GeneratePage : public report::JobPage {
 public:
   explicit GeneratePage(GeneratePlots plots) : plots_(std::move(plots)) {}

@@ -46,8 +46,8 @@ struct KeptMass {
     std::int64_t bytes_packed = 0;  // bytes per token with teacher.store=packed
   };
 
-  std::vector<Point> points;     // by k; the last one is the k of this run
-  std::int64_t tokens_seen = 0;  // number of tokens averaged over
+  std::vector<Point> points;     // in the order of k; the last k is that of this run
+  std::int64_t tokens_seen = 0;  // number of tokens over which the means were computed
 };
 
 /// The layers and heads of a model that one rank holds, and how it spent the time while samples
@@ -68,7 +68,7 @@ struct RankMap {
   std::int64_t layers = 0;  // number of layers of the model
   std::int64_t heads = 0;
   bool on_gpu = false;
-  std::vector<RankPart> ranks;  // by rank
+  std::vector<RankPart> ranks;  // in the order of ranks
 };
 
 /// The data that report.html of job teacher shows: texts with predictions, lengths and cuts, the
@@ -95,7 +95,7 @@ struct TeacherPlots {
   double padding_share() const;
 };
 
-/// The page of job teacher.
+/// Makes report.html of job teacher and its part of summary.json.
 class TeacherPage : public report::JobPage {
 public:
   explicit TeacherPage(TeacherPlots plots) : plots_(std::move(plots)) {}

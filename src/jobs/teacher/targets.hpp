@@ -39,8 +39,9 @@ public:
   TeacherModel(const TeacherModel&) = delete;
   TeacherModel& operator=(const TeacherModel&) = delete;
 
-  /// Returns the targets of each text. Text i is sample `first` + i of the data set. On the CPU its
-  /// targets depend only on the text and the sample id. Texts without tokens have no targets.
+  /// Returns the targets of each text. Text i is sample `first` + i of the data set. On the CPU the
+  /// targets of a text depend only on the text and its sample id. Texts without tokens have no
+  /// targets.
   ///
   /// Ranks:  collective over the model's group; only the rank for which returns_targets() is true
   ///         gets targets.
@@ -64,7 +65,7 @@ private:
   TeacherConfig config_;
   lm::Generator generator_;
   std::vector<std::uint64_t> samples_;  // ids of the current texts
-  std::vector<TokenTargets> targets_;   // of these texts
+  std::vector<TokenTargets> targets_;   // targets of the current texts
 };
 
 }  // namespace mgpu::jobs

@@ -18,7 +18,7 @@ struct TrainSizes {
   ad::HistoryShape history;        // shape of the histories that the run plays; those of a file are
                                    // assumed to have it too
   std::int64_t window = 0;         // tokens of a window
-  std::int64_t weight_bytes = 0;   // float32, with the gaps between parameters
+  std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
   std::int64_t num_histories = 0;  //
   std::int64_t num_rollouts = 0;   // rollouts of the final evaluation, under all controls
   std::int64_t history_bytes = 0;  // size of all histories in memory
