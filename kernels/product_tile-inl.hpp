@@ -83,7 +83,7 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  // distance of rows; an interleaved tile begins where its first row would
+  std::size_t x_pitch;  // distance of rows; interleaved: a tile begins at (its first row) * x_pitch
   const Weight* panel;  // [inputs, kPanelWidth]
   const Weight* next;   // the next block of weights, to be prefetched
   std::size_t inputs;

@@ -115,7 +115,7 @@ private:
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
   std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint
-  double saved_s_ = 0.0;        // when it was saved, on the run's clock
+  double saved_s_ = 0.0;        // when the newest checkpoint was saved, on the run's clock
 };
 
 /// Returns the facts about the batch for the banner: passes, groups, global batch and steps.

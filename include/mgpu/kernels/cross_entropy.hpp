@@ -15,7 +15,7 @@ inline constexpr std::int64_t kIgnoreTarget = -100;
 /// added.
 struct CrossEntropySums {
   double loss = 0.0;       // nats
-  std::int64_t count = 0;  // number of these predictions
+  std::int64_t count = 0;  // predictions that are not ignored
   /// Predictions whose target has the largest logit (the first one on a tie).
   std::int64_t correct = 0;
 };

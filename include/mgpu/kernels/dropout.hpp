@@ -31,9 +31,9 @@ struct DropoutSite {
 std::uint32_t dropout_threshold(double probability);
 
 /// Number of elements in a run: consecutive elements of a sample whose 16-bit random numbers come
-/// from 16 consecutive Philox blocks. Half h of word w of block i is the number of element 32 w +
-/// 16 h + i. So vectors of 16 elements compute 16 blocks at once and use the numbers without a
-/// shuffle. An element is kept if its number is not below DropoutSite::threshold.
+/// from 16 consecutive Philox blocks. Half h of word w of block i is the random number of element
+/// 32 w + 16 h + i. So vectors of 16 elements compute 16 blocks at once, without a shuffle. An
+/// element is kept if its random number is not below DropoutSite::threshold.
 inline constexpr std::uint64_t kDropoutRun = 128;
 
 struct DropoutArgs {

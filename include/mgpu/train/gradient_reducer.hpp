@@ -84,8 +84,8 @@ public:
   /// zeroes the arena for the next lane.
   void end_lane();
 
-  /// Waits until all buckets are summed over the ranks. Parameters that were not marked ready take
-  /// part with the current values of the arena. Returns the seconds waited: communication that
+  /// Waits until all buckets are summed over the ranks. For parameters that were not marked ready,
+  /// the current values of the arena are summed. Returns the seconds waited: communication that
   /// backward did not hide.
   double finish();
 
@@ -130,10 +130,9 @@ private:
   cluster::Stream stream_;
   std::unique_ptr<Memory> memory_;
   std::optional<LaneTree> tree_;
-  std::vector<Bucket> buckets_;         // in the order in which they are reduced
-  std::vector<std::size_t> bucket_of_;  // [parameters] bucket of each parameter
-  std::vector<std::uint32_t>
-      arena_position_;  // [parameters] index of each in the order of the arena
+  std::vector<Bucket> buckets_;                // in the order in which they are reduced
+  std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
+  std::vector<std::uint32_t> arena_position_;  // [parameters] their order in the arena
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects everything below

@@ -26,7 +26,8 @@ struct StepOutcome {
   StepRow row;
   bool is_applied = true;   // false: the step left the weights unchanged
   bool is_skipped = false;  // batch skipped; false if the step only halved fp16's loss scale
-  /// The gradient was not finite, but was when computed again: a fault of the hardware?
+  /// The gradient was not finite at first, but finite when it was computed again, perhaps because
+  /// of a hardware fault.
   bool was_repeated = false;
   bool stop_asked = false;      // whether any rank was asked to stop
   double exposed_wait_s = 0.0;  // seconds of communication that backward did not hide, on this rank

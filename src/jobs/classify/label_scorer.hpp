@@ -17,7 +17,7 @@ namespace mgpu::jobs {
 /// The label that the model gives to a row, and its scores. Log-probabilities are in nats.
 struct GivenLabel {
   std::int32_t label = -1;  // index in classify.labels; -1: unknown
-  /// Log-probability of the label (or its mean per token), or of the generated answer.
+  /// Log-probability of the label (or its mean per token), or of the generated answer, in nats.
   double score = 0.0;
   double margin = 0.0;  // score minus the score of the second best label; 0 for a generated answer
   /// Probability of the positive label among all labels; generated: 1, 0 or 0.5 (unknown).

@@ -68,10 +68,11 @@ struct ClassifyPlots {
   std::vector<double> calibration_high{};        //
   /// Counts the rows of the positive label, in bins of its probability.
   std::vector<std::int64_t> positive_scores{};
-  std::vector<std::int64_t> other_scores{};  // counts all other rows, in these bins
-  std::vector<GroupErrors> groups;           // in the order of names
-  std::vector<Mistake> mistakes;             // the wrong rows with the highest confidence
-  std::vector<double> samples_per_second;    // speed of each group of ranks
+  std::vector<std::int64_t>
+      other_scores{};               // counts all other rows, in the same bins as positive_scores
+  std::vector<GroupErrors> groups;  // in the order of names
+  std::vector<Mistake> mistakes;    // the wrong rows with the highest confidence
+  std::vector<double> samples_per_second;  // speed of each group of ranks
   double total_samples_per_second = 0.0;
   std::vector<RunSpeed> runs;  // this run and other runs; empty if nothing was measured
   std::uint32_t run_key = 0;   // equal for runs with comparable speeds

@@ -20,7 +20,7 @@ namespace mgpu::jobs {
 /// A row as tokens for the model, and the columns that are copied to the results.
 struct ClassifySample {
   rows::RowFacts facts;
-  std::int32_t truth = -1;  // index of its label in classify.labels; -1: the row has no label
+  std::int32_t truth = -1;  // index of the row's label in classify.labels; -1: the row has no label
   std::string text;         // columns of the row: text, group, persona, source
   std::string group;
   std::string persona;

@@ -13,8 +13,8 @@
 
 namespace mgpu::jobs {
 
-/// Why a completion ended, in column `finish`. `scored` means that the prompt was only scored, and
-/// `none` that the row was left out.
+/// The reason why a completion ended, in column `finish`. `scored`: the prompt was only scored.
+/// `none`: the row was left out.
 enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, none };
 const char* name_of(Finish finish);
 

@@ -36,11 +36,11 @@ struct ShownText {
   std::vector<ShownToken> shown;
 };
 
-/// How much probability the k most probable tokens have together, for several k.
+/// The probability that the k most probable tokens have together, for several k.
 struct KeptMass {
   struct Point {
     std::int64_t k = 0;
-    double mean = 0.0;              // mean over tokens of this total probability
+    double mean = 0.0;              // mean total probability of the k most probable tokens
     double low = 0.0;               // a tenth of the tokens have a smaller total probability
     std::int64_t bytes_fp16 = 0;    // bytes per token with teacher.store=fp16
     std::int64_t bytes_packed = 0;  // bytes per token with teacher.store=packed

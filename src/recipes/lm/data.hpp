@@ -15,7 +15,7 @@ namespace mgpu::recipes {
 /// The rows of a file that were left out because they cannot be used, with data.on_bad_row=mark.
 struct LeftOut {
   std::int64_t rows = 0;
-  std::string first;  // the first of them: "data.jsonl:3: it is an empty line"
+  std::string first;  // the first such row: "data.jsonl:3: it is an empty line"
 };
 
 /// The training and evaluation data of a language model. Every rank has them.

@@ -26,7 +26,7 @@ lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& 
                                const lm::LmConfig& config);
 
 /// The parts from which an LmTask is made, in addition to data and model configuration. All
-/// references must outlive it.
+/// references must outlive the LmTask.
 struct LmTaskParts {
   const LmTrainSettings& settings;
   const LmMethod& method;
