@@ -45,7 +45,7 @@ public:
   }
 
   /// Returns one past the position of the last key that query first + q attends to. begin(q)
-  /// returns the position of the first.
+  /// returns the position of the first key.
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }

@@ -11,7 +11,7 @@
 namespace mgpu::recipes {
 
 /// The data of the charts of job train: returns within the context, curves over steps, and paths.
-/// Recipes leave members empty that they do not have; the page omits these.
+/// The page omits members that a recipe leaves empty.
 struct TrainPlots {
   /// The mean return of each episode of a rollout, for goals outside the training set. Index 0 is
   /// episode 1.

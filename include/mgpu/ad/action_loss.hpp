@@ -13,8 +13,8 @@ struct ActionLoss {
   at::Tensor grad;  // [.., A] gradient of the logits
   at::Tensor raw;   // one kernels::CrossEntropySums as bytes, on the device
 
-  /// Returns the loss and the numbers of predictions, copied from `raw` to the host. Waits for the
-  /// device.
+  /// Returns the sums of loss, predictions and correct predictions, copied from `raw` to the host.
+  /// Waits for the device.
   kernels::CrossEntropySums sums() const;
 };
 

@@ -39,8 +39,8 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 
 /// Learning histories with consecutive ids, as columns.
 ///
-/// History `id` is number id % streams of training task number id / streams. So a range of ids
-/// determines which histories a file or chunk holds, on any rank.
+/// The task with index t in Environment::train_tasks() has the ids t * streams to (t + 1) * streams
+/// - 1. So a range of ids determines which histories a file or chunk holds, on any rank.
 class HistorySet {
 public:
   /// Makes histories with the ids first_id to first_id + count - 1, whose steps are all zero.
@@ -64,8 +64,8 @@ public:
   History operator[](std::size_t index) const;
   HistorySlot slot(std::size_t index);
 
-  /// Return the columns task, stream, action, reward and landing, with one row per history. Shapes:
-  /// task and stream [N]; action, reward and landing [N, T].
+  /// Return the columns task, stream, action, reward and landing, with one row per history.
+  /// Shapes: task and stream [N]; action, reward and landing [N, T]
   std::span<const std::int32_t> task() const { return task_; }
   std::span<const std::int32_t> stream() const { return stream_; }
   std::span<const std::uint8_t> action() const { return action_; }
@@ -73,7 +73,8 @@ public:
   std::span<const std::uint8_t> landing() const { return landing_; }
 
   /// Return the columns action, reward and landing for writing, for code that reads histories from
-  /// a file. Shapes: [N, T].
+  /// a file.
+  /// Shapes: [N, T]
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }
   std::span<std::uint8_t> landing() { return landing_; }
@@ -88,16 +89,16 @@ private:
   std::vector<std::uint8_t> landing_;
 };
 
-/// Returns, for each episode number, the mean return (sum of rewards) over all histories. Shapes:
-/// result [episodes]
+/// Returns, for each episode number, the mean return (sum of rewards) over all histories.
+/// Shapes: result [episodes]
 std::vector<double> mean_returns(const HistorySet& histories);
 
 /// Returns the CRC-32C of the shape and all columns, to tell whether two sets are equal.
 std::uint32_t crc_of(const HistorySet& histories);
 
 /// Replays the actions of every history in `environment`.
-/// Errors: Failure E521 (exit 65) at the first step with another landing cell or reward, because
-///         the histories belong to another environment.
+/// Errors: Failure E521 (exit 65) at the first step whose landing cell or reward is not that of the
+///         environment. The histories then belong to another environment.
 void check_histories(const Environment& environment, const HistorySet& histories);
 
 }  // namespace mgpu::ad

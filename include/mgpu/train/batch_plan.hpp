@@ -41,10 +41,10 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 
 /// Returns the passes of rank `rank`, which are the same for each optimizer step.
 ///
-/// Without BatchShape::layout, each rank gets consecutive items, split into passes; the first ranks
-/// get one more if the items do not divide evenly. With layout, rank r gets lanes [r * lanes /
-/// ranks, (r + 1) * lanes / ranks). A pass never crosses a lane, so the gradient of a lane does not
-/// depend on the number of ranks.
+/// Without BatchShape::layout, each rank gets consecutive items, split into passes. If the items do
+/// not divide evenly, the first ranks get one more item. With layout, rank r gets lanes [r * lanes
+/// / ranks, (r + 1) * lanes / ranks). A pass never crosses a lane, so the gradient of a lane does
+/// not depend on the number of ranks.
 ///
 /// Errors: Failure E122 or E123 (exit 78) when problem_of() finds one.
 std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks);

@@ -20,7 +20,8 @@ struct GivenLabel {
   /// Log-probability of the label (or its mean per token), or of the generated answer, in nats.
   double score = 0.0;
   double margin = 0.0;  // score minus the score of the second best label; 0 for a generated answer
-  /// Probability of the positive label among all labels; generated: 1, 0 or 0.5 (unknown).
+  /// Probability of the positive label among all labels. For a generated answer it is 1 or 0, or
+  /// 0.5 if the label is unknown.
   double positive = 0.0;
   /// Probability of the given label among all labels; 0 for a generated answer.
   double confidence = 0.0;

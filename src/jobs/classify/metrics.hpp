@@ -91,7 +91,8 @@ struct RocPoint {
 };
 
 struct Roc {
-  /// From (0, 0) to (1, 1), one per different score; empty: all rows are of one class.
+  /// Points from (0, 0) to (1, 1), one for each different score; empty if all rows are of one
+  /// class.
   std::vector<RocPoint> points;
   Ratio area;
 };

@@ -39,7 +39,7 @@ PromptStrategy parse_strategy(const std::filesystem::path& path, const std::stri
 
 /// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
 /// braces, as in Python; a brace without a name stands for itself. A template may use this
-/// program's name of a column or the name in the file; `columns` has these pairs.
+/// program's name of a column or the name in the file: `columns` pairs the two.
 ///
 /// Errors: formats::JsonError for a column that the row lacks, or that is a list or an object.
 std::string fill_template(const std::string& text, const formats::JsonValue& row,

@@ -46,7 +46,7 @@ public:
     PromptStrategy strategy;
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
     std::int64_t max_length = 0;  // longest prompt with its label, in tokens
-    /// Rows that cannot be used get RowStatus::bad_row; false: they are errors.
+    /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
     bool may_be_bad = false;
     rows::KeptColumns kept{};
   };

@@ -42,7 +42,7 @@ struct GenerateInputs : rows::ModelRows {
 
   /// Returns the memory that the model needs for chunks of `chunk_rows` prompts, the longest of
   /// which has `longest_prompt` tokens. A batch is never larger than the completions of a chunk.
-  /// With generate.batch_size=auto it has this size.
+  /// With generate.batch_size=auto, the result is for a batch of all these completions.
   lm::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
 };
 

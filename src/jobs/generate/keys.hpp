@@ -20,8 +20,8 @@ namespace mgpu::jobs {
 /// Adds the keys generate.*.
 void add_generate_keys(KeyTable& table);
 
-/// The values of the keys of job generate. If one is nullopt, the model's generation_config.json
-/// decides, or else the program.
+/// The values of the keys of job generate. If a value is nullopt, the model's
+/// generation_config.json decides, or else a default of this program.
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
@@ -66,8 +66,8 @@ struct GenerateConfig {
 void check_generate_keys(const Config& config);
 
 /// Returns the settings `keys`, completed with the defaults of the model's folder.
-/// Errors: Failure (exit 78) for a key that has no effect, because the folder's defaults select
-///         greedy decoding.
+/// Errors: Failure (exit 78) for a key that has an effect only if tokens are sampled, when decoding
+///         is greedy.
 GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
                        const lm::GenerationDefaults& defaults);
 

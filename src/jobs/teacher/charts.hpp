@@ -7,8 +7,8 @@
 
 namespace mgpu::jobs {
 
-/// Draws the total probability of the k most probable tokens over k. Below the axis it shows the
-/// bytes that their storage takes per token. Returns "" without points.
+/// Draws the total probability of the k most probable tokens over k. Below the axis it shows how
+/// many bytes per token the results need to store them. Returns "" without points.
 std::string svg_kept_mass(const KeptMass& mass);
 
 /// Draws a line for each of the first kShownRanks ranks: the layers or heads of the model that it

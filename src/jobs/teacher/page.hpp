@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// A token that the teacher may predict, with its probability.
+/// A prediction of the teacher: a token and its probability.
 struct Guess {
   std::string text;
   double probability = 0.0;
@@ -21,7 +21,8 @@ struct Guess {
 struct ShownToken {
   std::string text;        // "": its bytes are part of a character that the next token completes
   bool is_learned = true;  // false: part of a prompt
-  /// Nats; all tokens that are not stored count as one class; below 0: unknown.
+  /// Entropy of the prediction in nats. All tokens that are not stored count as one class; below 0:
+  /// unknown.
   double entropy = -1.0;
   double probability = 0.0;  // predicted probability of this token; 0: it is not stored
   int place = 0;             // rank among the stored predictions, from 1; 0: it is not stored

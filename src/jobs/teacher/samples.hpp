@@ -28,7 +28,7 @@ public:
   struct Options {
     std::int64_t max_length = 0;
     rows::TooLong too_long = rows::TooLong::truncate;
-    /// Rows that cannot be used get RowStatus::bad_row; false: they are errors.
+    /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
     bool may_be_bad = false;
     rows::KeptColumns kept{};
   };

@@ -104,7 +104,7 @@ private:
 };
 
 /// Returns the loss of `settings` for targets with these facts. For sampled targets it is the
-/// cross-entropy, of which they are an unbiased estimate.
+/// cross-entropy, which they estimate without bias.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

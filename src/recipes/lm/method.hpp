@@ -42,8 +42,8 @@ struct MethodCosts {
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
 };
 
-/// The loss of a training, and other sources of its windows, such as stored targets. It keeps their
-/// files and models open.
+/// The loss of a training, and what adds targets or completions to its windows. It keeps the files
+/// and models open that these need.
 class OpenMethod {
 public:
   OpenMethod() = default;

@@ -37,7 +37,7 @@ struct LmTaskParts {
 /// members need are declared first.
 class LmTask final : public TrainTask {
 public:
-  /// Keeps references to `run` and to those of `parts`, which must outlive this object.
+  /// Keeps references to `run` and to the members of `parts`, which must outlive this object.
   LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig config, LmData data);
 
   train::Objective& objective() override { return objective_; }
