@@ -40,7 +40,8 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 /// Learning histories with consecutive ids, as columns.
 ///
 /// The task with index t in Environment::train_tasks() has the ids t * streams to (t + 1) * streams
-/// - 1. So a range of ids determines which histories a file or chunk holds, on any rank.
+/// - 1, in the order of streams. So a range of ids determines which histories a file or chunk
+/// holds, on any rank.
 class HistorySet {
 public:
   /// Makes histories with the ids first_id to first_id + count - 1, whose steps are all zero.

@@ -44,7 +44,9 @@ public:
 
   std::optional<TrainTask::DataPlace> data_place() const override;
 
-  /// Opens the teacher. Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
+  /// Opens the teacher.
+  /// Ranks:  collective over the world.
+  /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
   std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const override;
 
   MethodCosts costs() const override;
