@@ -29,7 +29,7 @@ public:
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
   /// Adds one example: a prompt, and a completion on which the loss is computed.
-  /// Errors: JsonError if the example has more than seq_len tokens, or if the completion is empty.
+  /// Errors: JsonError if the example has more than seq_len tokens, or no token that is learned.
   void add_completion(const std::string& prompt, const std::string& completion,
                       lm::LmExamples& examples);
 
