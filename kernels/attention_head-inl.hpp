@@ -35,7 +35,7 @@ HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Sizes and buffers for one head of one sequence at a time.
+/// Sizes and buffers for one head of one sequence at a time. A block is kRows consecutive queries.
 class HeadBuffers {
 public:
   HeadBuffers(std::size_t sequence_tokens, std::size_t width)
@@ -75,16 +75,16 @@ public:
   float* v;              // [keys_pitch, column_pitch]
   float* grad_k;         // [keys_pitch, column_pitch]
   float* grad_v;         // [keys_pitch, column_pitch]
-  float* q;              // [kRows, column_pitch] of the block, times the score scale
-  float* grad_out;       // [kRows, column_pitch] of the block
-  float* weighted_sums;  // [kRows, column_pitch] sums over keys
+  float* q;              // [kRows, column_pitch] queries of the block, times the score scale
+  float* grad_out;       // [kRows, column_pitch] gradients of the outputs of the block
+  float* weighted_sums;  // [kRows, column_pitch] result of sum_weighted_lines()
   float* p;              // [kRows, keys_pitch] probabilities of the block
   float* s;              // [kRows, keys_pitch] gradients of the probabilities
   float* factors;        // [kRows, factor_pitch] factors of dropout
 
 private:
-  /// Returns `pitch`, plus `tile` if it is a multiple of 256 bytes, because columns at such a
-  /// distance share too few L1 cache sets.
+  /// Returns a distance of columns: `pitch`, or pitch + tile if `pitch` is a multiple of 256 bytes.
+  /// At such a distance, columns share too few L1 cache sets.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }
@@ -97,10 +97,10 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> memory_;
 };
 
-/// The place of one head of one sample in [B, T, parts, H, C].
+/// Where one head of one sample lies in a tensor [B, T, parts, H, C].
 struct HeadPlace {
-  std::size_t offset;  // of token 0
-  std::size_t stride;  // between tokens
+  std::size_t offset;  // index of the first element of token 0
+  std::size_t stride;  // distance between tokens
 
   HeadPlace(const CausalAttentionArgs& args, std::size_t row, std::size_t head, std::size_t parts,
             std::size_t part)
@@ -109,11 +109,11 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
-/// Prefetches a token that will be read soon: a head's rows are too far apart for the hardware
-/// prefetcher.
+/// Prefetches the part of a head that belongs to token t + 16. These parts are too far apart for
+/// the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
-  constexpr std::size_t kAhead = 16;  // tokens
+  constexpr std::size_t kAhead = 16;  // distance in tokens
   hwy::Prefetch(from + std::min(t + kAhead, b.tokens - 1) * stride);
 }
 
@@ -148,7 +148,7 @@ HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t 
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Loads rows first .. first + rows - 1, multiplied by a factor.
+/// Copies rows first .. first + rows - 1 of a head to `to`, multiplied by `factor`.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
                            std::size_t first, std::size_t rows, float factor, float* to) {
   for (std::size_t r = 0; r < rows; ++r)
@@ -162,9 +162,9 @@ struct Keys {
   std::size_t end;
 };
 
-/// Returns the end of the keys that a block of queries reads, rounded up to whole pairs of vectors.
-/// Keys after a query have weight 0, but 0 times NaN or infinity is NaN. So such a key affects the
-/// whole block.
+/// Returns one past the last key that the block of queries from `first` on reads, rounded up to
+/// whole pairs of vectors. Keys after a query have weight 0, but 0 times NaN or infinity is NaN. So
+/// such a key makes the result of the whole block NaN.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }

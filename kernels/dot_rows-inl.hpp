@@ -23,7 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// The keys or values of one head, one line per key of a run.
+/// The keys or values of one head that lie in consecutive slots. Each is a line, and lines are
+/// `pitch` floats apart.
 struct Lines {
   const float* first;
   std::size_t pitch;
@@ -47,7 +48,7 @@ HWY_INLINE hn::Vec<Four> fold_halves(D d, hn::Vec<D> sums) {
   }
 }
 
-/// Computes out[n] = scale times the sum of the lanes of sums[n].
+/// Computes out[n] = scale times the sum of the elements of vector sums[n].
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
   const Floats d;
   const Four four;
@@ -63,7 +64,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// One pointer for each of the queries that are processed together.
+/// One pointer for each of the kTogether queries that are processed together.
 template <class Value>
 using PerQuery = std::array<Value*, kTogether>;
 
@@ -137,7 +138,7 @@ HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, 
       hn::Store(sums[q][v], d, out[q] + column + v * lanes);
 }
 
-/// Computes out[q] += weights[q][j] * line j, in the order of j.
+/// Adds weights[q][j] * line j to out[q] for all lines j, in order.
 template <std::size_t kQueries>
 void add_lines(const PerQuery<float>& weights, const Lines& lines, std::size_t count,
                std::size_t columns, const PerQuery<float>& out) {

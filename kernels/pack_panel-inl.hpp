@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A block of a weight matrix: some inputs of up to kPanelWidth outputs, with strides as in
-/// PackPanelsArgs.
+/// Weights to be packed into one panel: some inputs of up to kPanelWidth outputs, with strides as
+/// in PackPanelsArgs.
 template <class Weight>
 struct PanelSource {
   const Weight* weight;  // weight of the first output and the first input
@@ -44,7 +44,8 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// Packs weights that are contiguous along the inputs, one cache line of each output at a time.
+/// Packs the weights of `source`, which are contiguous along the inputs, one cache line of each
+/// output at a time.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;
@@ -64,7 +65,7 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Packs weights that are contiguous along the outputs.
+/// Packs the weights of `source`, which are contiguous along the outputs.
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kAhead =
@@ -83,7 +84,8 @@ void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Writes the panel [inputs, kPanelWidth]; missing outputs are zeros.
+/// Writes a panel [inputs, kPanelWidth] of the weights of `source`. The weights of missing outputs
+/// are zeros.
 template <class Weight>
 void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
   if (source.output_stride == 1)

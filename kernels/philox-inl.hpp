@@ -19,7 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Words = hn::CappedTag<std::uint32_t, 16>;
 using WordVector = hn::Vec<Words>;
 
-/// Computes the 32 x 32 -> 64 bit products of all lanes, as high and low halves.
+/// Multiplies the 32-bit elements of a vector by `factor`, and returns the high and low halves of
+/// the 64-bit products.
 HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& high,
                               WordVector& low) {
   const Words d;
@@ -37,7 +38,8 @@ HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& hi
 #endif
 }
 
-/// Returns the four words of Philox blocks first_block + lane.
+/// Computes as many Philox blocks as a vector has elements, from first_block on. Element i of
+/// words[w] is word w of block first_block + i.
 HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
@@ -63,7 +65,8 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
   }
 }
 
-/// Returns a float mask of the lanes in which half `half` of the word is not below the threshold.
+/// Returns the mask of kept elements: those whose 16-bit half `half` (0: low) of the word is not
+/// below the threshold. The mask is for vectors of floats.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;
@@ -74,7 +77,8 @@ HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_
   return hn::RebindMask(floats, hn::Gt(hn::BitCast(signed_words, bits), below));
 }
 
-/// Computes the factors of elements 128 * run to 128 * run + 127; each is the scale or 0.
+/// Computes the dropout factors of elements 128 * run to 128 * run + 127 of a sample. Each is
+/// site.scale() or 0.
 HWY_INLINE void dropout_factors(const DropoutSite& site, std::uint64_t sample, std::uint64_t run,
                                 float* HWY_RESTRICT factors) {
   const hn::Rebind<float, Words> floats;

@@ -24,37 +24,39 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-constexpr std::size_t kLineFloats = 16;  // of a cache line
+constexpr std::size_t kLineFloats = 16;  // floats in a cache line
 constexpr std::size_t kLineBytes = 64;
 // Each of the first tiles prefetches a share of the next block of weights into L2. L1 allows too
 // few outstanding misses, and prefetching the whole block at one time takes longer.
 constexpr std::size_t kFetchingTiles = 8;
 
-/// Returns the number of inputs in a block. All blocks have about the same size.
+/// Returns the number of inputs in a block, at most kMaxInputs. All blocks of a product have about
+/// the same size.
 HWY_INLINE std::size_t input_block(std::size_t inputs) {
   const std::size_t blocks = (inputs + kMaxInputs - 1) / kMaxInputs;
   return blocks == 0 ? 1 : (inputs + blocks - 1) / blocks;
 }
 
-/// Returns how many columns a product writes for `columns` outputs of a panel: whole vectors.
+/// Returns how many columns a product writes for `columns` outputs of a panel: `columns`, rounded
+/// up to whole vectors.
 HWY_INLINE std::size_t written_columns(std::size_t columns) {
   const std::size_t lanes = hn::Lanes(Floats());
   return (columns + lanes - 1) / lanes * lanes;
 }
 
-/// If rows are a multiple of 2 KiB apart, they share cache sets and evict each other. Products then
-/// read a copy whose rows are spread_pitch() apart.
+/// Products whose rows are a multiple of this distance (2 KiB) apart read a copy with rows
+/// spread_pitch() apart. Otherwise the rows would share cache sets and evict each other.
 constexpr std::size_t kSharedSets = 512;  // floats
 HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;
 }
 
-/// Copies x [rows, inputs], whose rows are `pitch` apart, to rows that are spread_pitch() apart.
-/// Rows are too far apart for the hardware prefetcher, so the third next row is prefetched. That
-/// raised 105 to 108 GFLOP/s for 1,024 rows of 8,192 inputs on a Zen 4.
+/// Copies x [rows, inputs], whose rows are `pitch` apart, to `copy`, whose rows are spread_pitch()
+/// apart. Rows are too far apart for the hardware prefetcher, so this function prefetches three
+/// rows ahead. That raised 105 to 108 GFLOP/s for 1,024 rows of 8,192 inputs on a Zen 4.
 HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
                             float* copy) {
-  constexpr std::size_t kAhead = 3;  // rows
+  constexpr std::size_t kAhead = 3;  // distance in rows
   for (std::size_t row = 0; row < rows; ++row) {
     const float* from = x + row * pitch;
     const float* later = x + std::min(row + kAhead, rows - 1) * pitch;
@@ -81,7 +83,7 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  // distance of rows, also of the first rows of interleaved tiles
+  std::size_t x_pitch;  // distance of rows; interleaved: a tile begins at (its first row) * x_pitch
   const Weight* panel;  // [inputs, kPanelWidth]
   const Weight* next;   // the next block of weights, to be prefetched
   std::size_t inputs;
@@ -91,7 +93,8 @@ struct Block {
   bool is_first;        // sums start at 0 instead of the value in `out`
 };
 
-/// Returns how many bytes of the next block of weights a tile prefetches for each input.
+/// Returns how many bytes of the next block of weights each tile prefetches per input, if `tiles`
+/// tiles share this work.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);
@@ -99,14 +102,14 @@ HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   return (row + sharers - 1) / sharers;
 }
 
-/// The address at which a tile starts to prefetch weights, and the bytes per input.
+/// Where a tile prefetches weights: the address for its first input, and the bytes per input.
 struct Fetch {
   const char* from;
   std::size_t step;
 };
 
-/// Multiplies one tile and prefetches the rows of the next tile, because the hardware prefetcher
-/// does not anticipate the start of rows.
+/// Computes a tile of kRows rows and kVectors vectors of outputs. It also prefetches the rows of
+/// the next tile, because the hardware prefetcher does not anticipate the start of rows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
                               Fetch fetch) {
@@ -149,8 +152,9 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
       hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
 }
 
-/// Returns the height of the next tile. `rows` rows are split into tiles of about equal height,
-/// because a tile with few rows has too few independent sums. Interleaved rows stay in their tiles.
+/// Returns the number of rows of the next tile, if `rows` rows are left. Tiles get about equal
+/// heights, because a tile with few rows has too few independent sums. Interleaved rows are already
+/// divided into tiles.
 template <Rows kOrder>
 HWY_INLINE std::size_t next_height(std::size_t rows) {
   if (kOrder == Rows::interleaved) return std::min(rows, kTileRows);
@@ -158,7 +162,7 @@ HWY_INLINE std::size_t next_height(std::size_t rows) {
   return (rows + tiles - 1) / tiles;
 }
 
-/// Computes a tile of `height` <= kRows rows.
+/// Computes a tile of `height` rows, which is at most kRows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_height(const Block<Weight>& block, std::size_t height, std::size_t row,
                                 std::size_t column, Fetch fetch) {
@@ -184,7 +188,7 @@ HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std:
   }
 }
 
-/// Multiplies rows by one block of a panel, whose weights may come from memory.
+/// Multiplies `rows` rows by one block of a panel of weights, and prefetches the next block.
 template <Rows kOrder, class Weight>
 HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());

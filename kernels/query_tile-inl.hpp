@@ -20,14 +20,15 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 constexpr std::size_t kTileQueries = 8;
 constexpr std::size_t kTogether = 2;  // queries, or heads of a query, that share one read of a line
 
-/// Keys key .. key + count - 1 of a sequence, in consecutive slots.
+/// The keys with positions key .. key + count - 1 of a sequence, which lie in consecutive slots.
 struct KeyRun {
   std::size_t key;
   std::size_t slot;  // slot of the first key
   std::size_t count;
 };
 
-/// Queries first .. first + count - 1 of one sequence at consecutive positions, and their keys.
+/// Queries first .. first + count - 1, which have consecutive positions in one sequence, and the
+/// keys that they attend to.
 class QueryTile {
 public:
   QueryTile(const PagedAttentionArgs& args, std::size_t first_query)
@@ -43,7 +44,8 @@ public:
       ++count;
   }
 
-  /// Returns one past the last key that query first + q attends to; begin(q) is the first such key.
+  /// Returns one past the position of the last key that query first + q attends to. begin(q)
+  /// returns the position of the first key.
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }
@@ -52,7 +54,8 @@ public:
     return window == 0 || end(q) <= window ? 0 : end(q) - window;
   }
 
-  /// Calls visit(run) for all keys of the tile in order, in runs of at most `most` keys.
+  /// Calls visit(run) for all keys that the tile's queries attend to, in order, in runs of at most
+  /// `most` keys.
   template <class Visit>
   void for_each_run(std::size_t most, Visit visit) const {
     const std::size_t last = end(count - 1);
@@ -64,14 +67,14 @@ public:
     }
   }
 
-  /// Returns the slot of a key that is visible to one of the queries.
+  /// Returns the slot of the key with position `key`, to which one of the queries must attend.
   std::size_t slot(std::size_t key) const {
     return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }
 
-  /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run. It
-  /// passes n = 2 for keys visible to both q and q + 1, otherwise 1. Each query gets its keys in
-  /// order.
+  /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run.
+  /// With n = 2 the call is for queries q and q + 1, with n = 1 for q alone. Each query gets its
+  /// keys in order.
   template <class Visit>
   void for_each_query(const KeyRun& run, Visit visit) const {
     for (std::size_t q = 0; q < count; q += kTogether) {

@@ -65,7 +65,7 @@ HWY_INLINE void add_tile(const Factors& factors, const Summands& lines, std::siz
       hn::Store(sums[r][v], d, out.first + r * out.pitch + v * lanes);
 }
 
-/// Computes a tile of `height` <= kHeight rows.
+/// Computes a tile of `height` rows, which is at most kHeight.
 template <Start kStart, std::size_t kHeight, std::size_t kVectors>
 HWY_INLINE void add_low_tile(const Factors& factors, const Summands& lines, std::size_t count,
                              std::size_t height, const Sums& out) {
@@ -86,8 +86,8 @@ HWY_INLINE void add_columns_of(Factors factors, const Summands& lines, std::size
   if (rows > 0) add_low_tile<kStart, kTileRows - 1, kVectors>(factors, lines, count, rows, out);
 }
 
-/// Computes out = factors * lines, or out += factors * lines. Each sum is one chain of fused
-/// multiply-adds in the order of i.
+/// Computes out = factors * lines, or out += factors * lines with Start::at_sums. Each sum is one
+/// chain of fused multiply-adds in the order of `count`.
 /// Shapes: factors [rows, count], lines [count, columns], out [rows, columns]; lines and out are
 ///         aligned
 template <Start kStart>

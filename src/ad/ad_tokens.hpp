@@ -10,16 +10,18 @@ namespace mgpu::ad {
 /// Returns the specs of the parameters that embed tokens.
 std::vector<tensor::ParameterSpec> token_specs(const AdTransformerConfig& config);
 
-/// Returns token vectors without positions, [B, T, D].
+/// Returns the embedding of each token, [B, T, D], without the position embedding.
+/// Errors: ShapeError when the fields of `tokens` are not all [B, T].
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const StepTokens& tokens);
 
-/// Returns [B, T, D]: the vectors of the transitions, then that of the query of row b at
-/// lengths[b], then padding.
+/// Returns [B, T, D]: for each row b the embeddings of its transitions, that of its query at index
+/// lengths[b], then padding. Position embeddings are not added.
+/// Errors: ShapeError when the fields of `tokens` do not fit together.
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const TransitionTokens& tokens);
 
-/// Copies the numbers as int64 to the device of `like`.
+/// Returns the numbers as an int64 tensor on the device of `like`.
 at::Tensor to_device(const std::vector<std::int64_t>& numbers, const at::Tensor& like);
 
 }  // namespace mgpu::ad

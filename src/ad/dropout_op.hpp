@@ -12,24 +12,26 @@ struct AutogradContext;
 
 namespace mgpu::ad {
 
-/// One dropout site of the model for one batch.
+/// A dropout site of the model, and the numbers that select its masks for one batch.
 struct Dropout {
   kernels::DropoutSite site;
-  at::Tensor samples;  // [B] int64
+  at::Tensor samples;  // [B] int64 number of each row in the whole training
 };
 
-/// Computes residual + dropout(x), differentiable in both. The dropout number of an element is its
-/// offset in the row.
+/// Computes residual + dropout(x), differentiable in both. If `dropout` is nullptr, nothing is
+/// dropped. The offset of an element in its row selects its random number.
 ///
-/// Shapes: x, residual [B, ...]; `dropout` nullptr: plain sum
+/// Shapes: x, residual [B, ...]
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout);
 
-/// Computes dropout(x) for x [B, L, E], differentiable. Element e of line l has dropout number l *
-/// pitch + e.
+/// Computes dropout(x) for x [B, L, E], differentiable. Element e of line l uses random number l *
+/// pitch + e of its row, as in kernels::DropoutArgs.
 at::Tensor dropout_lines(const at::Tensor& x, std::int64_t pitch, const Dropout& dropout);
 
-/// Saves the arguments of a dropout for the backward pass, which loads them.
+/// Saves the arguments of a dropout in an autograd context, from which load_dropout() reads them in
+/// the backward pass.
 void save_dropout(torch::autograd::AutogradContext& context, const Dropout& dropout);
+/// Returns the arguments that save_dropout() saved in this context.
 Dropout load_dropout(const torch::autograd::AutogradContext& context);
 
 }  // namespace mgpu::ad

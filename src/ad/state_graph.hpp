@@ -8,7 +8,7 @@
 
 namespace mgpu::ad {
 
-/// The result of an action, in two bytes.
+/// An action and the state to which it leads, in two bytes.
 struct Move {
   std::uint8_t action = 0;
   std::uint8_t next_state = 0;
@@ -18,8 +18,9 @@ struct Move {
 /// action, the distances of states, and the first move of a shortest path.
 class StateGraph {
 public:
-  /// Builds the tables. Errors: Failure E132 (exit 78) when moves depend on the task, when a reward
-  /// depends on more than the state reached, or when a state cannot be reached from another.
+  /// Builds the tables.
+  /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
+  ///         than the state reached, or when a state cannot be reached from another.
   explicit StateGraph(const Environment& environment);
 
   std::size_t num_states() const { return num_states_; }
@@ -31,15 +32,15 @@ public:
     return distance_[to * num_states_ + from];
   }
 
-  /// Returns [A], the move of each action in `state`.
+  /// Returns [A], the moves from `state`, one for each action.
   const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
 
-  /// Returns [S], from each state the first move of a shortest path to `target`. On a tie it is the
-  /// action with the lowest number. At the target it is the highest-numbered action that stays, or
-  /// action 0 if no action stays.
+  /// Returns [S], the first move of a shortest path to `target` from each state. Of several such
+  /// moves it is the one with the lowest action. At the target it is the highest-numbered action
+  /// that stays, or action 0 if none stays.
   const Move* path_to(std::size_t target) const { return &paths_[target * num_states_]; }
 
-  /// Returns [S], the reward for reaching each state.
+  /// Returns [S], the reward of `task` for reaching each state.
   const std::uint8_t* rewards(int task) const {
     return &rewards_[static_cast<std::size_t>(task) * num_states_];
   }

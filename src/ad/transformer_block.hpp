@@ -13,10 +13,12 @@
 // Shapes in this header: B rows, T tokens, D width, H heads, C = D / H.
 namespace mgpu::ad {
 
-/// Computes x W^T + b in the compute type, and returns x's dtype.
+/// Computes x W^T + b in the compute type, with the parameters `name`.weight and `name`.bias. The
+/// result has the dtype of x.
 at::Tensor linear(const tensor::ParameterArena& arena, const std::string& name, const at::Tensor& x,
                   tensor::ComputeKind compute);
 
+/// Normalizes each row of x, with the parameters `name`.weight and `name`.bias.
 at::Tensor layer_norm(const tensor::ParameterArena& arena, const std::string& name,
                       const at::Tensor& x);
 
@@ -24,26 +26,27 @@ at::Tensor layer_norm(const tensor::ParameterArena& arena, const std::string& na
 std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config,
                                                std::int64_t layer);
 
-/// The random numbers of dropout for one training batch. Nothing is dropped if `samples` is
-/// undefined.
+/// The numbers that select the dropout masks of one training batch. If `samples` is undefined,
+/// nothing is dropped.
 struct BlockDropout {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64, or undefined
+  at::Tensor samples;  // [B] int64 number of each row in the whole training
 };
 
-/// Computes x + attention(norm(x)), then x + mlp(norm(x)).
+/// Computes transformer block `layer`: x += attention(norm(x)), then x += mlp(norm(x)). Returns x.
 at::Tensor block_forward(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                          std::int64_t layer, const at::Tensor& x, const BlockDropout& dropout);
 
-/// Positions of the tokens of a decode step.
+/// Where the new tokens of a decode step are stored in the KV cache, and what they attend to.
 struct DecodePlace {
-  at::Tensor positions;  // [B, T] int64 slot of each new token; padding has the last slot
-  std::int64_t visible;  // slots that any row may attend to
-  bool is_fresh;         // all rows start at 0, so only the new tokens are visible
+  /// [B, T] int64 index of each new token in its cached row. Padding has the last index.
+  at::Tensor positions;
+  std::int64_t visible;  // number of cached indices that attention reads
+  bool is_fresh;         // all rows were empty, so tokens attend only to the new ones
 };
 
-/// Computes block_forward for new tokens. It reads the keys and values of earlier tokens from the
-/// cache, and stores those of the new tokens.
+/// Computes transformer block `layer` for new tokens, without dropout. It reads the keys and values
+/// of earlier tokens from the cache, and stores those of the new tokens there.
 at::Tensor block_decode(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         std::int64_t layer, const at::Tensor& x, const DecodePlace& place,
                         KvCache& cache);

@@ -6,7 +6,8 @@
 
 namespace mgpu::recipes {
 
-/// Refuses a path that is no regular file. `key` is the key that names the path or its folder.
+/// Throws unless `path` is a regular file. The message names `key`, the key that gives this path or
+/// its folder.
 /// Errors: ConfigFailure E603 (exit 66).
 void require_file(const Config& config, const char* key, const std::filesystem::path& path);
 

@@ -10,35 +10,35 @@
 
 namespace mgpu::recipes {
 
-/// The charts of Algorithm Distillation: returns within the context, curves over steps, and paths.
-/// The page omits empty members.
+/// The data of the charts of job train: returns within the context, curves over steps, and paths.
+/// The page omits members that a recipe leaves empty.
 struct TrainPlots {
-  /// Mean return of each episode of a context, for goals outside the training set. Index 0 is
+  /// The mean return of each episode of a rollout, for goals outside the training set. Index 0 is
   /// episode 1.
   struct PerEpisode {
-    std::vector<double> late;       // newest weights
+    std::vector<double> late;       // returns with the newest weights
     std::vector<double> late_low;   // lower end of a band around `late`; may be empty
     std::vector<double> late_high;  // upper end of the band
     std::string band;               // meaning of the band: "10 to 90 % of the goals"
     std::int64_t late_step = 0;
-    std::vector<double> early;  // weights of an early checkpoint
+    std::vector<double> early;  // returns with the weights of an early checkpoint
     std::int64_t early_step = 0;
-    std::vector<double> source;         // episodes of the algorithm whose histories were distilled
-    std::vector<double> hide_rewards;   // control: the curve must stay at the bottom
-    std::vector<double> clear_context;  // control: the curve must not rise
+    std::vector<double> source;         // returns of the algorithm whose histories were distilled
+    std::vector<double> hide_rewards;   // returns if rewards are hidden: must stay low
+    std::vector<double> clear_context;  // returns if the context is cleared: must not rise
     double random = 0.0;                // mean return of uniformly random actions
     double optimum = 0.0;               // the best possible return for these goals; 0: unknown
   };
   struct Walk {
     std::pair<int, int> goal;
-    std::vector<std::pair<int, int>> first;  // cells of the first episode, start included
+    std::vector<std::pair<int, int>> first;  // cells of the first episode, beginning with the start
     std::vector<std::pair<int, int>> last;
     double first_return = 0.0;
     double last_return = 0.0;
   };
 
   PerEpisode episodes;
-  int last_episode = 8;  // number of the episode in Walk::last
+  int last_episode = 8;  // number of the last episode, which Walk::last shows
   report::Curve train_loss;
   report::Curve eval_return;  // mean over all episodes, by optimizer step
   report::Curve learning_rate;
@@ -46,10 +46,10 @@ struct TrainPlots {
   std::vector<Walk> walks;
 };
 
-/// Returns one sentence about the result. It says so if the return did not rise.
+/// Returns one sentence about the result. If the return did not rise, the sentence says so.
 std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary);
 
-/// The page of job train.
+/// Makes report.html of job train and its part of summary.json.
 class TrainPage : public report::JobPage {
 public:
   explicit TrainPage(TrainPlots plots) : plots_(std::move(plots)) {}

@@ -15,24 +15,26 @@
 
 namespace mgpu::recipes {
 
-/// The curves of the training so far. They are saved with each checkpoint, so a resumed run has the
-/// same curves as an uninterrupted run.
+/// Stores the metrics of each step and the values of each evaluation so far. They are saved with
+/// each checkpoint, so a resumed run has the same curves as an uninterrupted run.
 class TrainCurves {
 public:
-  /// Allocates room for every step and every evaluation of the job. `value_names` names the values
-  /// of an evaluation.
+  /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` names
+  /// the values of an evaluation.
   TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
               std::vector<std::string> value_names);
 
   void add_step(std::int64_t step, const train::StepRow& row);
-  /// Adds the values of an evaluation. Errors: Error if the names differ from those of the
-  /// constructor, or all evaluations are already stored.
+  /// Adds the values of the evaluation after `steps_done` steps.
+  /// Errors: Error if `values` has other names than the constructor got, or max_evaluations are
+  ///         already stored.
   void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t evaluated_at(std::int64_t index) const;  // number of steps done
-  /// Returns a value of evaluation `index`. Errors: Error if the name is unknown.
+  /// Returns value `name` of evaluation `index`.
+  /// Errors: Error if the name is unknown.
   double value(std::int64_t index, const std::string& name) const;
   const std::vector<std::string>& value_names() const { return value_names_; }
 
@@ -50,23 +52,28 @@ private:
 /// Everything that a training run needs to continue as if it had never stopped.
 class TrainState {
 public:
-  /// The referenced objects must outlive this object.
+  /// Keeps references to all arguments, which must outlive this object.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves);
 
   std::int64_t steps_done = 0;
-  std::int64_t steps_skipped = 0;  // of steps_done, because of a gradient that is infinite or NaN
-  double best_score = -1.0;        // -1: not evaluated yet
-  std::uint32_t data_crc = 0;      // of the training data
-  std::map<std::string, std::string> files;  // saved with the weights; rank 0's are used
+  /// The number of steps that were skipped because their gradient was infinite or NaN. They count
+  /// in steps_done, too.
+  std::int64_t steps_skipped = 0;
+  double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
+  std::uint32_t data_crc = 0;  // checksum of the training data
+  /// Files saved with the weights, by name; those of rank 0 are used.
+  std::map<std::string, std::string> files;
 
-  /// Saves a checkpoint. Ranks: collective. Errors: those of CheckpointStore.
+  /// Saves a checkpoint. `is_best` marks it as the best so far.
+  /// Ranks:  collective.
+  /// Errors: those of CheckpointStore.
   void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);
 
-  /// Loads the newest checkpoint. Returns the warnings about damaged checkpoints. Does nothing if
-  /// there is no checkpoint.
+  /// Loads the newest checkpoint, if there is one. Returns warnings about damaged checkpoints.
   ///
-  /// Ranks:  collective. Errors: those of CheckpointStore.
+  /// Ranks:  collective.
+  /// Errors: those of CheckpointStore.
   std::vector<std::string> load(const store::CheckpointStore& checkpoints);
 
 private:

@@ -14,7 +14,8 @@
 
 namespace mgpu::recipes {
 
-/// The model, data and evaluation of a training: the part in which the recipes of job train differ.
+/// The model, data and evaluation of a training. They are the part of job train that each recipe
+/// implements.
 class TrainTask {
 public:
   TrainTask() = default;
@@ -29,7 +30,7 @@ public:
   /// Returns the checksum of the training data. A resumed run must have the same data.
   virtual std::uint32_t data_crc() const = 0;
 
-  /// Names the training data in a message: a description, and the file.
+  /// How a message names the training data: a description, a noun and the file.
   struct DataPlace {
     std::string what;  // "the file of `data.path`"
     std::string noun;  // "histories"
@@ -37,8 +38,8 @@ public:
   };
   virtual DataPlace data_place() const = 0;
 
-  /// Returns the files that every checkpoint has in addition to the weights: their names and
-  /// contents. Called on rank 0.
+  /// Returns the files that every checkpoint has in addition to the weights, as contents by name.
+  /// All ranks call it, but only the files of rank 0 are saved.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   struct Evaluation {
@@ -46,33 +47,37 @@ public:
     std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
   };
 
-  /// Evaluates the current model, after `step` steps, and writes log and scalars. Ranks:
-  /// collective.
+  /// Evaluates the current model, after `step` steps, and writes the result to the log and the
+  /// scalars.
+  /// Ranks:  collective.
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
 
-/// On the CPU, lets this rank keep the memory that a step frees, for the next step. Call it before
-/// the model is made. A LanguageModel that packs its weights later gives that memory back.
+/// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
+/// can use it. Call it before the model is made. A LanguageModel that packs its weights afterwards
+/// gives this memory back.
 void keep_step_memory(const run::RunContext& run);
 
-/// Runs job train with any recipe: holds the optimizer, the loop and the checkpoints.
+/// Runs job train with any recipe. It has the optimizer, the loop and the checkpoints.
 class Trainer {
 public:
-  /// The referenced objects must outlive this object. Ranks: collective.
+  /// Keeps references to all arguments, which must outlive this object.
+  /// Ranks:  collective over the world.
   Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& task);
 
-  /// Continues from the newest checkpoint.
+  /// Continues from the newest checkpoint, if there is one.
   ///
-  /// Ranks:  collective.
-  /// Errors: those of CheckpointStore; Failure E608 if the data differ from those of the
+  /// Ranks:  collective over the world.
+  /// Errors: those of CheckpointStore; Failure E608 if the training data differ from those of the
   ///         checkpoint.
   void restore();
 
-  /// Trains to the end or until a stop, and saves in both cases. Returns whether training is
-  /// complete.
+  /// Trains to the last step, or until a stop is requested on any rank, and saves a checkpoint in
+  /// both cases. Returns whether all steps are done.
+  /// Ranks:  collective over the world.
   bool train();
 
-  /// Returns the progress of the training, for the end of the run.
+  /// Returns what the end of the run reports: steps done, skipped steps, samples, pace and `exit`.
   run::JobOutcome outcome(ExitCode exit) const;
 
   const TrainCurves& curves() const { return curves_; }
@@ -106,16 +111,17 @@ private:
   TrainState state_;
   store::CheckpointStore checkpoints_;
   report::StepPace pace_;
-  double step_began_s_ = 0.0;  // time on the run's clock
+  double step_began_s_ = 0.0;  // when the current step began, on the run's clock
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
   std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint
-  double saved_s_ = 0.0;        // time of that checkpoint, on the run's clock
+  double saved_s_ = 0.0;        // when the newest checkpoint was saved, on the run's clock
 };
 
-/// Return the facts about the batch for the banner, and log notes about the schedule.
+/// Returns the facts about the batch for the banner: passes, groups, global batch and steps.
 report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                                 const Trainer& trainer);
+/// Logs a note if the warm-up is longer than the training, and which items this rank computes.
 void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
 
 }  // namespace mgpu::recipes

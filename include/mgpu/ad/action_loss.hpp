@@ -7,19 +7,22 @@
 // Shapes in this header: N = predictions (any leading dimensions), A = actions.
 namespace mgpu::ad {
 
-/// The loss of one batch, and its gradient for logits.backward(grad).
+/// The cross-entropy of one batch of predicted actions, and the gradient of the logits. Pass `grad`
+/// to logits.backward(grad).
 struct ActionLoss {
   at::Tensor grad;  // [.., A] gradient of the logits
-  at::Tensor raw;   // kernels::CrossEntropySums as bytes, on the device
+  at::Tensor raw;   // one kernels::CrossEntropySums as bytes, on the device
 
-  /// Copies the sums to the host. Waits for the device.
+  /// Returns the sums of loss, predictions and correct predictions, copied from `raw` to the host.
+  /// Waits for the device.
   kernels::CrossEntropySums sums() const;
 };
 
-/// Computes the cross-entropy of the targets, and its gradient times grad_scale in one pass.
+/// Computes the cross-entropy of `logits` against `targets`, and the gradient of grad_scale times
+/// this loss, in one pass.
 ///
 /// Shapes: logits [.., A] float32; targets [..] int64 in [0, A) or kernels::kIgnoreTarget
-/// Errors: ShapeError when the shapes differ.
+/// Errors: ShapeError when `targets` does not have the leading dimensions of `logits`.
 ActionLoss action_loss(const at::Tensor& logits, const at::Tensor& targets, double grad_scale,
                        double label_smoothing = 0.0);
 

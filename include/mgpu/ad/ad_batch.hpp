@@ -12,14 +12,15 @@
 // Shapes in this header: B = rows, L = tokens of a window, F = features of a transition.
 namespace mgpu::ad {
 
-/// Holds the tokens of B windows of kind `step` on the host, and copies them to the model's device.
+/// Holds the tokens of B windows of TokenKind::step in host memory, and copies them to the model's
+/// device.
 class StepBuffers {
 public:
   StepBuffers(std::int64_t rows, std::int64_t tokens);
 
   StepBatch batch();
 
-  /// Returns the first `tokens` tokens of each row on `device`. Each field is [B, tokens].
+  /// Returns the first `tokens` tokens of each row, copied to `device`. Each field is [B, tokens].
   StepTokens to_model(Device device, std::int64_t tokens) const;
   at::Tensor targets(Device device) const;  // [B, L] int64
 
@@ -27,7 +28,7 @@ private:
   at::Tensor fields_;  // [7, B, L] int32
 };
 
-/// Holds the tokens of B windows of kind `transition` on the host.
+/// Holds the tokens of B windows of TokenKind::transition in host memory.
 class TransitionBuffers {
 public:
   TransitionBuffers(std::int64_t rows, std::int64_t tokens, std::int64_t features);

@@ -15,13 +15,14 @@ struct AdObjectiveOptions {
   std::uint64_t seed = 0;  // seed of dropout
 };
 
-/// The objective of Algorithm Distillation: cross-entropy of the source's actions given the
-/// preceding history, at every step (tokens: step) or at the query (tokens: transition).
+/// The training objective of Algorithm Distillation: the cross-entropy of the actions in learning
+/// histories, given the steps before each action. TokenKind::step predicts the action of every step
+/// of a window, TokenKind::transition only that of its last step.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {
 public:
-  /// Keeps references to model, windows and clock, which must outlive this object. The clock
+  /// Keeps references to `model`, `windows` and `clock`, which must outlive this object. The clock
   /// measures the spans `waiting for data`, `forward` and `backward`.
   AdObjective(AdTransformer& model, const TrainingWindows& windows, AdObjectiveOptions options,
               PhaseClock& clock);

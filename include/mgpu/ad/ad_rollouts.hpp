@@ -10,8 +10,8 @@
 
 namespace mgpu::ad {
 
-/// One rollout of an agent with frozen weights. Its context starts empty and grows over the
-/// episodes.
+/// One rollout: an agent with frozen weights plays several episodes of one task. The context that
+/// the model sees starts empty and grows with every step.
 struct Rollout {
   std::uint64_t sample = 0;  // global id, which selects the random draws
   int task = 0;              // task of the environment
@@ -21,7 +21,7 @@ struct Rollout {
 struct RolloutSettings {
   int episodes = 8;
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // < 2^24
+  std::uint32_t round = 0;  // selects the random draws together with `seed`; < 2^24
 };
 
 /// The record of one rollout.
@@ -30,12 +30,14 @@ struct RolloutRecord {
   std::vector<std::uint8_t> path;     // [episodes * horizon] the state that each step reached
 };
 
-/// Plays all rollouts in one batch, with a KV cache. Each action is drawn from the softmax of the
-/// logits. A rollout's record depends only on its sample id, task and controls, up to the rounding
-/// of matrix products. Its bits are equal only if the batch holds the same rollouts, so callers
-/// pass one chunk.
+/// Plays all rollouts `runs` in one batch with a KV cache, and returns one record for each. Each
+/// action is drawn from the softmax of the logits.
 ///
-/// Errors: Failure E704 (exit 79) when the logits of the model are not finite.
+/// Except for rounding, the record of a rollout depends only on its sample id, its task and its
+/// controls. Rounding of matrix products may depend on the batch, so callers always pass the
+/// rollouts of one whole chunk.
+///
+/// Errors: Failure E704 (exit 79) when a row of logits has NaN or +infinity, or only -infinity.
 std::vector<RolloutRecord> play(const AdTransformer& model, const Environment& environment,
                                 const WindowRules& rules, std::span<const Rollout> runs,
                                 const RolloutSettings& settings);

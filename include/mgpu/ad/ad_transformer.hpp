@@ -12,11 +12,13 @@
 // Shapes in this header: B = rows (samples), T = tokens <= n_transit, A = actions, G = grid.
 namespace mgpu::ad {
 
-/// Input of TokenKind::step: at each step, the state and the previous transition.
+/// Input of a model with TokenKind::step. The token of a step holds the current state and the
+/// previous transition.
 ///
-/// The embedding tables also have rows for reward 2 and for landing coordinates G. A caller may use
-/// these values to mark the first token. ad::TokenWriter marks it only by the action A.
-/// Memory: on the model's device. An out-of-range number makes the logits of its token NaN.
+/// The first token of a window has no previous transition, so its action is A. The embedding tables
+/// also accept reward 2 and landing coordinates G there; ad::TokenWriter does not use these values.
+/// Memory: on the model's device. A number out of range makes logits NaN, at least those of its
+///         token.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
@@ -26,8 +28,9 @@ struct StepTokens {
   at::Tensor landing_y;  // [B, T] int64 row of the previous landing; y at the first token
 };
 
-/// Input of TokenKind::transition, ragged on the right: row b has transitions 0 .. lengths[b]-1,
-/// then its query. Later elements of `transitions` have no influence.
+/// Input of a model with TokenKind::transition. Row b consists of transitions 0 .. lengths[b]-1 and
+/// then a query: the current state, whose action the model predicts. Elements of `transitions` from
+/// index lengths[b] on are padding.
 ///
 /// Memory: on the model's device, except `lengths`.
 struct TransitionTokens {
@@ -36,32 +39,33 @@ struct TransitionTokens {
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
-/// Selects the dropout masks of a batch. Without it, dropout is off.
+/// The numbers that determine the dropout masks of a batch. If forward() gets none, nothing is
+/// dropped.
 struct DropoutSamples {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device
+  at::Tensor samples;  // [B] int64 on the model's device: number of each row in the whole training
 };
 
-/// Returns the number of weights of a model with this configuration, without allocating them. It
-/// equals the number of elements of parameters().weights(), and so includes the gaps between
-/// parameters.
+/// Returns the number of elements of AdTransformer::parameters().weights() for this configuration,
+/// without allocating them. It includes the gaps that align parameters.
 ///
-/// Errors: Error when sizes of the config are inconsistent.
+/// Errors: Error when sizes in `config` contradict each other.
 std::int64_t weights_size(const AdTransformerConfig& config);
 
 /// The causal transformer of Algorithm Distillation: pre-norm blocks, exact GELU, final norm.
 ///
-/// Parameters, in order: step_embed.weight [3 G + ... rows, D] or transition_embed.{weight,bias}
-/// and query_embed.weight; position.weight; blocks.N.{norm1, attn.qkv, attn.out, norm2, mlp.up,
-/// mlp.down}.{weight, bias}; norm.{weight, bias}; head.{weight, bias}. Linear weights are
-/// [out, in]; rows of attn.qkv are all queries, then keys, then values, by head.
+/// Parameters in order, with D = n_embd: step_embed.weight [4 G + A + 6, D], or
+/// transition_embed.{weight, bias} and query_embed.weight; position.weight; blocks.N.{norm1,
+/// attn.qkv, attn.out, norm2, mlp.up, mlp.down}.{weight, bias}; norm.{weight, bias}; head.{weight,
+/// bias}. Linear weights are [out, in]. The rows of attn.qkv.weight are those of all queries, then
+/// all keys, then all values, each in the order of heads.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215; blocks as in GPT-2.
 class AdTransformer {
 public:
-  /// Makes a model with random weights. `dtype` is f32, or f64 to compute everything in double on
-  /// the CPU for gradient checks.
-  /// Errors: Error when sizes of the config are inconsistent.
+  /// Makes a model whose random weights depend only on `config` and `seed`. `dtype` is f32, or f64
+  /// to compute everything in double on the CPU for gradient checks.
+  /// Errors: Error when sizes in `config` contradict each other.
   AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                 DType dtype = DType::f32);
 
@@ -69,29 +73,36 @@ public:
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 
-  /// Returns the logits of the action at every step, [B, T, A] in the parameters' dtype.
+  /// Returns the logits of the action of every step, [B, T, A] in the parameters' dtype. If
+  /// `dropout` is nullptr, nothing is dropped.
   ///
-  /// Errors: ShapeError when the token kind differs from the config's or shapes do not match.
+  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` are wrong.
   at::Tensor forward(const StepTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
-  /// Returns the logits of the action at the query, [B, A].
+  /// Returns the logits of the action at each row's query, [B, A] in the parameters' dtype. If
+  /// `dropout` is nullptr, nothing is dropped.
+  ///
+  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` are wrong.
   at::Tensor forward(const TransitionTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   KvCache make_cache(std::int64_t rows) const;
 
-  /// Appends counts[b] steps to row b of the cache, and returns the logits [B, A] of each row's
-  /// last step. These logits equal those of forward() over all steps since the row's restart, up to
-  /// rounding. Rows with count 0 keep their state, and their logits are undefined. T = 1 decodes
-  /// one step, and T > 1 refills a window.
+  /// Appends the first counts[b] steps of row b of `tokens` to row b of the cache. Returns the
+  /// logits [B, A] of the last step that was appended to each row.
+  ///
+  /// Up to rounding, the logits equal those of forward() over all steps since the row was
+  /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has one
+  /// step per row to decode step by step, or more to fill an empty row.
   ///
   /// Errors: ShapeError when a row would exceed n_transit steps; the cache is then unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
-  /// Appends lengths[b] transitions to row b of the cache, and returns the logits [B, A] of the
-  /// queries. The queries are not cached.
+  /// Appends transitions 0 .. lengths[b]-1 of row b of `tokens` to row b of the cache, and returns
+  /// the logits [B, A] of the rows' queries. The queries are not cached.
   ///
-  /// Errors: ShapeError when a row plus its query would exceed n_transit.
+  /// Errors: ShapeError when the cached transitions of a row, the new ones and its query would
+  ///         exceed n_transit.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;
 
 private:

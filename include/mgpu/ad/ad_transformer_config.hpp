@@ -9,22 +9,21 @@
 namespace mgpu::ad {
 
 enum class AttentionKind : std::uint8_t {
-  eager,  // libtorch's matrix products with [B, H, T, T] in memory
-  flash,  // this program's kernel, which keeps a few rows of probabilities at a time
+  eager,  // libtorch's matrix products; all probabilities [B, H, T, T] are in memory
+  flash,  // this program's kernel; only a few rows of probabilities are in memory
 };
 
-/// The keys model.*.
+/// The values of the keys model.* of recipe `ad`, which define its transformer.
 struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
-  tensor::ComputeKind compute =
-      tensor::ComputeKind::f32;  // of matrix products; norms, softmax and loss use f32
+  tensor::ComputeKind compute = tensor::ComputeKind::f32;  // of matrix products; all else uses f32
   std::int64_t n_embd = 64;
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;
   std::int64_t n_inner = 128;
   std::int64_t n_transit = 240;  // longest sequence in tokens, including the query
-  double dropout = 0.1;          // of attention probabilities and of both residual branches
+  double dropout = 0.1;          // probability, for attention and the outputs of attention and MLP
   std::int64_t grid = 9;         // cells per side of the grid world
   std::int64_t num_actions = 5;
 
@@ -34,13 +33,14 @@ struct AdTransformerConfig {
 /// Adds the keys model.arch, model.tokens, model.tf_n_embd, ... to the program's table.
 void add_model_keys(KeyTable& table);
 
-/// Reads the keys. Errors: Failure (exit 78) when tf_n_embd is not a multiple of tf_n_head, or a
-/// head is wider than 64.
+/// Reads the keys model.* of recipe `ad`.
+/// Errors: Failure E107 (exit 78) when tf_n_embd is not a multiple of tf_n_head, or when a head is
+///         wider than 64 with flash attention.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
-/// These functions read one key each. Checks can call them even if other keys of model.* have wrong
-/// values.
+/// Reads the key model.tokens alone, for checks that must work even if other keys are wrong.
 TokenKind read_token_kind(const Config& config);
+/// Reads the key model.n_transit alone, for checks that must work even if other keys are wrong.
 std::int64_t read_n_transit(const Config& config);
 
 }  // namespace mgpu::ad

@@ -7,20 +7,20 @@
 
 namespace mgpu::ad {
 
-/// The keys data.*; fields have the names of their keys.
+/// The values of the keys data.* of recipe `ad`. Each field has the name of its key.
 struct DataConfig {
   std::string env;                   // name of the environment
   std::string source;                // name of the source that plays the histories
   std::string path;                  // file of histories to read instead of playing them; "": play
-  int episodes = 0;                  // of each history
-  int streams = 0;                   // histories of each training task
+  int episodes = 0;                  // number of episodes of each history
+  int streams = 0;                   // number of histories of each training task
   double source_epsilon = 0.0;       // probability of a random action by the source
   std::uint64_t env_split_seed = 0;  // selects the training tasks
 };
 
 void add_data_keys(KeyTable& table);
 
-/// Reads the keys, whose values the key table has already checked.
+/// Reads the keys data.* of recipe `ad`. The key table has already checked each value alone.
 DataConfig read_data_config(const Config& config);
 
 }  // namespace mgpu::ad

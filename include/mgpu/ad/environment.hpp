@@ -28,8 +28,8 @@ struct EnvironmentShape {
 
 /// A family of tasks on one grid with the same states, actions and start, but different rewards.
 ///
-/// A state is a cell, numbered x * height + y. Tasks are numbered from 0 and are either for
-/// training or for testing. Rewards are whole numbers from 0 to 255. The step that ends an
+/// A state is a cell, and its number is x * height + y. Tasks are numbered from 0, and each is
+/// either for training or for testing. Rewards are whole numbers from 0 to 255. The last step of an
 /// episode reports the state that it reached, never the start of the next episode.
 class Environment {
 public:
@@ -65,8 +65,9 @@ public:
   int state_at(Point p) const { return p.x * shape_.height + p.y; }
 
 protected:
-  /// Checks the shape and the tasks. Errors: Error when states or actions do not fit into a byte,
-  /// or a task is not in exactly one of the two lists.
+  /// Keeps the arguments.
+  /// Errors: Error when the number of states or actions does not fit into a byte, or a task is not
+  ///         in exactly one of the two lists.
   Environment(std::string name, EnvironmentShape shape, std::vector<int> train_tasks,
               std::vector<int> test_tasks);
 
@@ -80,8 +81,8 @@ private:
 /// Returns the names that make_environment accepts.
 std::vector<std::string> environment_names();
 
-/// Makes an environment; `split_seed` selects the training tasks. Errors: Error for an unknown
-/// name.
+/// Makes the environment `name`. `split_seed` selects which tasks are for training.
+/// Errors: Error for an unknown name.
 std::unique_ptr<Environment> make_environment(std::string_view name, std::uint64_t split_seed);
 
 }  // namespace mgpu::ad

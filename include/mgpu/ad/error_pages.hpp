@@ -6,7 +6,7 @@
 
 namespace mgpu::ad {
 
-/// Error codes of Algorithm Distillation.
+/// The --explain texts of the error codes of Algorithm Distillation.
 inline constexpr auto kAdErrors = std::to_array<ErrorPage>({
     {"E131", "window and model do not fit",
      "The histories, the context length and the token layout of the model are inconsistent.",

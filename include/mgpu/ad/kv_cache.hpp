@@ -19,7 +19,7 @@ public:
     std::int64_t rows;
     std::int64_t heads;
     std::int64_t head_dim;
-    std::int64_t tokens;  // T
+    std::int64_t tokens;  // T, the most tokens that a row can have
   };
 
   KvCache(const Sizes& sizes, const at::TensorOptions& options);
@@ -28,15 +28,16 @@ public:
   std::int64_t length(std::int64_t row) const { return lengths_[static_cast<std::size_t>(row)]; }
   const std::vector<std::int64_t>& lengths() const { return lengths_; }
 
-  /// Empties the row of the cache, so that a new window can start.
+  /// Empties a row of the cache, so that a new window can start.
   void restart(std::int64_t row) { lengths_[static_cast<std::size_t>(row)] = 0; }
   void restart_all();
 
-  /// Adds counts[b] to the length of row b. Errors: ShapeError when a row would exceed the
-  /// capacity; then no length changes.
+  /// Adds counts[b] to the length of row b.
+  /// Errors: ShapeError when a row would have more than T tokens; then no length changes.
   void grow(const std::vector<std::int64_t>& counts);
 
-  /// Return the keys and values of a layer, [B, H, T + 1, C]. Padding tokens use the last slot.
+  /// Return the keys and the values of a layer, [B, H, T + 1, C]. Padding tokens write to index T,
+  /// which is never read.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }
 

@@ -6,14 +6,15 @@
 
 namespace mgpu::ad {
 
-/// Reproduces CPython's `random` module: the same generator, seeding and conversion to integers.
+/// Draws the same numbers as CPython's module `random`, to reproduce a split that a Python script
+/// made.
 ///
-/// It serves to reproduce a split that a Python script made.
 /// Source: CPython 3.11, Modules/_randommodule.c (random_seed, init_by_array, getrandbits) and
-/// Lib/random.py (_randbelow_with_getrandbits, shuffle); Matsumoto and Nishimura, mt19937ar.
+///         Lib/random.py (_randbelow_with_getrandbits, shuffle); Matsumoto and Nishimura,
+///         mt19937ar.
 class PythonRandom {
 public:
-  /// Seeds the generator like random.seed(seed) with an integer.
+  /// Seeds the generator as random.seed(seed) does for an integer.
   explicit PythonRandom(std::uint64_t seed);
 
   /// Returns the same value as random.getrandbits(bits), 1 <= bits <= 32.
@@ -22,7 +23,7 @@ public:
   /// Returns the same value as random._randbelow(n), n >= 1.
   std::uint32_t below(std::uint32_t n);
 
-  /// Shuffles like random.shuffle(items).
+  /// Shuffles the items as random.shuffle(items) does.
   void shuffle(std::span<int> items);
 
 private:

@@ -8,46 +8,51 @@
 
 namespace mgpu::ad {
 
-/// Hides information from the agent, to measure what its behavior depends on (ablations).
+/// Ablations: they hide information from the agent, to measure whether its behavior depends on it.
 struct Controls {
   bool hide_rewards = false;   // rewards in the context are 0
   bool clear_context = false;  // every episode starts with an empty context
 };
 
-/// The past steps that one playing agent remembers. It writes the same tokens as a training window
-/// over the same steps.
+/// The past steps that one playing agent remembers, as tokens for the model. The tokens equal those
+/// of a training window over the same steps.
 ///
 /// Call begin_episode(start) for each episode. For each of its steps, write the tokens, choose an
-/// action, and call record(action, reward, landing). When a window of kind `step` is full at the
-/// start of an episode, its oldest episode is dropped. A window of kind `transition` slides.
+/// action, and call record(action, reward, landing). With TokenKind::step, the oldest episode is
+/// dropped when a new episode no longer fits into the window (WindowRules). With
+/// TokenKind::transition, the oldest step is dropped when a new step no longer fits.
 class RolloutMemory {
 public:
-  /// Keeps a reference to the writer, which must outlive this object.
+  /// Keeps a reference to `writer`, which must outlive this object.
   RolloutMemory(const TokenWriter& writer, WindowRules rules, Controls controls = {});
 
-  /// Starts an episode. Errors: Error in the middle of an episode.
+  /// Starts an episode in state `start_state`.
+  /// Errors: Error when the previous episode has steps left.
   void begin_episode(int start_state);
 
-  /// Stores the step that the agent made. Errors: Error when no episode is in progress.
+  /// Stores the step that the agent made: its action, the reward, and the state that it reached.
+  /// Errors: Error when no episode is in progress.
   void record(int action, int reward, int landing);
 
-  /// Returns the number of past steps in the window. For kind `step` it is also the index of the
-  /// token whose action the agent chooses.
+  /// Returns the number of past steps in the window. With TokenKind::step it is also the index of
+  /// the current token, for which the agent chooses an action.
   std::size_t num_past() const { return past_.size(); }
 
-  /// Returns, for kind `step`, whether the next token continues the earlier tokens. It is false in
-  /// the first step of a window, and after an episode was dropped or the context was cleared.
-  /// Cached keys are then invalid.
+  /// With TokenKind::step, returns whether the model can reuse the keys that it cached at the
+  /// previous step. It is false at the first step of the rollout, and at the first step after an
+  /// episode was dropped or the context was cleared.
   bool continues() const { return continues_; }
 
-  /// Writes all num_past() + 1 tokens into row `row` of a batch with L = rules.tokens. Targets do
-  /// not change. Later elements of the row do not change for kind `step`, and become 0 for kind
-  /// `transition`. Errors: Error for the other kind of tokens, or when no episode is in progress.
+  /// Writes the num_past() past steps and the current state as tokens to row `row` of a batch,
+  /// whose rows have WindowRules::tokens tokens. The targets do not change. Later elements of the
+  /// row do not change with TokenKind::step, and become 0 with TokenKind::transition.
+  /// Errors: Error when `out` is for the other token kind, or no episode is in progress.
   void write(const StepBatch& out, std::size_t row) const;
   void write(const TransitionBatch& out, std::size_t row) const;
 
-  /// Writes only the last token, whose action the agent chooses, at element `at`. It serves a model
-  /// with cached keys. Errors: as write().
+  /// Writes only the token of the current state, to element `at` of each array of `out` except
+  /// target. It is enough if the model has cached the keys of the earlier tokens.
+  /// Errors: Error with TokenKind::transition, or when no episode is in progress.
   void write_last(const StepBatch& out, std::size_t at) const;
 
 private:

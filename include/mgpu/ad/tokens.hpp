@@ -12,7 +12,8 @@
 
 namespace mgpu::ad {
 
-/// How much of a history one window covers, in training and in play. See make_window_rules().
+/// The size of a window, the part of a history that the model sees at a time. Training and play use
+/// the same rules, from make_window_rules().
 struct WindowRules {
   TokenKind kind = TokenKind::step;
   int tokens = 0;   // L of a full window: its steps, or its past transitions and the query
@@ -22,12 +23,12 @@ struct WindowRules {
   int memory() const { return kind == TokenKind::step ? tokens : tokens - 1; }
 };
 
-/// Makes rules for a context of `n_transit` steps. A history that is shorter limits the context,
-/// because the model knows only positions that it was trained on. Kind `step` rounds down to whole
-/// episodes.
-/// Errors: Failure E131 (exit 78) when the context is too short to learn from. Kind `step` needs
-/// two episodes (an agent that sees only one cannot improve from one to the next), kind
-/// `transition` needs one transition and the query.
+/// Returns the rules for windows of at most `n_transit` tokens. A window is never longer than a
+/// history, because the model would not learn the positions after that. TokenKind::step rounds down
+/// to whole episodes.
+/// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
+///         two episodes, because an agent that sees only one cannot improve from one to the next.
+///         TokenKind::transition needs one transition and the query.
 WindowRules make_window_rules(TokenKind kind, int n_transit, const HistoryShape& histories);
 
 /// One completed step.
@@ -40,8 +41,8 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-/// Where tokens of kind `step` are written. Shapes: each [B, L] int32, rows L apart; owned by the
-/// caller
+/// The arrays to which tokens of TokenKind::step are written. The caller owns them.
+/// Shapes: each [B, L], with rows L elements apart
 struct StepBatch {
   std::int32_t* x = nullptr;  // coordinates of the current cell
   std::int32_t* y = nullptr;
@@ -53,7 +54,7 @@ struct StepBatch {
   std::int32_t* target = nullptr;  // the action taken; nullptr if not known yet
 };
 
-/// Where tokens of kind `transition` are written; owned by the caller.
+/// The arrays to which tokens of TokenKind::transition are written. The caller owns them.
 struct TransitionBatch {
   float* features = nullptr;       // [B, L - 1, F]; zero from index `length` on
   std::int32_t* length = nullptr;  // [B], past transitions, 0 to L - 1; the query comes next
@@ -61,21 +62,24 @@ struct TransitionBatch {
   std::int32_t* target = nullptr;  // [B], the action taken; nullptr if not known yet
 };
 
-/// Writes single tokens. Training and play both use it, so the model sees the same input in both.
+/// Writes single tokens. Training and play both use this class, so the model sees the same tokens
+/// in both.
 class TokenWriter {
 public:
   explicit TokenWriter(const Environment& environment);
 
-  /// Returns F: state x and y, one-hot action, reward, landing x and y. Coordinates are not scaled.
+  /// Returns F, the number of features of a transition: state x and y, one-hot action, reward,
+  /// landing x and y. Coordinates are not scaled.
   /// Source: public implementations of Algorithm Distillation, which embed these inputs linearly.
   std::size_t num_features() const { return static_cast<std::size_t>(num_actions_) + 5; }
 
-  /// Writes the token for `state` to element `at` of each array except target. `previous` is the
-  /// step before it, or nullptr for the first token of a window.
+  /// Writes the token for `state` to element `at` of each array of `out` except target. `previous`
+  /// is the step before it, which may end the previous episode, or nullptr for the first token of a
+  /// window.
   void write(const StepBatch& out, std::size_t at, std::uint8_t state,
              const Transition* previous) const;
 
-  /// Writes the features of one past step. Shapes: features [F]
+  /// Writes the F features of one past step to `features`.
   void write(float* features, const Transition& transition) const;
 
 private:

@@ -10,30 +10,32 @@
 
 namespace mgpu::ad {
 
-/// Identifies a training item by its history and its step.
+/// Identifies an item of TrainingWindows by its history and its step.
 struct TrainingItem {
-  std::size_t history = 0;  // index in the set
+  std::size_t history = 0;  // index in the HistorySet
   std::size_t step = 0;     // kind step: first step of the window; kind transition: predicted step
 
   friend bool operator==(const TrainingItem&, const TrainingItem&) = default;
 };
 
-/// The training items of a set of histories, in an endless order that needs no memory.
+/// The training items of a set of histories, in an endless random order that is computed, not
+/// stored.
 ///
-/// An item's `ordinal` is the global number of a training sample: optimizer step * global batch +
-/// index in the batch. Each epoch contains each item once, in an order that is a function of seed
-/// and epoch. So ranks can share items and resume by arithmetic alone.
+/// The `ordinal` of an item is its position in this order: optimizer step * global batch + index in
+/// the batch. Each epoch contains each item once, in an order that depends only on seed and epoch.
+/// So each rank can compute its items from the step number, also in a resumed run.
 ///
-/// Items of kind `step` are full windows: one for each episode that a full window can start with.
-/// Items of kind `transition` are all steps; the first steps of a history have a short past.
+/// With TokenKind::step an item is a full window, which begins with an episode. With
+/// TokenKind::transition an item is one step with the steps before it, of which the first steps of
+/// a history have few.
 class TrainingWindows {
 public:
-  /// Keeps a reference to the histories. Errors: Error without histories, or when a window is
-  /// longer than a history.
+  /// Keeps a reference to `histories`, which must outlive this object.
+  /// Errors: Error without histories, or when a window is longer than a history.
   TrainingWindows(const Environment& environment, const HistorySet& histories, WindowRules rules,
                   std::uint64_t seed);
 
-  /// Returns the number of items of an epoch.
+  /// Returns the number of items, each of which occurs once in an epoch.
   std::uint64_t size() const { return histories_->size() * items_per_history_; }
   std::uint64_t epoch(std::uint64_t ordinal) const { return ordinal / size(); }
   TrainingItem item(std::uint64_t ordinal) const;
@@ -41,7 +43,8 @@ public:
   const TokenWriter& writer() const { return writer_; }
   const WindowRules& rules() const { return rules_; }
 
-  /// Fills row b with item ordinals[b]. Errors: Error for the other kind of tokens.
+  /// Writes the item with ordinal ordinals[b] to row b of `out`.
+  /// Errors: Error when `out` is for another token kind than the rules.
   void fill(std::span<const std::uint64_t> ordinals, const StepBatch& out) const;
   void fill(std::span<const std::uint64_t> ordinals, const TransitionBatch& out) const;
 

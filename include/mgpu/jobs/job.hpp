@@ -23,7 +23,8 @@
 
 namespace mgpu::jobs {
 
-/// The job of one run. It parses its keys once, and all methods use the parsed settings.
+/// A job with its settings for one run. The keys are parsed when it is made, and all methods use
+/// the parsed settings.
 class Job {
 public:
   Job() = default;
@@ -33,93 +34,99 @@ public:
   Job& operator=(Job&&) = delete;
   virtual ~Job() = default;
 
-  /// Returns the keys run.* that the job read.
+  /// Returns the values of the keys run.*.
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that the files that the job's keys name exist. It is called before a run directory is
-  /// made. Local.
-  /// Errors: Failure (exit 66).
+  /// Checks that all files exist to which the job's keys refer. It is called before a run directory
+  /// is made. Local.
+  /// Errors: Failure, such as E603 (exit 66) for a missing file.
   virtual void check_files() const = 0;
 
-  /// Returns one check for each file that --check opens, in order. The checks refer to this job, so
-  /// it must outlive them. Local.
+  /// Returns one check for each file that --check opens, in the order of the output. The checks
+  /// refer to this job, so it must outlive them. Local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Returns an upper bound of the bytes that a run writes. Local; call check_files() first.
+  /// Returns an upper bound of the bytes that a run writes. Local; check_files() must have
+  /// succeeded.
   virtual std::uint64_t disk_bytes() const = 0;
 
-  /// Estimates memory, time and disk space of a run without measuring. Local.
-  /// Errors: those of check_files().
+  /// Estimates memory, time and disk space of a run on `machine`, without measuring. Local.
+  /// Errors: those of check_files(), and of reading these files.
   virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
 
-  /// Runs the job. `run.config` must be the configuration that the job was read from. Collective
-  /// over the world.
+  /// Runs the job. `run.config` must be the configuration from which the job was made.
+  /// Ranks:  collective over the world.
   /// Errors: Failures of the job's phases. If several ranks can detect a failure, all ranks throw
   ///         the same one.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
-  /// Writes the files of an unfinished run from its journal. `place.config` is the configuration
-  /// that the job was read from. Collective.
+  /// Writes the result files of an unfinished run from its journal, for --merge. `place.config`
+  /// must be the configuration from which the job was made.
+  /// Ranks:  collective over `world`.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 
-  /// Converts journaled chunks of format 1 to the current format. Local.
-  /// Errors: Error if the job has no parts (has_parts is false).
+  /// Returns a function that converts a chunk of a journal of format 1 to the current format.
+  /// Local.
+  /// Errors: Error if JobSpec::has_parts is false.
   virtual store::UpgradeChunk upgrade_chunks() const;
 };
 
-/// An entry of the registry of jobs; the key `job` chooses one. A new job needs a folder with a
-/// function NAME_job(), and its NAME in MGPU_JOBS of registry.cpp.
+/// An entry of the registry of jobs, from which the key `job` chooses one. A new job needs a folder
+/// in src/jobs with a function NAME_job(), and its NAME in MGPU_JOBS of src/jobs/registry.cpp.
 struct JobSpec {
   std::string_view name;  // value of the key `job`
   std::string_view text;  // one line that describes the job
 
-  /// Functions that add the keys that this job reads in addition to the common keys. Jobs may share
-  /// a function.
+  /// Functions that add the keys that this job reads in addition to those of every job. Jobs may
+  /// share a function.
   std::vector<AddKeys> keys;
 
-  /// Checks the rules between the job's keys, for --check and before any work. Local. It is also
-  /// called for configurations with wrong values, so that all problems are shown together.
-  /// Errors: Failure (exit 78 or 69) if this number of ranks, or this program, cannot do what the
-  ///         keys ask for.
+  /// Checks the rules between the job's keys, for --check and before any work. It is also called
+  /// for configurations with wrong values, so that all problems are shown together. Local.
+  /// Errors: Failure (exit 78 or 69) if `ranks` ranks, or this program, cannot do what the keys ask
+  ///         for.
   void (*check)(const Config& config, int ranks);
 
-  /// Parses the keys of a configuration that check() accepts. The configuration must outlive the
-  /// job. Local.
+  /// Makes the job from a configuration that check() accepts, and which must outlive the job.
+  /// Local.
   std::unique_ptr<Job> (*read)(const Config& config);
 
-  /// The --explain texts of the error codes that only this job has.
+  /// The --explain texts of the error codes that only this job uses.
   std::span<const ErrorPage> errors{};
 
-  /// Formats of --export for the job's result file, in addition to JSON lines of table `samples`.
+  /// Formats of --export for the result file of this job, in addition to jsonl (JSON lines of table
+  /// `samples`).
   std::vector<run::ExportFormat> exports{};
 
-  /// Whether a run may do one part of the work (run.worker_id, run.total_workers), so that --merge
-  /// can join the parts.
+  /// Whether a run may do one part of the work (run.worker_id, run.total_workers). --merge joins
+  /// the parts.
   bool has_parts = false;
 };
 
 /// Returns all jobs, in the order in which --help lists them.
 std::span<const JobSpec> jobs();
 
-/// Returns the job that the configuration chooses.
+/// Returns the job that the key `job` chooses.
 const JobSpec& job_of(const Config& config);
 
-/// Parses the keys of the job that the configuration chooses. The configuration must outlive the
-/// job. Local.
+/// Makes the job that the key `job` chooses, from a configuration that must outlive it. Local.
 std::unique_ptr<Job> read_job(const Config& config);
 
-/// Parses the keys on every rank, and throws on all ranks if one rank fails. Ranks: collective.
+/// Makes the job that the key `job` chooses, on every rank. The configuration must outlive the job.
+/// If this fails on one rank, all ranks throw.
+/// Ranks:  collective over `world`.
 std::unique_ptr<Job> read_job(const cluster::Group& world, const Config& config);
 
-/// Reads and runs the job that `run.config` chooses. Ranks: collective over the world.
+/// Makes and runs the job that `run.config` chooses.
+/// Ranks:  collective over the world.
 run::JobOutcome run_job(run::RunContext& run);
 
 /// Adds the keys of all jobs, each key once.
 void add_job_keys(KeyTable& table);
 
-/// Returns the notes of the configuration, and a note for each changed key that the chosen job does
-/// not read.
+/// Returns Config::notes(), and one more note for each changed key that the chosen job does not
+/// read.
 std::vector<std::string> notes_for_job(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -12,11 +12,11 @@ struct AccumulateArgs {
   std::size_t count;
 };
 
-/// Computes sum += x with one rounding per element.
+/// Adds x to sum, element by element, with one rounding per element.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
-///         the work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 namespace cpu {
 void accumulate(const AccumulateArgs& args);
 }

@@ -18,17 +18,17 @@ struct AdamwArgs {
   float epsilon;
   float weight_decay;  // 0 for parameters without decay
   float grad_scale;    // multiplies each gradient first; combines clipping, mean and loss scale
-  float correction1;   // 1 - beta1^t
+  float correction1;   // 1 - beta1^t, t = number of updates including this one
   float correction2;   // 1 - beta2^t
 };
 
-/// Applies one AdamW update to a span. With g = grad_scale * grads: m = beta1 m + (1 - beta1) g, v
-/// = beta2 v + (1 - beta2) g^2, w = w (1 - lr decay) - lr (m / correction1) / (sqrt(v /
-/// correction2) + epsilon).
+/// Applies one AdamW update to `count` adjacent weights w. With g = grad_scale * grads: m = beta1 m
+/// + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = w (1 - learning_rate * weight_decay) -
+/// learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon).
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
-///         the work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 /// Source: Loshchilov and Hutter, ICLR 2019, algorithm 2.
 namespace cpu {
 void adamw_step(const AdamwArgs& args);

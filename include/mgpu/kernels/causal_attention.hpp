@@ -12,14 +12,14 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxHeadDim = 64;
 
-/// The dropout number of the probability of key k for query q in head h is (q * H + h) *
-/// kAttentionPitch + k. The pitch exceeds every sequence length, so a mask does not depend on the
-/// sequence length of the batch.
+/// Selects the random numbers of dropout: the probability of key k for query q in head h is element
+/// (q * H + h) * kAttentionPitch + k of its sample (DropoutArgs). No sequence is longer than
+/// kAttentionPitch, so a mask does not depend on the sequence length of the batch.
 inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {
   const float* qkv;             // [B, T, 3, H, C] queries, keys, values
-  const std::int64_t* samples;  // [B] as in DropoutArgs; may be nullptr without dropout
+  const std::int64_t* samples;  // [B] number of each row in training, for dropout; or nullptr
   float* out;                   // [B, T, H, C] written
   float* log_sums;              // [B, H, T] written: log of the sum of exp(score), for backward
   std::size_t rows;             // B
@@ -35,13 +35,15 @@ struct CausalAttentionGradArgs {
   float* grad_qkv;              // [B, T, 3, H, C] written
 };
 
-/// Computes out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V. Only a few rows (16 on
-/// the CPU) of probabilities are in memory at a time; backward recomputes them from log_sums.
+/// Computes out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V;
+/// causal_attention_grad() computes its gradient. Only a few rows of probabilities (at most 16 on
+/// the CPU) are in memory at a time. The gradient recomputes them from log_sums.
 ///
-/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates
-///         about T * (6 * C + 48) floats per call.
-/// Errors: ShapeError when T or C is too large; cuda also LibraryError, and NotBuiltError in a
-///         build without CUDA. cuda returns before the work is done.
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates about T * (6
+///         * C + 48) floats per call.
+/// Errors: ShapeError when T > kAttentionPitch or C is not 1 to kMaxHeadDim; cuda also
+///         LibraryError, and NotBuiltError in a build without CUDA. cuda returns before the work is
+///         done.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022. cpu needs no online softmax, because a row of
 ///         scores fits the cache.
 namespace cpu {

@@ -8,17 +8,19 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = predictions, A = classes (actions).
 namespace mgpu::kernels {
 
-/// A target with this value is ignored: it adds no loss, no gradient and no count.
+/// A target with this value is ignored: its prediction adds nothing to loss, gradient and counts.
 inline constexpr std::int64_t kIgnoreTarget = -100;
 
-/// Sums over the predictions that are not ignored. The sums of parts of a batch can be added.
+/// Sums over the predictions whose target is not kIgnoreTarget. Sums of parts of a batch can be
+/// added.
 struct CrossEntropySums {
-  double loss = 0.0;         // nats
-  std::int64_t count = 0;    // predictions that are not ignored
-  std::int64_t correct = 0;  // predictions whose target has the largest logit (first on a tie)
+  double loss = 0.0;       // nats
+  std::int64_t count = 0;  // predictions that are not ignored
+  /// Predictions whose target has the largest logit (the first one on a tie).
+  std::int64_t correct = 0;
 };
 
-/// Number of predictions in one partial sum of the loss; partial sums are added in order.
+/// Number of predictions whose losses form one partial sum. The partial sums are added in order.
 inline constexpr std::size_t kCrossEntropyBlock = 256;
 
 struct CrossEntropyArgs {
@@ -33,12 +35,13 @@ struct CrossEntropyArgs {
   float grad_scale;  // usually the loss scale / number of predictions of the global batch
 };
 
-/// Computes the loss -sum_a q_a log softmax(logits)_a and its gradient in one pass.
+/// Computes the loss -sum_a q_a log softmax(logits)_a and its gradient in one pass, where q is the
+/// target distribution with label smoothing.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Units:  nats. A target outside [0, A) gives NaN in the loss and in its row of the gradient.
-/// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a
-///         build without CUDA. cuda returns before the work is done.
+/// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a build
+///         without CUDA. cuda returns before the work is done.
 /// Source: log-sum-exp with the row maximum subtracted; smoothing: Szegedy et al., CVPR 2016.
 namespace cpu {
 void cross_entropy(const CrossEntropyArgs& args);

@@ -34,23 +34,24 @@ struct GatedActivationGradArgs {
 struct LogitsGradArgs {
   float* logits;                // [N, V] replaced by the gradients
   const float* log_sums;        // [N] log of the sum of exp over the row's whole vocabulary
-  const std::int64_t* targets;  // [N] ids in the whole vocabulary
-  std::int64_t first_id;        // id of the first of the V logits
+  const std::int64_t* targets;  // [N] ids, which may be outside this block of the vocabulary
+  std::int64_t first_id;        // token id of the first of the V logits
   std::size_t rows;             // N
   std::size_t block;            // V
   float scale;
 };
 
 namespace cpu {
-/// Computes the gradients of rms_norm().
+/// Computes the gradients of rms_norm() with respect to x and the weight.
 void rms_norm_grad(const RmsNormGradArgs& args);
 
-/// Computes the gradients of gated_activation().
+/// Computes the gradients of gated_activation() with respect to gate and up.
 ///
-/// Errors: ShapeError for the clamped activation.
+/// Errors: ShapeError for ActivationKind::clamped.
 void gated_activation_grad(const GatedActivationGradArgs& args);
 
-/// Computes the gradients of scale * (sum over rows of log_sum - logit of the target).
+/// Replaces the logits of one block of the vocabulary by the gradients of scale * (sum over rows of
+/// log_sum - logit of the target), the cross-entropy.
 void logits_grad(const LogitsGradArgs& args);
 }  // namespace cpu
 

@@ -8,8 +8,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, B = logits of one block of the vocabulary, M = draws.
 namespace mgpu::kernels {
 
-/// The draws of each row after some blocks of the vocabulary were processed. Initial values:
-/// reached 0, ids -1.
+/// One block of logits, and the state of the draws after all blocks so far. Before the first block,
+/// set `reached` to 0 and `ids` to -1.
 struct DrawWithReplacementArgs {
   const float* logits;     // [N, B] of tokens first_id .. first_id + B - 1
   const float* log_sums;   // [N] log of the sum of exp over the whole vocabulary
@@ -22,14 +22,16 @@ struct DrawWithReplacementArgs {
   std::int64_t first_id;
 };
 
-/// Samples M tokens of each row from its distribution, with replacement, while the logits arrive in
-/// blocks. Token i is sampled by the uniforms between the cumulative probabilities before and after
-/// it. The bits of a row depend on that row only. Because of rounding the last uniforms may have no
-/// token (id -1) after the last block; a row with NaN has no tokens at all.
+/// Samples M tokens of each row with replacement, from logits that arrive in blocks. Call it once
+/// for each block, in the order of the vocabulary.
+///
+/// A uniform number samples the first token at which the cumulative probability exceeds it. Because
+/// of rounding, the largest numbers of a row may have no token (id -1) after the last block. A row
+/// with NaN gets no tokens. The bits of a row depend on that row only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
-///         the work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 /// Source: inverse transform sampling. Sums in double; cpu and cuda add in different orders.
 namespace cpu {
 void draw_with_replacement(const DrawWithReplacementArgs& args);

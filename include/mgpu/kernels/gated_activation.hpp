@@ -24,12 +24,13 @@ struct GatedActivationArgs {
   float limit = 1.0F;  // of ActivationKind::clamped
 };
 
-/// Computes out = activation(gate) * up. The bits of an element depend on that element only, not on
-/// its position: a partial vector at the end is padded instead of processed by scalar code.
+/// Computes out = activation(gate) * up; ActivationKind::clamped also changes `up`. The bits of an
+/// element depend on that element only, not on its position: a partial vector at the end is padded
+/// instead of processed by scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
-///         the work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 /// Source: Hendrycks and Gimpel, arXiv 1606.08415; Shazeer, arXiv 2002.05202 (gated).
 namespace cpu {
 void gated_activation(const GatedActivationArgs& args);

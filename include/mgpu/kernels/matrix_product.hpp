@@ -19,9 +19,10 @@ struct MatrixProductArgs {
   bool adds;  // add the product to the values in `out`
 };
 
-/// Computes out = x W^T on one thread, for weights that are multiplied only once. Each output
-/// has the same bits as with packed_product. If `adds`, its chain of sums starts at the value in
-/// `out`. There is no CUDA version, because cuBLAS computes this product there.
+/// Computes out = x W^T on one thread, for weights that are multiplied only once, so that packing
+/// them would not pay. Each output has the same bits as with packed_product(). If `adds`, each sum
+/// starts at the value in `out` instead of 0. There is no CUDA version, because on GPUs cuBLAS
+/// computes this product.
 ///
 /// Memory: pointers on the host. Allocates up to 3 MiB.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): GEMM that packs blocks of both matrices.

@@ -11,8 +11,9 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxBest = 1024;  // upper limit of K
 
-/// State of each row after some blocks of the vocabulary were processed. Initial values: tops
-/// -infinity, sums 0, picked NaN, best_logits -infinity, best_ids -1.
+/// One block of logits, and the state of each row after all blocks so far. Before the first block,
+/// set `tops` to -infinity, `sums` to 0, `picked` to NaN, `best_logits` to -infinity and `best_ids`
+/// to -1.
 struct OnlineLogsumexpArgs {
   const float* logits;          // [N, B] of tokens first_id .. first_id + B - 1
   const std::int64_t* targets;  // [N] token whose logit goes to `picked`; nullptr: none
@@ -27,12 +28,13 @@ struct OnlineLogsumexpArgs {
   std::int64_t first_id;
 };
 
-/// Updates the state of each row with one block of logits, so the logits of the whole vocabulary
-/// never exist at once. The bits of a row depend on that row only. NaN is never among the best, and
-/// makes the sum NaN.
+/// Updates the state of each row (its sum of exp, its best logits and the logit of its target) with
+/// one block of logits. So the logits of the whole vocabulary never exist at once. A NaN logit is
+/// never among the best, and makes the sum of its row NaN. The bits of a row depend on that row
+/// only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: ShapeError when K is too large; cuda also LibraryError, and NotBuiltError in a build
+/// Errors: ShapeError when K > kMaxBest; cuda also LibraryError, and NotBuiltError in a build
 ///         without CUDA. cuda returns before the work is done.
 /// Source: Milakov and Gimelshein, arXiv 1805.02867 (running maximum and sum).
 namespace cpu {

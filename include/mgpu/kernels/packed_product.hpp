@@ -32,15 +32,15 @@ struct PackedProductArgs {
 
 /// Computes out = x W^T on one thread, with weights that pack_panels() has packed into GEMM panels.
 /// Each output is one chain of fused multiply-adds in the order of the inputs, so its bits depend
-/// on its row and weights only. There is no CUDA version, because cuBLAS multiplies by the unpacked
-/// weights there.
+/// only on its row of x and its weights. There is no CUDA version, because on GPUs cuBLAS
+/// multiplies by the unpacked weights.
 ///
 /// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
-/// Returns the panel width for this processor's instruction set, which divides kMaxPanelWidth. With
-/// AVX2 and AVX-512 it equals the number of outputs of a register tile, so a tile reads its weights
-/// sequentially.
+/// Returns W, the number of outputs whose weights are interleaved in one panel. It depends on the
+/// processor's instruction set and divides kMaxPanelWidth. With AVX2 and AVX-512 it is the number
+/// of outputs of a register tile, so a tile reads its weights sequentially.
 std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);

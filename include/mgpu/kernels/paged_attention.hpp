@@ -11,9 +11,10 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
-/// Keys and values are stored in slots, as float32 or bfloat16; all else is computed in float32.
-/// Token t of sequence s has slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens.
-/// This describes a paged cache, or a contiguous cache if the pages are consecutive.
+/// The keys and values of each token are in one slot, as float32 or bfloat16. All else is computed
+/// in float32. A page is `page_tokens` consecutive slots: token t of sequence s has slot
+/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. If the pages are consecutive,
+/// the cache is contiguous.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
@@ -28,9 +29,9 @@ struct PagedAttentionArgs {
   std::size_t head_dim;           // C <= kMaxPagedHeadDim
   std::size_t page_tokens;        //
   std::size_t page_pitch;         // pages per sequence in page_slots
-  std::int64_t window;            // keys that a query attends to, including its own; 0: all
-  float scale;                    // multiplies the product of query and key
-  const float* sinks = nullptr;   // [H] score of the sink, a key without a value; nullptr: none
+  std::int64_t window;  // number of keys that a query attends to, including its own; 0: all
+  float scale;          // multiplies the product of query and key
+  const float* sinks = nullptr;  // [H] score of the sink, a key without a value; nullptr: none
 
   // bfloat16 numbers that replace `keys` and `values`; nullptr: not used.
   const std::uint16_t* half_keys = nullptr;    // [slots, G, C] bfloat16
@@ -39,12 +40,12 @@ struct PagedAttentionArgs {
 
 /// Computes out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At
 /// most the scores of 8 queries exist at a time. On one machine the bits of a query's result depend
-/// only on its sequence up to the query. They do not depend on other queries, on the pages, or on
-/// how the computation was divided into calls.
+/// only on its sequence up to the query. Other queries, the pages, and the division of the
+/// computation into calls do not matter.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
 ///         scores per query head, for 8 queries.
-/// Errors: ShapeError when C is too large or G does not divide H; cuda also LibraryError, and
+/// Errors: ShapeError when C > kMaxPagedHeadDim or G does not divide H; cuda also LibraryError, and
 ///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
 /// Source: Kwon et al., SOSP 2023 (pages); Xiao et al., arXiv 2309.17453 (sinks); Milakov and
 ///         Gimelshein, arXiv 1805.02867 (running maximum).

@@ -20,8 +20,8 @@ struct RmsNormArgs {
 /// row depend on that row only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
-///         the work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 /// Source: Zhang and Sennrich, NeurIPS 2019.
 namespace cpu {
 void rms_norm(const RmsNormArgs& args);

@@ -16,15 +16,15 @@ struct RotateHeadsArgs {
   std::size_t tokens;   // N
   std::size_t heads;    // H
   std::size_t columns;  // C
-  float epsilon;        // of the norm
+  float epsilon;        // epsilon of the RMS norm
 };
 
-/// Applies the RMS norm to each head if requested, then rotates the head's pairs of columns (c, c +
-/// C / 2) by the angles of its token. It takes one pass over the heads. On one machine the bits of
-/// a token depend on that token only.
+/// Applies the RMS norm to each head if `weight` is given, then rotates the column pairs (c, c + C
+/// / 2) of each head by the angles of its token. Both happen in one pass over the heads. On one
+/// machine the bits of a token depend on that token only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: ShapeError when C is odd, or for cuda above 1024; cuda also LibraryError, and
+/// Errors: ShapeError when C is odd, and for cuda when C > 1024; cuda also LibraryError, and
 ///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
 /// Source: Su et al., arXiv 2104.09864; columns are paired as in transformers, not as in the paper.
 namespace cpu {

@@ -8,7 +8,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, A = classes (actions).
 namespace mgpu::kernels {
 
-/// The action of a row without a distribution, because it has NaN, +infinity, or only -infinity.
+/// The result for a row whose logits give no distribution: one is NaN or +infinity, or all are
+/// -infinity.
 inline constexpr std::int64_t kNoAction = -1;
 
 struct SampleActionArgs {
@@ -19,12 +20,13 @@ struct SampleActionArgs {
   std::size_t classes;    // A
 };
 
-/// Samples from softmax(logits): the first class whose cumulative probability exceeds the uniform.
-/// A class of probability 0 is never sampled. Equal logits are equally likely.
+/// Samples one class of each row from softmax(logits): the first class whose cumulative probability
+/// exceeds the uniform number of the row. A class of probability 0 is never sampled. Classes with
+/// equal logits are equally likely.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a
-///         build without CUDA. cuda returns before the work is done.
+/// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a build
+///         without CUDA. cuda returns before the work is done.
 /// Source: inverse transform sampling; sums in double.
 namespace cpu {
 void sample_action(const SampleActionArgs& args);

@@ -6,8 +6,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 
 namespace mgpu::kernels {
 
-/// Number of squares in one block sum. The block sums are then added in order, so the result does
-/// not depend on the launch or the load of the machine.
+/// Number of elements whose squares form one block sum. The block sums are added in order, so the
+/// result does not depend on the launch or the load of the machine.
 inline constexpr std::size_t kNormBlock = 4096;
 
 struct SquaredNormArgs {
@@ -20,8 +20,8 @@ struct SquaredNormArgs {
 /// Computes out = sum of x^2 in double. The result is finite unless x has infinity or NaN.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
-///         the work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 namespace cpu {
 void squared_norm(const SquaredNormArgs& args);
 }

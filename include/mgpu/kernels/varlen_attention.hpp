@@ -7,7 +7,8 @@
 // heads, G = key heads. G divides H; query head h reads key head h / (H / G).
 namespace mgpu::kernels {
 
-/// The sequences are whole and concatenated. Each attends only to its own tokens.
+/// Arguments of varlen_attention_grad(). The sequences are whole and concatenated. A token attends
+/// only to tokens of its sequence, up to its position.
 struct VarlenAttentionGradArgs {
   const float* queries;                 // [N, H, C]
   const float* keys;                    // [N, G, C]
@@ -21,15 +22,15 @@ struct VarlenAttentionGradArgs {
   std::size_t heads;                    // H
   std::size_t kv_heads;                 // G
   std::size_t head_dim;                 // C
-  std::int64_t window;  // keys that a query attends to, including the one at its position; 0: all
+  std::int64_t window;  // number of keys that a query attends to, including its own; 0: all
   float scale;          // multiplies the product of query and key
-  const float* sinks = nullptr;  // [H] as in PagedAttentionArgs
+  const float* sinks = nullptr;  // [H] score of the sink, a key without a value; nullptr: none
   float* grad_sinks = nullptr;   // [H] incremented; required if there are sinks
 };
 
-/// Computes the gradients of paged_attention() for sequences that attend only to their own tokens.
-/// Recomputes the probabilities of up to 16 queries at a time. CPU only: on GPUs cuBLAS computes
-/// the products.
+/// Computes the gradients of attention as in paged_attention(), for whole sequences that attend
+/// only to their own tokens. It recomputes the probabilities of up to 16 queries at a time. It runs
+/// only on the CPU: on GPUs cuBLAS computes the products.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
 /// Errors: ShapeError when G does not divide H.

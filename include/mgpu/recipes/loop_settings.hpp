@@ -12,25 +12,28 @@
 
 namespace mgpu::recipes {
 
-/// Settings of the training loop, which all recipes share, together with the keys run.*.
+/// The settings that all recipes share: the keys run.*, the training loop, the optimizer and
+/// checkpoints.
 struct LoopSettings : run::JobKeys {
   train::TrainConfig train;
   train::OptimizerConfig optimizer;
   store::CheckpointConfig checkpoint;
-  std::int64_t memory_every = 0;  // log.memory_every, steps; 0: never
-  std::vector<std::string>
-      evaluation_values{};           // names of the values of an evaluation; empty: no evaluation
-  bool evaluates_last_step = false;  // false: the recipe evaluates the trained model after the loop
+  std::int64_t memory_every = 0;                 // log.memory_every, steps; 0: never
+  std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation gives,
+                                                 // such as "loss"; empty: none
+  bool evaluates_last_step = false;              // false: the recipe evaluates after the loop
 
-  /// Returns the number of evaluations during the training.
+  /// Returns the number of evaluations within the training loop.
   std::int64_t planned_evaluations() const;
 
-  /// Returns whether an evaluation is due when `steps_done` steps are done.
+  /// Returns whether the training loop evaluates the model when `steps_done` steps are done.
   bool evaluates_after(std::int64_t steps_done) const;
 };
 
-/// Reads the keys. Errors: one Failure (exit 78) with all contradictions between keys, of all
-/// modules.
+/// Reads the keys that all recipes share, except evaluation_values and evaluates_last_step, which
+/// the recipe sets.
+/// Errors: one Failure (exit 78) with all contradictions between keys of the training loop, the
+///         optimizer and checkpoints.
 LoopSettings read_loop_settings(const Config& config);
 
 }  // namespace mgpu::recipes

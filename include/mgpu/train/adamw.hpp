@@ -14,13 +14,13 @@ struct AdamwConfig {
   double beta1 = 0.9;
   double beta2 = 0.99;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  // for parameters whose spec has `decays`
+  double weight_decay = 0.01;  // of parameters with ParameterSpec::decays
   double max_grad_norm = 1.0;  // larger gradients are scaled down to this norm; 0: never
 };
 
 /// The outcome of one update.
 struct UpdateReport {
-  double grad_norm = 0.0;   // after grad_scale, before clipping
+  double grad_norm = 0.0;   // norm of grad_scale * gradients, before clipping
   bool is_applied = false;  // false: a gradient is infinite or NaN, and nothing has changed
 };
 
@@ -32,18 +32,21 @@ public:
   /// Keeps a reference to `parameters`, which must outlive this object.
   Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
-  /// Returns whether the gradient is finite on all ranks that update together. Its argument is the
-  /// answer of this rank.
+  /// A function that returns whether the gradients are finite on all ranks that update together.
+  /// Its argument `is_finite` tells whether they are finite on this rank.
   using Agree = std::function<bool(bool is_finite)>;
 
-  /// Updates once with the gradients times grad_scale (1 / loss scale). Waits for the device,
-  /// because it reads the gradient norm on the host. The same gradients give the same bits on every
-  /// rank. Without `agree` only the local gradients decide.
+  /// Applies one update with grad_scale * gradients, where grad_scale is 1 / loss scale. If `agree`
+  /// returns false, nothing changes. Without `agree`, only the gradients of this rank decide.
+  ///
+  /// The same gradients give the same bits on every rank. Waits for the device, because the host
+  /// reads the gradient norm.
   UpdateReport step(double learning_rate, double grad_scale = 1.0, const Agree& agree = {});
 
   std::int64_t updates() const { return updates_; }
 
-  /// Return the moments, which checkpoints store, in the layout of the arena's weights.
+  /// Return the first and second moments, in the layout of ParameterArena::weights(). Checkpoints
+  /// store them.
   const at::Tensor& first_moment() const { return m_; }   // [elements] float32
   const at::Tensor& second_moment() const { return v_; }  // [elements] float32
   void set_updates(std::int64_t updates) { updates_ = updates; }

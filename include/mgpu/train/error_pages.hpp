@@ -6,7 +6,7 @@
 
 namespace mgpu::train {
 
-/// Error codes of training.
+/// The --explain texts of the error codes of the training loop.
 inline constexpr auto kTrainErrors = std::to_array<ErrorPage>({
     {"E122", "lanes that do not fit",
      "train.lanes has to be a power of two and to divide the global batch, and in layout mode the "

@@ -18,7 +18,7 @@
 
 namespace mgpu::train {
 
-/// Where a parameter's gradient lies in the arena, the flat buffer of all gradients.
+/// Where the gradient of a parameter lies in the arena, the flat buffer of all gradients.
 struct ParameterSpan {
   std::size_t begin = 0;  // first element
   std::size_t count = 0;
@@ -27,20 +27,21 @@ struct ParameterSpan {
 struct GradientArena {
   BufferView values;                      // [N] f32, all gradients of the model, possibly with gaps
   std::vector<ParameterSpan> parameters;  // disjoint, in the model's order
-  std::shared_ptr<const void> owner{};    // keeps `values` alive; see ~GradientReducer
+  std::shared_ptr<const void> owner{};    // keeps the memory of `values` alive
 };
 
 struct ReducerOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;
-  int lanes = 0;  // 0: plain sums over ranks; otherwise the lanes of the global batch
-  Accumulate add = add_on_host;  // adds lanes; an arena on a GPU needs a kernel here
+  int lanes = 0;                 // lanes of the global batch; 0: plain sums over ranks
+  Accumulate add = add_on_host;  // adds gradients of lanes; for an arena on a GPU, set a function
+                                 // that calls a kernel
 };
 
 /// Sums gradients over ranks while the backward pass still computes other gradients.
 ///
-/// A separate thread reduces a bucket as soon as all its parameters are marked ready. Buckets
-/// follow the order in which gradients appear: in the first step the reverse order of the model,
-/// afterwards the order that rank 0 saw in the first step.
+/// A separate thread sums a bucket (the gradients of some parameters) over the ranks as soon as all
+/// of them are marked ready. Buckets follow the order in which gradients appear: in the first step
+/// the reverse order of the model, afterwards the order that rank 0 saw in the first step.
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
@@ -49,11 +50,12 @@ struct ReducerOptions {
 /// Only the last pass communicates. Earlier passes accumulate gradients in the arena, which the
 /// caller zeroes before the first pass.
 ///
-/// Units:  plain sums; the caller divides.
-/// Ranks:  constructed, finished and drained collectively over the communicator. The communicator
-///         must have no other use between begin_pass(true) and finish().
-/// Errors: Failure E122 when the ranks do not divide the lanes. finish() throws failures of the
-///         communication thread, and afterwards every call does.
+/// Units:  plain sums, not means.
+/// Ranks:  every rank of the communicator makes one, and calls finish() or drain() in each step.
+///         The communicator must have no other use between begin_pass(true) and finish().
+/// Errors: the constructor throws Failure E122 unless the lanes are a power of two that the ranks
+///         divide. finish() throws failures of the thread; after that begin_pass(), end_lane() and
+///         finish() throw the same failure.
 class GradientReducer {
 public:
   GradientReducer(cluster::Communicator& communicator, GradientArena arena,
@@ -63,36 +65,41 @@ public:
   GradientReducer(GradientReducer&&) = delete;
   GradientReducer& operator=(GradientReducer&&) = delete;
 
-  /// Starts no collective and does not wait for other ranks: it abandons a call that still waits.
-  /// MPI may write to the arena later, so the arena's owner is then leaked until the process ends.
+  /// Starts no collective and does not wait for other ranks. If the thread is still inside a
+  /// collective call, that call is abandoned. MPI may then still write to the arena, so
+  /// GradientArena::owner is leaked until the process ends.
   ~GradientReducer();
 
-  /// Starts a pass. `producer` is the stream on which backward runs; null on the CPU.
+  /// Starts a pass. `is_last` marks the last pass of a step, which communicates. `producer` is the
+  /// stream on which backward runs; null on the CPU.
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
-  /// Declares the parameter's gradient complete for this pass, including the work enqueued so far
-  /// on the producer stream. Any thread may call it, once per parameter and pass.
+  /// Declares the gradient of `parameter` complete for this pass, once the work that is now
+  /// enqueued on the producer stream is done. Any thread may call this function, once per parameter
+  /// and pass.
+  /// Errors: Error when the parameter is already marked in this pass.
   void mark_ready(std::size_t parameter);
 
-  /// Ends a lane. The arena must hold the whole gradient of the lane, and this rank must have more
-  /// lanes.
+  /// Ends a lane, except this rank's last lane: takes the gradient of the lane from the arena, and
+  /// zeroes the arena for the next lane.
   void end_lane();
 
-  /// Waits until all buckets are reduced. Parameters that were not marked are reduced with the
-  /// arena's current values. Returns the seconds waited: communication that backward did not hide.
+  /// Waits until all buckets are summed over the ranks. For parameters that were not marked ready,
+  /// the current values of the arena are summed. Returns the seconds waited: communication that
+  /// backward did not hide.
   double finish();
 
-  /// Call it on a rank that fails between two calls of finish(). It joins this step's collectives
-  /// with the arena's current values, so the other ranks reach their next agreement (run_together)
-  /// and learn of the failure. Returns whether that worked; otherwise the ranks cannot synchronize
-  /// any more. Never throws.
+  /// Replaces finish() on a rank that failed during a step. It takes part in the collectives of
+  /// this step with the current values of the arena. So the other ranks reach their next agreement
+  /// (run_together) and learn of the failure. Returns whether that worked; otherwise the ranks
+  /// cannot synchronize any more.
   [[nodiscard]] bool drain() noexcept;
 
-  /// Returns the number of lanes that this rank computes in each step; 1 without lanes.
+  /// Returns the number of lanes of this rank in each step, or 1 if ReducerOptions::lanes is 0.
   int local_lanes() const { return local_lanes_; }
   std::size_t num_buckets() const { return buckets_.size(); }
 
-  /// Returns the number of buckets of the current pass that are already reduced.
+  /// Returns how many buckets of the current pass are already summed over the ranks.
   std::size_t reduced_buckets() const { return reduced_; }
 
 private:
@@ -102,7 +109,7 @@ private:
     std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete
   };
-  /// Memory that MPI may still write to after a call was abandoned; see ~GradientReducer.
+  /// Memory to which MPI may still write after a call was abandoned. The destructor then leaks it.
   struct Memory {
     std::shared_ptr<const void> owner;
     std::optional<cluster::Buffer> scratch;  // with lanes: receives the data of a peer
@@ -125,7 +132,7 @@ private:
   std::optional<LaneTree> tree_;
   std::vector<Bucket> buckets_;                // in the order in which they are reduced
   std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
-  std::vector<std::uint32_t> arena_position_;  // [parameters] position in the arena's order
+  std::vector<std::uint32_t> arena_position_;  // [parameters] their order in the arena
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects everything below

@@ -7,21 +7,21 @@
 
 namespace mgpu::train {
 
-/// Keys train.* of the optimizer.
+/// The values of the keys train.* that define the optimizer.
 struct OptimizerConfig {
   AdamwConfig adamw;
   LrSchedule schedule;
   tensor::ComputeKind mixed_precision = tensor::ComputeKind::f32;
 };
 
-/// Returns the value of the key train.mixed_precision for this type: "no", "fp16" or "bf16".
+/// Returns the value of train.mixed_precision that selects this type: "no", "fp16" or "bf16".
 const char* name_of(tensor::ComputeKind precision);
 
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.
 void add_optimizer_keys(KeyTable& table);
 
-/// Reads the keys. The warm-up may be longer than the training (a short trial of a long config);
-/// the rate then never reaches its peak.
+/// Reads the keys that add_optimizer_keys() adds. If the warm-up is longer than the training (a
+/// short trial of a long configuration), the learning rate never reaches its peak.
 OptimizerConfig read_optimizer_config(const Config& config);
 
 }  // namespace mgpu::train

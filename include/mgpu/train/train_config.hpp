@@ -10,17 +10,20 @@ namespace mgpu::train {
 /// Settings of the training loop. The settings of the optimizer are in optimizer_config.hpp.
 struct TrainConfig {
   BatchShape batch{};
-  std::int64_t eval_every = 0;   // optimizer steps; 0: only at the end
-  std::int64_t max_skipped = 3;  // allowed steps with an infinite or NaN gradient
+  std::int64_t eval_every = 0;  // optimizer steps; 0: only at the end
+  /// Number of steps with an infinite or NaN gradient that may be skipped.
+  std::int64_t max_skipped = 3;
 };
 
-/// Adds train.global_batch_size, micro_batch_size, lanes, ... to the table of keys.
+/// Adds train.global_batch_size, train.micro_batch_size, train.lanes, ... to the table of keys.
 void add_train_keys(KeyTable& table);
 
-/// Reads the keys. Errors: Failure (exit 78) when keys contradict each other.
+/// Reads the keys that add_train_keys() adds.
+/// Errors: Failure (exit 78) when keys contradict each other.
 TrainConfig read_train_config(const Config& config);
 
-/// Checks that this number of ranks can share the batch. Errors: Failure E122 or E123 (exit 78).
+/// Checks that `ranks` ranks can share the global batch.
+/// Errors: Failure E122 or E123 (exit 78).
 void check_batch(const Config& config, int ranks);
 
 }  // namespace mgpu::train

@@ -14,7 +14,7 @@
 
 namespace mgpu::train {
 
-/// The metrics of one optimizer step; the same on all ranks.
+/// The metrics of one optimizer step. All ranks have the same values.
 struct StepRow {
   double loss = 0.0;      // nats per prediction, mean over the global batch
   double accuracy = 0.0;  // share of predictions whose largest logit is the target
@@ -24,18 +24,20 @@ struct StepRow {
 
 struct StepOutcome {
   StepRow row;
-  bool is_applied = true;     // false: the step left the weights unchanged
-  bool is_skipped = false;    // batch skipped; false if the step only halved fp16's loss scale
-  bool was_repeated = false;  // not finite, but finite when computed again: maybe a hardware fault
-  bool stop_asked = false;    // by any rank
+  bool is_applied = true;   // false: the step left the weights unchanged
+  bool is_skipped = false;  // batch skipped; false if the step only halved fp16's loss scale
+  /// The gradient was not finite at first, but finite when it was computed again, perhaps because
+  /// of a hardware fault.
+  bool was_repeated = false;
+  bool stop_asked = false;      // whether any rank was asked to stop
   double exposed_wait_s = 0.0;  // seconds of communication that backward did not hide, on this rank
 };
 
-/// Runs data-parallel optimizer steps: each rank computes its passes of the global batch, gradients
-/// are summed while backward runs, and all ranks make the same update.
+/// Runs data-parallel optimizer steps. Each rank computes its passes of the global batch, gradients
+/// are summed over the ranks while backward runs, and all ranks make the same update.
 ///
-/// The items and learning rate of a step depend on its number alone. With `run.deterministic:
-/// layout` the update has the same bits for any number of ranks.
+/// The items and the learning rate of a step depend only on its number. With `run.deterministic:
+/// layout` an update has the same bits for any number of ranks that divides train.lanes.
 class TrainLoop {
 public:
   struct Parts {
@@ -47,16 +49,20 @@ public:
     PhaseClock& clock;
   };
 
-  /// Keeps the parts, which must outlive this object. Errors: those of plan_micro_batches.
+  /// Keeps references to the objects of `parts`, which must outlive this object.
+  /// Errors: those of plan_micro_batches().
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
-  /// Runs optimizer step `step` (from 0). If `stop_asked` is set on any rank, the outcome tells all
-  /// ranks. A loss or gradient that is infinite or NaN is computed again from the same inputs,
-  /// unless a smaller loss scale may help. If it is not finite again, the batch is skipped.
+  /// Runs optimizer step `step` (from 0). If `stop_asked` is true on any rank,
+  /// StepOutcome::stop_asked is true on all ranks.
+  ///
+  /// If the loss or gradient is infinite or NaN, it is computed again from the same inputs, unless
+  /// a smaller loss scale may help. If it is not finite again, the batch is skipped.
+  ///
   /// Ranks:  collective over the group.
-  /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches than
-  ///         allowed would be skipped; E707 (exit 80) when a repeated gradient becomes finite for
-  ///         the second time. E703 leaves the weights unchanged.
+  /// Errors: if one rank fails, all ranks throw its failure; Failure E703 (exit 79) when more
+  ///         batches than train.max_skipped_steps would be skipped, with unchanged weights; Failure
+  ///         E707 (exit 80) when a repeated gradient becomes finite for the second time.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }
@@ -68,8 +74,8 @@ private:
     bool stop_asked = false;
   };
 
-  /// Identifies the items of a step by the first one, and holds the weight of each prediction in
-  /// the gradient.
+  /// The items of a step, which are numbered from `first`, and the factor of their losses in the
+  /// gradient.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;
@@ -93,7 +99,7 @@ private:
   LrSchedule schedule_;
   std::vector<MicroBatch> micro_batches_;
   std::int64_t skipped_ = 0;      // batches that this attempt skipped
-  std::int64_t repetitions_ = 0;  // repeated gradients that became finite
+  std::int64_t repetitions_ = 0;  // gradients that were finite only when computed again
 };
 
 }  // namespace mgpu::train

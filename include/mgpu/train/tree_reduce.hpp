@@ -15,33 +15,38 @@ namespace mgpu::train {
 // 1) + (2 + 3)) + ...: first within ranks, then between them. Floating-point addition commutes, so
 // the bits depend only on the tree, not on where its nodes are computed.
 
-/// Adds `from` to `into`, element by element, in the order of the stream (null on the CPU).
+/// A function that adds `from` to `into`, element by element, as work of `stream` (null on the
+/// CPU).
 using Accumulate = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// Adds f32 values in host memory. It can be used as an Accumulate.
+/// Adds `from` to `into`, f32 values in host memory, at once. It can be used as an Accumulate.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
-/// Checks the number of lanes. Errors: Failure E122 (exit 78) unless `lanes` is a power of two that
-/// `ranks` divides.
+/// Checks that `ranks` ranks can share `lanes` lanes.
+/// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
 void check_lanes(int lanes, int ranks);
 
-/// The part of the tree within one rank. It keeps partial sums of 1, 2, 4, ... lanes, like the bits
-/// of a binary counter.
+/// Sums the gradients of one rank's lanes along the fixed tree. It keeps partial sums of 1, 2, 4,
+/// ... lanes, like the bits of a binary counter.
 ///
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {
 public:
-  /// Sums gradients that appear in `arena`, one lane at a time; `local_lanes` is a power of two.
+  /// Sums `local_lanes` gradients, which the caller writes to `arena` one after the other.
+  /// Errors: Error when `local_lanes` is not a power of two.
   LaneTree(BufferView arena, int local_lanes, Accumulate add);
 
-  /// Adds the arena's values as the next lane's gradient and zeroes the arena. Called for all lanes
-  /// except the last, whose gradient stays in the arena.
+  /// Takes the values in the arena as the gradient of the next lane, and zeroes the arena. Do not
+  /// call it for the last lane, whose gradient stays in the arena.
+  /// Errors: Error when only the last lane is left.
   void add_lane(CUstream_st* stream);
 
-  /// Checks that all lanes except the last one were added. Errors: Error otherwise.
+  /// Checks that add_lane() was called for all lanes except the last one.
+  /// Errors: Error otherwise.
   void require_last_lane() const;
 
-  /// Adds all other local lanes to a range of the arena that holds the last lane's gradient.
+  /// Adds the gradients of all lanes of this rank except the last one to elements [begin, begin +
+  /// count) of the arena. The arena must hold the gradient of the last lane.
   void add_to_last(std::size_t begin, std::size_t count, CUstream_st* stream) const;
 
   void restart() { lanes_added_ = 0; }
@@ -54,11 +59,11 @@ private:
   int local_lanes_;
   Accumulate add_;
   int lanes_added_ = 0;
-  std::vector<cluster::Buffer> levels_;  // level k sums 2^k lanes while bit k of the count is set
+  std::vector<cluster::Buffer> levels_;  // [k] sums 2^k lanes while bit k of lanes_added_ is 1
 };
 
-/// Computes the part of the tree between ranks: afterwards every rank holds the sum of all ranks'
-/// values.
+/// Sums `values` over all ranks, in a fixed tree over rank numbers. Afterwards `values` holds the
+/// sum on every rank.
 ///
 /// Shapes: scratch is at least as long as values; both on the communicator's device.
 /// Ranks:  collective over the communicator, whose size is a power of two.

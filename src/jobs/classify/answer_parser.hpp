@@ -10,17 +10,17 @@
 
 namespace mgpu::jobs {
 
-/// The label and the reason that an answer gives.
+/// The label that an answer names, and the reason that it gives.
 struct ParsedAnswer {
-  std::int32_t label = -1;  // index; -1: the answer names no label, or several
-  std::string rationale;    // "" if the answer gives no reason
+  std::int32_t label = -1;  // index in classify.labels; -1: the answer names no label, or several
+  std::string rationale;  // member `rationale` of a JSON answer, or ""; any other answer as a whole
 
   bool operator==(const ParsedAnswer&) const = default;
 };
 
-/// Extracts labels from answers of a language model. An answer is a JSON object with
-/// `classification` and `rationale`, which may be bare, in a code fence or cut short. Any other
-/// answer must contain exactly one label as a separate word. Case does not matter.
+/// Finds labels in answers of a language model. An answer may be a JSON object with
+/// `classification` and `rationale`: bare, in a code fence or cut short. Any other answer must
+/// contain exactly one label as a separate word. Case does not matter.
 class AnswerParser {
 public:
   explicit AnswerParser(std::vector<std::string> labels);
@@ -34,9 +34,10 @@ private:
   std::vector<std::string> labels_;  // in lower case
 };
 
-/// Returns the final channel of an answer in the harmony format (gpt-oss), which uses the special
-/// tokens <|channel|>, <|message|> and <|end|>. Returns the whole answer if it has no channels or
-/// the tokenizer lacks these tokens. Returns nothing if the answer ends before its final channel.
+/// Returns the tokens of the final channel of an answer in the harmony format (gpt-oss), which uses
+/// the special tokens <|channel|>, <|message|> and <|end|>. Returns the whole answer if it has no
+/// channels or the tokenizer lacks these tokens. Returns no tokens if the answer ends before its
+/// final channel.
 std::span<const std::int64_t> final_channel(std::span<const std::int64_t> ids,
                                             const text::Tokenizer& tokenizer);
 

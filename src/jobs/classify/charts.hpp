@@ -8,15 +8,17 @@
 
 namespace mgpu::jobs {
 
-/// Draws a confusion matrix: rows by true and given label, shaded by their share of the true
-/// label's rows. Returns "" if there are more labels than fit into the chart; the table shows them.
+/// Draws a confusion matrix of the numbers of rows by true and given label. A cell is darker if it
+/// has a larger share of the true label's rows. Returns "" if there are too many labels for a
+/// chart; the page also has a table with these numbers.
 std::string svg_confusion(const ClassifyPlots& plots);
 
-/// Draws histograms of the probability of the positive label, for rows of that label and for all
-/// others, on logarithmic scales. Returns "" without rows.
+/// Draws two histograms of the probability of the positive label, on logarithmic scales: for the
+/// rows with that label, and for all other rows. Returns "" without rows.
 std::string svg_scores(const ClassifyPlots& plots);
 
-/// Draws the error rates of at most kShownGroups groups with intervals. Returns "" without groups.
+/// Draws the error rates of at most kShownGroups groups of rows, with confidence intervals. Returns
+/// "" without groups.
 std::string svg_group_errors(const std::vector<ClassifyPlots::GroupErrors>& groups);
 inline constexpr std::size_t kShownGroups = 40;
 

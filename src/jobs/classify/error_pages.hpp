@@ -6,7 +6,7 @@
 
 namespace mgpu::jobs {
 
-/// Error codes of job classify.
+/// The --explain texts of the error codes of job classify.
 inline constexpr auto kClassifyErrors = std::to_array<ErrorPage>({
     {"E536", "file of prompt strategies that cannot be used",
      "classify.prompt is neither a text that contains {text} nor JSON with strategies, or it has "

@@ -6,13 +6,13 @@
 
 namespace mgpu::jobs {
 
-/// Writes the rows of a run of job classify as CSV, quoted as in RFC 4180. Column `response_time`
-/// is the time of a row's chunk divided by its number of rows, in seconds. It is empty if the
-/// folder latency/ does not contain it. Returns the number of rows. Local.
+/// Writes the rows of a run of job classify as CSV, quoted as in RFC 4180, and returns their
+/// number. Column `response_time` is the time of a row's chunk divided by the rows of the chunk, in
+/// seconds. The cell is empty if folder latency/ has no time for the row. Local.
 ///
-/// Memory: one time for each row, and the texts of 4096 rows.
-/// Errors: those of read_texts(), which throws E605 (exit 65) also for results of
-///         output.text=false; E602.
+/// Memory: the numbers of all rows, and the texts of 4096 rows.
+/// Errors: E605 (exit 65) for a file without the text columns, as with output.text=false; E602 if
+///         the CSV cannot be written; those of read_table() and TextColumn.
 std::int64_t export_labels(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

@@ -17,35 +17,39 @@ namespace mgpu::jobs {
 
 inline constexpr run::BatchNames kTexts{"classify.batch_size", "text", "texts", "data.max_length"};
 
-/// The inputs of job classify, without the weights.
+/// The inputs of job classify: rows, settings and prompt strategy. Of the model it has only the
+/// configuration.
 struct ClassifyInputs : rows::ModelRows {
   ClassifyConfig config{};
   PromptStrategy strategy{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
-  /// Returns an upper bound of the tokens of a prompt with its label. It is data.max_length. For a
-  /// model with learned positions, it is at most their number minus the room for a generated
-  /// answer.
+  /// Returns an upper bound of the tokens of a prompt with its label: data.max_length. If the model
+  /// has learned positions, it is at most their number minus the length of a generated answer.
   std::int64_t max_length() const;
 
-  /// Makes an encoder of these rows. Errors: Failure E603 (exit 66) when the folder has no
-  /// tokenizer.
+  /// Makes an encoder for these rows.
+  /// Errors: Failure E603 (exit 66) when the model's folder has no tokenizer.
   ClassifySampleMaker sample_maker() const;
 
-  /// Returns the memory demand of chunks of `chunk_rows` texts of max_length() tokens.
+  /// Returns the memory that the model needs for chunks of `chunk_rows` texts of max_length()
+  /// tokens.
   lm::MemoryDemand demand(std::int64_t chunk_rows) const;
 };
 
-/// Reads rows, the model's configuration and the prompt strategy.
-/// Errors: those of open_rows(), of parse_strategy() and of the model's folder; the same on all
-///         ranks.
+/// Reads the rows, the model's configuration and the prompt strategy. Every rank gets the same
+/// inputs.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
+/// Errors: those of open_rows(), of parse_strategy() and of reading the model's folder. If one rank
+///         fails, all ranks throw.
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config,
                                     const ClassifyConfig& keys,
                                     lm::ResidentModels* models = nullptr);
 
-/// Reads the same inputs on one rank, for --check and --plan.
+/// Reads the rows, the model's configuration and the prompt strategy on this rank alone, for
+/// --check and --plan.
+/// Errors: those of open_rows(), of parse_strategy() and of reading the model's folder.
 ClassifyInputs read_classify_inputs(const Config& config, const ClassifyConfig& keys);
 
 }  // namespace mgpu::jobs

@@ -13,11 +13,11 @@
 
 namespace mgpu::jobs {
 
-/// The treatment of an answer that names no label.
+/// The treatment of a row whose generated answer names no label, or several.
 enum class Unparsed {
-  count,  // the row is unknown, and counts as wrong
-  retry,  // the answer is sampled again, up to twice
-  error,  // the run ends
+  count,  // the row gets no label, and counts as wrong
+  retry,  // the answer is sampled again, up to twice, then as `count`
+  error,  // the run fails with E537
 };
 
 /// Adds the keys classify.*.
@@ -33,17 +33,18 @@ struct ClassifyConfig {
   std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in strategy
   std::string strategy;               // classify.strategy; "": the only strategy of the file
   bool generates = false;             // classify.score is generate, not label_logprob
-  bool is_mean = false;               // classify.normalize is mean: log-probability per token
+  bool is_mean = false;  // classify.normalize is mean: scores are log-probabilities per token
   Unparsed on_unparsed = Unparsed::count;
   std::int64_t batch_size = 0;  // texts in one batch of a model; 0: auto
 };
 
-/// Checks the rules between keys of job classify that need no file. Errors: Failure (exit 78).
+/// Checks the rules between keys of job classify. It reads no file.
+/// Errors: Failure (exit 78).
 void check_classify_keys(const Config& config);
 
 ClassifyConfig read_classify_config(const Config& config);
 
-/// Describes the settings: "labels normal and hate, log-probability of each".
+/// Describes the settings for the banner: "labels normal and hate, log-probability of each".
 std::string classify_text(const ClassifyConfig& config);
 
 }  // namespace mgpu::jobs

@@ -14,34 +14,41 @@
 
 namespace mgpu::jobs {
 
-/// The model's decision for a row.
+/// The label that the model gives to a row, and its scores. Log-probabilities are in nats.
 struct GivenLabel {
-  std::int32_t label = -1;           // index; -1: unknown
-  double score = 0.0;                // log-probability of the label or the answer; nats
-  double margin = 0.0;               // score minus that of the second best label
-  double positive = 0.0;             // probability of the positive label among all labels
-  double confidence = 0.0;           // probability of the chosen label
-  std::vector<double> label_scores;  // score of each label; empty if answers are generated
+  std::int32_t label = -1;  // index in classify.labels; -1: unknown
+  /// Log-probability of the label (or its mean per token), or of the generated answer, in nats.
+  double score = 0.0;
+  double margin = 0.0;  // score minus the score of the second best label; 0 for a generated answer
+  /// Probability of the positive label among all labels. For a generated answer it is 1 or 0, or
+  /// 0.5 if the label is unknown.
+  double positive = 0.0;
+  /// Probability of the given label among all labels; 0 for a generated answer.
+  double confidence = 0.0;
+  std::vector<double> label_scores;  // score of each label; empty for a generated answer
   std::int32_t output_tokens = 0;    // number of generated tokens
-  std::string output;                // the answer, or the label
+  std::string output;                // the generated answer, or the label
   std::string rationale;
 };
 
-/// Returns the label with the highest score for one row.
+/// Returns the label with the highest score for one row. The score of a label is the sum of its
+/// log-probabilities, or their mean with classify.normalize=mean.
 ///
 /// Shapes: log_probs [labels], each with one value per token of the label
 GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);
 
-/// Finds labels with one model. On the CPU the result of a row depends only on that row and its id.
+/// Gives labels to rows with one model. On the CPU the label of a row depends only on that row and
+/// its id.
 class LabelScorer {
 public:
-  /// Model and maker must outlive this object. Errors: Failure E124 (exit 78) when the strategy is
-  /// greedy and classify.on_unparsed is retry.
+  /// Keeps references to `model` and `maker`, which must outlive this object.
+  /// Errors: Failure E124 (exit 78) when classify.on_unparsed=retry would repeat the same answer,
+  ///         because answers are generated with temperature 0.
   LabelScorer(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
               const ClassifyConfig& config, const PromptStrategy& strategy,
               std::int64_t batch_size);
 
-  /// Finds the labels of rows. Row i has the global id `first` + i. Rows without tokens get no
+  /// Gives labels to the rows. Row i has the global id `first` + i. Rows without tokens get no
   /// label.
   /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label when
   ///         classify.on_unparsed is error.
@@ -60,7 +67,8 @@ private:
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
   AnswerParser parser_;
-  std::vector<lm::Generator> generators_;  // one for each time that an answer may be sampled
+  /// One for each attempt to get an answer that names a label.
+  std::vector<lm::Generator> generators_;
 };
 
 }  // namespace mgpu::jobs

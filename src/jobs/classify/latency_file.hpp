@@ -7,15 +7,15 @@
 
 namespace mgpu::jobs {
 
-/// Writes the times that chunks took to latency/attempt_NNNN.rank_RRRR.csv, with one line per
-/// chunk.
-/// These times differ between runs, so they are not in results.h5.
+/// Writes the time of each chunk as a line of latency/attempt_NNNN.rank_RRRR.csv. These times
+/// differ between runs, so they are not in results.h5.
 class LatencyFile {
 public:
-  /// Creates the file. Errors: Failure E602.
+  /// Creates the file and its folder. If that fails, only add() reports it.
   LatencyFile(const std::filesystem::path& run_directory, std::uint32_t attempt, int rank);
 
-  /// Adds a line for `count` rows from `first` on. Errors: Failure E602.
+  /// Adds a line: rows `first` to first + count - 1 took `seconds`.
+  /// Errors: Failure E602 (the file cannot be written).
   void add(std::int64_t first, std::int64_t count, double seconds);
 
 private:
@@ -23,8 +23,8 @@ private:
   std::ofstream file_;
 };
 
-/// Returns the seconds per sample of each of `rows` rows, from the latest attempt that worked on
-/// the row, or -1 if no file has them. Ignores lines that a kill cut short.
+/// Returns the seconds per sample for each of `rows` rows, from the latest attempt that worked on
+/// the row. The value is -1 if no file has the row. Lines that a kill cut short are ignored.
 std::vector<double> read_latency(const std::filesystem::path& run_directory, std::int64_t rows);
 
 }  // namespace mgpu::jobs

@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// A share. If the denominator is 0, the value is 0 and is_defined is false.
+/// A ratio of two numbers. If the denominator is 0, the value is 0 and is_defined is false.
 struct Ratio {
   double value = 0.0;
   bool is_defined = false;
@@ -21,13 +21,14 @@ class Confusion {
 public:
   explicit Confusion(std::size_t labels) : labels_(labels), counts_(labels * (labels + 1), 0) {}
 
-  /// Counts one row. `given` is -1 for a row without an answer. Rows without a true label (-1) are
-  /// not counted.
+  /// Counts a row with label `truth` to which label `given` was given, or -1 for no label. A row
+  /// without a true label (-1) is not counted.
   void add(std::int32_t truth, std::int32_t given);
 
   std::size_t labels() const { return labels_; }
 
-  /// Returns the number of rows. `given` is labels() for rows without an answer.
+  /// Returns the number of rows with label `truth` that were given label `given`. given = labels()
+  /// counts the rows that were given no label.
   std::int64_t count(std::size_t truth, std::size_t given) const {
     return counts_[truth * (labels_ + 1) + given];
   }
@@ -44,37 +45,43 @@ struct LabelScores {
   Ratio precision, recall, f1;
 };
 
-/// Returns the scores of one label against all others. A row without an answer is wrong: it lowers
-/// recall, accuracy and F1, and raises both error rates. Precision covers only rows with an answer.
+/// Returns precision, recall and F1 of one label against all others. A row that was given no label
+/// lowers recall and F1. Precision covers only rows that were given a label.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
 struct ErrorRates {
-  Ratio false_positive;  // share of the rows of other labels that were given this label or none
-  Ratio false_negative;  // share of the rows of the label that were not given it
+  Ratio false_positive;  // rows of other labels that were given this label or none, as a share of
+                         // all rows of other labels
+  Ratio false_negative;  // rows of this label that were not given it, as a share of all rows of
+                         // this label
 
   /// Returns whether both error rates are below 0.2.
   bool is_fair() const;
 };
+/// Returns the error rates of label `positive`.
 ErrorRates error_rates(const Confusion& confusion, std::size_t positive);
 
+/// Returns the share of rows that were given their true label. Rows without a given label are
+/// wrong.
 Ratio accuracy_of(const Confusion& confusion);
 
-/// Returns the mean of F1 over all labels; labels without a value count as 0.
+/// Returns the mean of F1 over all labels. A label whose F1 is not defined counts as 0, and then
+/// the mean is not defined.
 Ratio macro_f1(const Confusion& confusion);
 
 struct CalibrationBin {
   std::int64_t rows = 0;
-  double confidence = 0.0;  // mean of the bin
+  double confidence = 0.0;  // mean confidence of the rows of this bin
   double accuracy = 0.0;
 };
 
 struct Calibration {
-  std::vector<CalibrationBin> bins;  // bins that divide [0, 1] equally
+  std::vector<CalibrationBin> bins;  // bins of equal width from 0 to 1, by confidence
   double error = 0.0;                // expected calibration error
 };
 
-/// Compares the mean confidence with the accuracy in bins of equal width. Shapes: confidence [N] in
-/// [0, 1], is_right [N]
+/// Compares the mean confidence with the accuracy, in `bins` bins of equal width.
+/// Shapes: confidence [N] in [0, 1], is_right [N]
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);
 
@@ -84,11 +91,14 @@ struct RocPoint {
 };
 
 struct Roc {
-  std::vector<RocPoint> points;  // (0, 0) to (1, 1), one for each score; empty: only one class
+  /// Points from (0, 0) to (1, 1), one for each different score; empty if all rows are of one
+  /// class.
+  std::vector<RocPoint> points;
   Ratio area;
 };
 
-/// Returns the ROC curve. Shapes: score [N], larger for the positive class; is_positive [N]
+/// Returns the ROC curve and the area under it.
+/// Shapes: score [N], which is larger for the positive class; is_positive [N]
 Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_positive);
 
 /// Returns the 95 % Wilson interval of part / whole.

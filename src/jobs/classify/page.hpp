@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// A share with its confidence interval. It is not defined if the denominator is 0.
+/// A ratio with its 95 % confidence interval. If the denominator is 0, is_defined is false.
 struct ShownRate {
   double value = 0.0;
   double low = 0.0;
@@ -20,7 +20,7 @@ struct ShownRate {
   bool is_defined = false;
 };
 
-/// The data of the page of job classify.
+/// The data that report.html of job classify shows.
 struct ClassifyPlots {
   struct GroupErrors {
     std::string name;
@@ -34,9 +34,10 @@ struct ClassifyPlots {
     std::string text;
     std::string truth;
     std::string given;
-    double confidence = 0.0;  // probability of the label, or log-probability of a generated answer
+    /// Probability of the given label, or log-probability of a generated answer.
+    double confidence = 0.0;
   };
-  /// The speed of a run with the same texts, model and strategy.
+  /// The speed of this run, or of another run with the same texts, model and strategy.
   struct RunSpeed {
     std::int64_t ranks = 0;
     std::int64_t ranks_of_copy = 1;  // ranks of one copy of the model
@@ -44,7 +45,7 @@ struct ClassifyPlots {
     double samples_per_second = 0.0;
     bool is_this = false;
   };
-  /// A number of table `metrics`.
+  /// A row of table `metrics` of results.h5.
   struct Metric {
     std::string key;
     std::string label;
@@ -55,27 +56,29 @@ struct ClassifyPlots {
   std::vector<std::string> labels;
   std::string positive;                 // one of `labels`
   std::vector<std::int64_t> confusion;  // [labels, labels + 1]; the last column counts unknown
-  std::map<std::string, std::int64_t> outcomes;  // "ok" -> rows
+  std::map<std::string, std::int64_t> outcomes;  // number of rows with each outcome, such as "ok"
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label
   std::vector<Metric> metrics;                   //
-  bool has_probabilities = false;                // labels were scored
+  bool has_probabilities = false;                // labels were scored, so each has a probability
   report::Curve roc;                             // x: false positive rate, y: true positive rate
   report::Curve calibration;                     // x: mean confidence, y: accuracy of each bin
-  std::vector<std::int64_t> calibration_rows{};  // of each bin
-  std::vector<double> calibration_low{};         // interval of the accuracy of each bin
+  std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
+  std::vector<double> calibration_low{};         // confidence interval of the accuracy of each bin
   std::vector<double> calibration_high{};        //
-  std::vector<std::int64_t> positive_scores{};   // rows of the positive label, by its probability
-  std::vector<std::int64_t> other_scores{};      // other rows, by the same probability
-  std::vector<GroupErrors> groups;               // by name
-  std::vector<Mistake> mistakes;                 // the wrong rows with the highest confidence
-  std::vector<double> samples_per_second;        // speed of each group of ranks
+  /// Counts the rows of the positive label, in bins of its probability.
+  std::vector<std::int64_t> positive_scores{};
+  std::vector<std::int64_t>
+      other_scores{};               // counts all other rows, in the same bins as positive_scores
+  std::vector<GroupErrors> groups;  // in the order of names
+  std::vector<Mistake> mistakes;    // the wrong rows with the highest confidence
+  std::vector<double> samples_per_second;  // speed of each group of ranks
   double total_samples_per_second = 0.0;
-  std::vector<RunSpeed> runs;  // this run and earlier runs; empty if nothing was measured
+  std::vector<RunSpeed> runs;  // this run and other runs; empty if nothing was measured
   std::uint32_t run_key = 0;   // equal for runs with comparable speeds
 };
 
-/// The page of job classify.
+/// Makes report.html of job classify and its part of summary.json.
 class ClassifyPage : public report::JobPage {
 public:
   explicit ClassifyPage(ClassifyPlots plots) : plots_(std::move(plots)) {}

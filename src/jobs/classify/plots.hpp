@@ -9,10 +9,11 @@
 
 namespace mgpu::jobs {
 
-/// Reads table `samples` of the file, and returns the data of the charts. Only rank 0 gets groups
-/// and mistakes.
+/// Reads table `samples` of the file `path`, and returns the data of the charts. Only rank 0 gets
+/// the members `groups` and `mistakes`.
 ///
-/// Ranks:  collective over the world. Errors: those of read_table() and read_texts().
+/// Ranks:  collective over the world.
+/// Errors: those of read_table() and read_texts().
 ClassifyPlots plots_of(const cluster::Group& world, const std::filesystem::path& path,
                        const ClassifyConfig& config);
 

@@ -16,23 +16,24 @@ namespace mgpu::jobs {
 /// Returns a request to seal results.h5 with the groups /run, /classify and /samples.
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs);
 
-/// The data of a sealed results.h5 for the charts, and the report of the seal.
+/// The data of a sealed results.h5 that the charts show, and the report of the seal.
 struct SealedLabels {
   ClassifyPlots plots;
   store::SealResult report;
 };
 
-/// Writes results.h5 with the rows. If all rows exist, it also computes and writes the tables
-/// `confusion`, `metrics`, `groups` and `calibration`. `may_lack_rows` allows missing rows; a part
-/// of a run may always lack some.
+/// Writes results.h5 from the journal. If all rows exist, it also computes and writes the tables
+/// `confusion`, `metrics`, `groups` and `calibration`. Rows may be missing if `may_lack_rows` is
+/// true, or if the run does one part of the work.
 ///
-/// Ranks:  collective over the world. Errors: those of seal() and read_table().
+/// Ranks:  collective over the world.
+/// Errors: those of seal() and read_table().
 SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal& journal,
                          const run::SealPlace& place, const ClassifyInputs& inputs,
                          bool may_lack_rows = false);
 
-/// Adds numbers and charts to the table printed at the end, summary.json and report.html. `batch`
-/// is the batch size of rank 0.
+/// Adds metrics and charts to `outcome`, from which the end table, summary.json and report.html are
+/// made. `batch` is the batch size of rank 0.
 ///
 /// Ranks:  collective over the world.
 void add_label_results(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPlots plots,

@@ -17,28 +17,28 @@
 
 namespace mgpu::jobs {
 
-/// A row, encoded for the model, and the columns that are copied to the results.
+/// A row as tokens for the model, and the columns that are copied to the results.
 struct ClassifySample {
   rows::RowFacts facts;
-  std::int32_t truth = -1;  // index of the label; -1: the row has no label
+  std::int32_t truth = -1;  // index of the row's label in classify.labels; -1: the row has no label
   std::string text;         // columns of the row: text, group, persona, source
   std::string group;
   std::string persona;
   std::string source;
   std::vector<std::int64_t> ids;  // tokens of the prompt; empty: the row is left out
-  std::vector<std::vector<std::int64_t>> continuations;  // tokens of each label, if scored
+  /// Tokens of each label, if labels are scored.
+  std::vector<std::vector<std::int64_t>> continuations;
 };
 
-/// Makes prompts from rows, and the tokens of the labels that follow the prompts.
+/// Makes prompts from rows, and the tokens of the labels that follow a prompt.
 ///
-/// A label is tokenized together with its prompt. The tokens that a prompt shares with its versions
-/// with each label are processed once, and the labels are scored after them. A space precedes the
-/// label if the prompt ends in a word or a mark such as a colon. With a chat template that has
-/// channels (gpt-oss) labels are scored in the final channel.
+/// Each label is tokenized together with its prompt. The tokens with which all these texts begin
+/// are processed once; the remaining tokens of each text are scored as the label. A space precedes
+/// the label if the prompt ends in a word or a mark such as a colon. With a chat template that has
+/// channels (gpt-oss), labels are scored in the final channel.
 ///
-/// Errors: Failure E531 (exit 65) for a row that cannot be used with data.on_bad_row=stop, or that
-///         is too long with data.too_long=error; E544, E546 of the chat template; Error when the
-///         folder has no tokenizer.
+/// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
+///         data.too_long=error for a row that is too long; E544, E546 of the chat template.
 class ClassifySampleMaker {
 public:
   struct Options {
@@ -46,7 +46,8 @@ public:
     PromptStrategy strategy;
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
     std::int64_t max_length = 0;  // longest prompt with its label, in tokens
-    bool may_be_bad = false;      // mark rows that cannot be used, instead of throwing
+    /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
+    bool may_be_bad = false;
     rows::KeptColumns kept{};
   };
 

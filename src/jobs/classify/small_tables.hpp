@@ -9,7 +9,7 @@
 namespace mgpu::jobs {
 
 /// Returns the tables `confusion`, `metrics`, `groups` and, if labels have probabilities,
-/// `calibration`.
+/// `calibration` of results.h5.
 std::vector<store::SmallTable> small_tables(const ClassifyPlots& plots);
 
 }  // namespace mgpu::jobs

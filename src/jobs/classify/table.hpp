@@ -16,14 +16,14 @@
 namespace mgpu::jobs {
 
 /// Returns the outcome of a row in one word: the name of its status, or "unknown" if the model saw
-/// the row and its answer names no label. `label` is the index of the label that was found, or -1.
+/// the row and its answer names no label. `label` is the index of the label that was given, or -1.
 std::string outcome_of(rows::RowStatus status, std::int32_t label);
 
 /// Describes table `samples` of results.h5 of job classify. It has one row per text, in the order
 /// of the input.
 store::TableSpec classify_table(const ClassifyInputs& inputs);
 
-/// Packs the rows from `first` on for the journal.
+/// Encodes rows for the journal. The first of them is row `first` of the table.
 std::vector<std::byte> classify_rows(const ClassifyInputs& inputs, std::int64_t first,
                                      std::span<const ClassifySample> samples,
                                      std::span<const GivenLabel> given);

@@ -17,7 +17,7 @@
 
 namespace mgpu::jobs {
 
-/// Finds the labels of the texts of a chunk, with the model of one group of ranks.
+/// Gives labels to the texts of a chunk, with the model of one group of ranks.
 class ClassifyWorker final : public run::RowWorker<ClassifySample, GivenLabel> {
 public:
   /// All arguments except batch_size must outlive this object.
@@ -41,7 +41,7 @@ private:
   const lm::ModelGroup& group_;
   ClassifySampleMaker maker_;
   LabelScorer labels_;
-  std::optional<LatencyFile> latency_;  // on the leader
+  std::optional<LatencyFile> latency_;  // only on the leader of the group
 };
 
 }  // namespace mgpu::jobs

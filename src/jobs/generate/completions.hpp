@@ -15,21 +15,22 @@
 
 namespace mgpu::jobs {
 
-/// The completions of a prompt.
+/// The completions of a prompt, and the status of its row.
 struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 };
 
-/// Completes encoded prompts with one model. Other jobs may use this part of job generate.
+/// Completes encoded prompts with one model. It does not depend on the other parts of job generate,
+/// so other jobs may use it.
 class Completer {
 public:
-  /// Model and encoder must outlive this object.
+  /// Keeps references to `model` and `encoder`, which must outlive this object.
   Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const GenerateConfig& config);
 
   /// Completes prompts. Prompt i has the global id `first` + i, which selects its random numbers.
-  /// On the CPU the result of a prompt depends only on the prompt and its id.
+  /// On the CPU the completions of a prompt depend only on the prompt and its id.
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 

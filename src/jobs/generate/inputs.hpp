@@ -18,7 +18,7 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kCompletions{"generate.batch_size", "completion", "completions",
                                               "generate.max_new_tokens"};
 
-/// The inputs of job generate, without the weights.
+/// The inputs of job generate: rows and settings. Of the model it has only the configuration.
 struct GenerateInputs : rows::ModelRows {
   GenerateKeys keys{};
   GenerateConfig config{};
@@ -28,39 +28,44 @@ struct GenerateInputs : rows::ModelRows {
   std::int64_t samples() const { return prompts() * config.num_samples; }
   rows::PromptEncoder encoder() const;
 
-  /// Returns whether the prompts come from a data set that scores the completions.
+  /// Returns whether the prompts come from a data set that also scores completions, and completions
+  /// are requested.
   bool has_scores() const {
     return keys.rows.dataset && keys.rows.dataset->dataset->has_check() && keys.max_new_tokens > 0;
   }
 
-  /// Encodes `count` prompts, beginning with row `first`. An unusable row is returned with the
+  /// Encodes `count` prompts from row `first` on. A row that cannot be used is returned with the
   /// reason. With data.on_bad_row=stop the reason is also added to `problems`.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;
 
-  /// Returns the memory demand of chunks of `chunk_rows` prompts, if the longest prompt has
-  /// `longest_prompt` tokens. A batch is never larger than the completions of a chunk. With
-  /// generate.batch_size=auto the demand is for all completions of a chunk.
+  /// Returns the memory that the model needs for chunks of `chunk_rows` prompts, the longest of
+  /// which has `longest_prompt` tokens. A batch is never larger than the completions of a chunk.
+  /// With generate.batch_size=auto, the result is for a batch of all these completions.
   lm::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
 };
 
-/// Reads rows, the model's configuration and the settings.
-/// Errors: those of open_rows(), of fill_in() and of the model's folder; the same on all ranks.
+/// Reads the rows, the model's configuration and the settings. Every rank gets the same inputs.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
+/// Errors: those of open_rows(), of fill_in() and of reading the model's folder. If one rank fails,
+///         all ranks throw.
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
                                     const GenerateKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Reads the same inputs on one rank, for --check and --plan.
+/// Reads the rows, the model's configuration and the settings on this rank alone, for --check and
+/// --plan.
+/// Errors: those of open_rows(), of fill_in() and of reading the model's folder.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
 /// Returns the number of rows of data.path, or 0 if the file is not valid. The run reports the
 /// reason when it opens the file.
 std::int64_t count_prompts(const GenerateKeys& keys);
 
-/// Returns the number of tokens of each prompt, and 0 for a prompt that cannot be used.
-/// Errors: E531 for unusable prompts if data.on_bad_row is stop.
+/// Tokenizes all prompts and returns the number of tokens of each, or 0 for a prompt that cannot be
+/// used.
+/// Errors: Failure E531 for prompts that cannot be used, if data.on_bad_row is stop.
 std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs);
 
 }  // namespace mgpu::jobs

@@ -19,16 +19,21 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder, and of all prompts, which are tokenized.
+  /// Returns checks of the model's folder, and of all prompts. The check of the prompts tokenizes
+  /// them.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts the journal and the sealed file. Returns 0 without prompts.
+  /// Returns an upper bound of the bytes of the journal and results.h5, or 0 without prompts.
   std::uint64_t disk_bytes() const override;
 
-  /// Tokenizes all prompts. Errors: also E531 for lines that cannot be used.
+  /// Estimates memory, time and disk space of a run. It tokenizes all prompts.
+  /// Errors: those of check_files(); Failure E531 for rows that cannot be used.
   report::Plan plan(const run::PlanMachine& machine) const override;
 
-  /// Errors: E531 on all ranks, with the first lines that cannot be used, and those of the phases.
+  /// Completes all prompts and writes results.h5.
+  /// Ranks:  collective over the world.
+  /// Errors: Failure E531 on all ranks, with the first rows that cannot be used; those of the
+  ///         phases.
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

@@ -20,8 +20,8 @@ namespace mgpu::jobs {
 /// Adds the keys generate.*.
 void add_generate_keys(KeyTable& table);
 
-/// The settings of job generate. If a setting is nullopt, the model's generation_config.json or the
-/// program decides.
+/// The values of the keys of job generate. If a value is nullopt, the model's
+/// generation_config.json decides, or else a default of this program.
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
@@ -38,8 +38,8 @@ struct GenerateKeys {
   std::optional<bool> add_generation_prompt;
   std::optional<std::int64_t> batch_size;
 
-  /// Returns whether the key `name`, which affects how tokens are drawn or scored, differs from its
-  /// default.
+  /// Returns whether key `name` differs from its default. It must be a key that affects how tokens
+  /// are sampled or scored.
   bool is_changed(std::string_view name) const;
 
   /// Returns whether at least one sampling parameter comes from the model's folder.
@@ -48,7 +48,7 @@ struct GenerateKeys {
   }
 };
 
-/// Reads the keys. check_generate_keys() must accept the configuration.
+/// Reads the keys of a configuration that check_generate_keys() accepts.
 GenerateKeys read_generate_keys(const Config& config);
 
 /// The settings of job generate, completed with the defaults of the model's folder.
@@ -56,26 +56,27 @@ struct GenerateConfig {
   std::filesystem::path model;  // model.path
   lm::GenerationConfig generation;
   bool has_auto_batch = false;          // generate.batch_size=auto: the run chooses the batch size
-  std::int64_t num_samples = 1;         // for each prompt
+  std::int64_t num_samples = 1;         // number of completions of each prompt
   std::vector<std::string> stops;       // generate.stop
-  rows::PromptEncoder::Options prompt;  // options of prompts, without the vocabulary
+  rows::PromptEncoder::Options prompt;  // how prompts are encoded; the vocabulary is not set
 };
 
-/// Checks the rules between keys of job generate that need no file.
+/// Checks the rules between keys of job generate. It reads no file.
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
-/// Completes the settings with the defaults of the model's folder.
-/// Errors: Failure (exit 78) for a key that has no effect with the parameters from the folder.
+/// Returns the settings `keys`, completed with the defaults of the model's folder.
+/// Errors: Failure (exit 78) for a key that has an effect only if tokens are sampled, when decoding
+///         is greedy.
 GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
                        const lm::GenerationDefaults& defaults);
 
-/// Describes how tokens are drawn: "sampling, temperature 0.7, top k 50, top p 1 (what is not given
-/// is the folder's)".
+/// Describes for the banner how tokens are sampled: "sampling, temperature 0.7, top k 50, top p 1
+/// (what is not given is the folder's)".
 std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& generate);
 
-/// Names the options of the model's folder that this program does not support, such as num_beams.
-/// Returns "" if all are supported.
+/// Names the options in generation_config.json of the model's folder that this program does not
+/// support, such as num_beams. Returns "" if it supports all.
 std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaults& folder);
 
 /// Names the given keys that have no effect, because generate.max_new_tokens=0 only scores the

@@ -10,8 +10,8 @@
 
 namespace mgpu::jobs {
 
-/// The data of the page of job generate: lengths, reasons why completions end, speed, first
-/// samples.
+/// The data that report.html of job generate shows: lengths, reasons why completions end, speed,
+/// and the first completions.
 struct GeneratePlots {
   struct Sample {
     std::string prompt;
@@ -22,19 +22,19 @@ struct GeneratePlots {
   bool is_scored = false;        // prompts have log-probabilities
   bool is_scoring_only = false;  // there are no completions
   std::int64_t prompt_tokens = 0;
-  std::int64_t scored_prompt_tokens = 0;  // all except the first of each prompt
+  std::int64_t scored_prompt_tokens = 0;  // tokens of prompts, except the first of each prompt
   std::int64_t output_tokens = 0;
   double prompt_log_prob = 0.0;  // sum over tokens, nats
   double output_log_prob = 0.0;
-  std::map<std::string, std::int64_t> finishes;  // "length" -> samples
-  std::vector<std::int64_t> prompt_lengths;      // of each prompt
-  std::vector<std::int64_t> output_lengths;      // of each sample
+  std::map<std::string, std::int64_t> finishes;  // completions by reason, such as "length"
+  std::vector<std::int64_t> prompt_lengths;      // tokens of each prompt
+  std::vector<std::int64_t> output_lengths;      // tokens of each completion
   std::vector<double> tokens_per_second;         // speed of each group of ranks; 0: it was idle
   double total_tokens_per_second = 0.0;          // speed of all groups in this attempt
-  std::vector<Sample> samples;                   // the first samples
+  std::vector<Sample> samples;                   // the first completions
 };
 
-/// The page of job generate.
+/// Makes report.html of job generate and its part of summary.json.
 class GeneratePage : public report::JobPage {
 public:
   explicit GeneratePage(GeneratePlots plots) : plots_(std::move(plots)) {}

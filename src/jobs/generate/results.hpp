@@ -15,15 +15,17 @@ namespace mgpu::jobs {
 /// Returns a request to seal results.h5 with the groups /run and /samples.
 store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs);
 
-/// Writes results.h5.
+/// Writes results.h5 from the journal.
 ///
-/// Ranks:  collective over the world. Errors: those of seal().
+/// Ranks:  collective over the world.
+/// Errors: those of seal().
 void seal_completions(run::RunContext& run, const GenerateInputs& inputs);
 
-/// Adds numbers and charts of the sealed file to the table printed at the end, summary.json and
-/// report.html.
+/// Reads results.h5, and adds numbers and charts to `outcome`, from which the end table,
+/// summary.json and report.html are made.
 ///
-/// Ranks:  collective over the world. Errors: those of read_table().
+/// Ranks:  collective over the world.
+/// Errors: those of read_table().
 void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
                             const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome);
 

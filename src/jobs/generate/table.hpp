@@ -13,15 +13,17 @@
 
 namespace mgpu::jobs {
 
-/// The reason why a completion ended, in column `finish`; `none` if the row was not completed.
+/// The reason why a completion ended, in column `finish`. `scored`: the prompt was only scored.
+/// `none`: the row was left out.
 enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, none };
 const char* name_of(Finish finish);
 
-/// Describes table `samples` of results.h5. It has one row per prompt and completion, in the order
-/// of the input.
+/// Describes table `samples` of results.h5 of job generate. It has one row per prompt and
+/// completion, in the order of the input.
 store::TableSpec completion_table(const GenerateInputs& inputs);
 
-/// Packs the rows of the prompts from `first` on for the journal. `encoder` decodes completions.
+/// Encodes the rows of prompts for the journal. The first prompt is prompt `first` of the input.
+/// `encoder` decodes completions.
 std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_t first,
                                        std::span<const rows::EncodedPrompt> prompts,
                                        std::span<const CompletedPrompt> completed,

@@ -17,7 +17,7 @@ namespace mgpu::jobs {
 /// Completes the prompts of a chunk, with the model of one group of ranks.
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
-  /// All arguments must outlive this object.
+  /// Keeps references to all arguments, which must outlive this object.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
                    const lm::ModelGroup& group, ScalarSink& scalars);
 

@@ -7,12 +7,13 @@
 
 namespace mgpu::jobs {
 
-/// Draws the probability of the k best tokens over k, with the bytes per token below the axis.
-/// Returns "" without points.
+/// Draws the total probability of the k most probable tokens over k. Below the axis it shows how
+/// many bytes per token the results need to store them. Returns "" without points.
 std::string svg_kept_mass(const KeptMass& mass);
 
-/// Draws a row for each rank, up to kShownRanks: its layers or heads, and its use of time. Times
-/// are omitted if no samples were processed. Returns "" without ranks.
+/// Draws a line for each of the first kShownRanks ranks: the layers or heads of the model that it
+/// holds, and how it spent its time. Times are omitted if no samples were processed. Returns ""
+/// without ranks.
 std::string svg_rank_map(const RankMap& map);
 inline constexpr std::size_t kShownRanks = 64;
 

@@ -16,29 +16,32 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kTeacherSamples{"teacher.batch_size", "sample", "samples",
                                                  "data.max_length"};
 
-/// The inputs of job teacher, without the weights.
+/// The inputs of job teacher: rows and settings. Of the model it has only the configuration.
 struct TeacherInputs : rows::ModelRows {
   TeacherConfig config{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows and model
 
   /// Returns an upper bound of the tokens of a sample: data.max_length, or the number of learned
-  /// positions.
+  /// positions if that is smaller.
   std::int64_t max_length() const;
 
   SampleMaker sample_maker() const;
 
-  /// Returns the memory demand of chunks of `chunk_rows` samples of max_length() tokens.
+  /// Returns the memory that the model needs for chunks of `chunk_rows` samples of max_length()
+  /// tokens.
   lm::MemoryDemand demand(std::int64_t chunk_rows) const;
 };
 
-/// Reads rows and the model's configuration.
-/// Errors: those of open_rows() and of the model's folder; the same on all ranks.
+/// Reads the rows and the model's configuration. Every rank gets the same inputs.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
+/// Errors: those of open_rows() and of reading the model's folder. If one rank fails, all ranks
+///         throw.
 TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config,
                                   const TeacherConfig& keys, lm::ResidentModels* models = nullptr);
 
-/// Reads the same inputs on one rank, for --check and --plan.
+/// Reads the rows and the model's configuration on this rank alone, for --check and --plan.
+/// Errors: those of open_rows() and of reading the model's folder.
 TeacherInputs read_teacher_inputs(const Config& config, const TeacherConfig& keys);
 
 }  // namespace mgpu::jobs

@@ -19,10 +19,11 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder and of the rows of the data.
+  /// Returns checks of the model's folder and of the rows of the data file.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts the journal and the sealed file, and assumes a token for every three bytes of data.
+  /// Returns an upper bound of the bytes of the journal and results.h5, which assumes a token for
+  /// every three bytes of the data file.
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;

@@ -13,25 +13,26 @@ namespace mgpu::jobs {
 /// Adds the keys teacher.*.
 void add_teacher_keys(KeyTable& table);
 
-/// The settings of job teacher: which targets it stores for each token, and in which format.
+/// The settings of job teacher: which predictions it stores for each token, and in which format.
 struct TeacherConfig {
   run::JobKeys run;
   rows::ModelRowKeys rows;
   rows::LengthKeys length;
   bool has_draws = false;       // teacher.targets is random_sampling, not topk
-  std::int64_t top_k = 0;       // topk: number of kept tokens
-  std::int64_t num_draws = 0;   // random_sampling: number of tokens sampled, with replacement
+  std::int64_t top_k = 0;       // topk: number of most probable tokens that are stored
+  std::int64_t num_draws = 0;   // random_sampling: tokens that are sampled, with replacement
   double temperature = 1.0;     // divides the logits before anything else is computed
   bool is_packed = false;       // each id takes only as many bits as the vocabulary needs
   std::int64_t batch_size = 0;  // samples in one batch of a model; 0: auto
 };
 
-/// Checks the rules between keys of job teacher that need no file. Errors: Failure (exit 78).
+/// Checks the rules between keys of job teacher. It reads no file.
+/// Errors: Failure (exit 78).
 void check_teacher_keys(const Config& config);
 
 TeacherConfig read_teacher_config(const Config& config);
 
-/// Describes the targets: "top 64 as float16", "50 draws, packed".
+/// Describes for the banner which predictions are stored: "top 64 as float16", "50 draws, packed".
 std::string targets_text(const TeacherConfig& config);
 
 }  // namespace mgpu::jobs

@@ -10,17 +10,18 @@
 
 namespace mgpu::jobs {
 
-/// Adds data about the targets of a sealed file: a few texts with the teacher's predictions, and
-/// the probability of the first k tokens of each list. Reads at most some ten thousand lists,
-/// spread over the file.
+/// Adds data of a sealed results.h5 to `plots`: a few texts with the teacher's predictions and, for
+/// several k, the probability of the k most probable tokens. It reads the predictions of at most
+/// some ten thousand tokens, spread over the file. Local.
 ///
 /// Shapes: num_tokens [rows of the table]
-/// Memory: 8 bytes for each row and ragged column, and a few MiB. Local.
+/// Memory: 8 bytes for each row and column of lists, and a few MiB.
 /// Errors: those of StoredTargets and ListColumn.
 void add_targets(const std::filesystem::path& results, const TeacherInputs& inputs,
                  std::span<const std::int32_t> num_tokens, TeacherPlots& plots);
 
-/// Returns the values of k that are shown, up to `kept`.
+/// Returns the values of k, up to the stored number `kept`, for which the page shows the
+/// probability of the k most probable tokens.
 std::vector<std::int64_t> shown_ks(std::int64_t kept);
 
 }  // namespace mgpu::jobs

@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// A sample, encoded for the model.
+/// A sample as tokens for the model, and the status of its row.
 struct TeacherSample {
   rows::LearnedText text;       // empty: the sample is left out
   std::int64_t all_tokens = 0;  // length before the sample was cut or left out
@@ -21,14 +21,15 @@ struct TeacherSample {
 
 /// Makes samples from rows, up to the length that the model and data.max_length allow.
 ///
-/// Errors: Failure E531 (exit 65) for a row that cannot be used with data.on_bad_row=stop, or that
-///         is too long with data.too_long=error; those of RowEncoder.
+/// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
+///         data.too_long=error for a row that is too long; those of RowEncoder.
 class SampleMaker {
 public:
   struct Options {
     std::int64_t max_length = 0;
     rows::TooLong too_long = rows::TooLong::truncate;
-    bool may_be_bad = false;  // mark rows that cannot be used, instead of throwing
+    /// If true, rows that cannot be used get RowStatus::bad_row; otherwise they are errors.
+    bool may_be_bad = false;
     rows::KeptColumns kept{};
   };
 

@@ -15,15 +15,15 @@
 namespace mgpu::jobs {
 
 /// Describes table `samples` of results.h5 of job teacher. It has one row per sample, in the order
-/// of the input. `kept` names the user's columns.
+/// of the input. `kept` names the columns of the input that the results keep (output.keep_columns).
 store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, std::int64_t vocab,
                                const std::vector<std::string>& kept = {});
 
-/// Returns the bytes of the targets of a token in table `samples`, including ids; 0 if they differ
-/// between tokens.
+/// Returns how many bytes table `samples` stores per token for its predictions, including ids, or 0
+/// if this differs between tokens.
 std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab);
 
-/// Packs the rows of the samples from `first` on for the journal.
+/// Encodes the rows of samples for the journal. The first of them is row `first` of the table.
 std::vector<std::byte> teacher_rows(const TeacherInputs& inputs, std::int64_t first,
                                     std::span<const TeacherSample> samples,
                                     std::span<const TokenTargets> targets);

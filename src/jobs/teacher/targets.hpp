@@ -12,7 +12,8 @@
 // Shapes in this header: T = tokens of a sample, K = teacher.top_k.
 namespace mgpu::jobs {
 
-/// The teacher's stored predictions at each token of one sample.
+/// The teacher's predictions at each token of one sample, as table `samples` stores them. They are
+/// the targets of a student.
 struct TokenTargets {
   std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
 
@@ -22,22 +23,26 @@ struct TokenTargets {
   std::vector<float> tail_mass;    // [T] probability of all other tokens
 
   // teacher.targets: random_sampling. The ids and counts of all tokens are concatenated.
-  std::vector<std::uint8_t> num_drawn;     // [T] different tokens
-  std::vector<std::uint32_t> drawn_ids;    // ascending for each token
-  std::vector<std::uint8_t> drawn_counts;  // of each id; the sum per token is teacher.num_draws
+  std::vector<std::uint8_t> num_drawn;   // [T] number of different tokens that were sampled
+  std::vector<std::uint32_t> drawn_ids;  // sampled tokens, ascending for each token of the text
+  /// How often each of `drawn_ids` was sampled. The sum for a token of the text is
+  /// teacher.num_draws.
+  std::vector<std::uint8_t> drawn_counts;
 };
 
-/// Runs texts through a model and keeps the targets that the keys teacher.* select.
+/// Runs texts through a model, and returns the predictions that the keys teacher.* select (the
+/// targets).
 class TeacherModel {
 public:
-  /// The model must outlive this object.
+  /// Keeps a reference to `model`, which must outlive this object.
   TeacherModel(const lm::LanguageModel& model, const TeacherConfig& config,
                std::int64_t batch_size);
   TeacherModel(const TeacherModel&) = delete;
   TeacherModel& operator=(const TeacherModel&) = delete;
 
-  /// Returns the targets of each text. The first text is sample `first` of the data set. On the CPU
-  /// the targets depend only on the text and its sample id. Texts without tokens have no targets.
+  /// Returns the targets of each text. Text i is sample `first` + i of the data set. On the CPU the
+  /// targets of a text depend only on the text and its sample id. Texts without tokens have no
+  /// targets.
   ///
   /// Ranks:  collective over the model's group; only the rank for which returns_targets() is true
   ///         gets targets.
@@ -45,6 +50,7 @@ public:
   std::vector<TokenTargets> run(std::span<const std::vector<std::int64_t>> texts,
                                 std::int64_t first);
 
+  /// Returns whether run() returns targets on this rank. It is true on one rank of each group.
   bool returns_targets() const;
 
   std::int64_t batch_size() const { return generator_.batch_size(); }
@@ -60,7 +66,7 @@ private:
   TeacherConfig config_;
   lm::Generator generator_;
   std::vector<std::uint64_t> samples_;  // ids of the current texts
-  std::vector<TokenTargets> targets_;   // of these texts
+  std::vector<TokenTargets> targets_;   // targets of the current texts
 };
 
 }  // namespace mgpu::jobs

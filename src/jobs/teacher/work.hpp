@@ -18,7 +18,7 @@ namespace mgpu::jobs {
 /// Computes the targets of the samples of a chunk, with the model of one group of ranks.
 class TeacherWorker final : public run::RowWorker<TeacherSample, TokenTargets> {
 public:
-  /// Inputs and group must outlive this object.
+  /// Keeps references to `inputs` and `group`, which must outlive this object.
   TeacherWorker(const TeacherInputs& inputs, lm::ModelGroup& group, std::int64_t batch_size);
 
   std::vector<TeacherSample> encode(std::int64_t first, std::int64_t count) override;

@@ -6,7 +6,7 @@
 
 namespace mgpu::jobs {
 
-/// Error codes of job train.
+/// The --explain texts of the error codes of job train.
 inline constexpr auto kTrainErrors = std::to_array<ErrorPage>({
     {"E125", "model that is not split", "The job keeps its whole model on one GPU.",
      "Set devices.gpus_per_model=1."},

@@ -9,7 +9,8 @@
 
 namespace mgpu::jobs {
 
-/// Job train forwards each call to the recipe that the configuration chooses.
+/// Job train trains a model with the recipe that the configuration chooses, to which it forwards
+/// each call.
 class TrainJob final : public Job {
 public:
   /// `config` must outlive the job.

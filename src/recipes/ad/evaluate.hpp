@@ -17,7 +17,7 @@
 
 namespace mgpu::recipes {
 
-/// The agent and the environment of an evaluation.
+/// The agent that an evaluation tests, and its environment.
 struct Player {
   const ad::AdTransformer& model;
   const ad::Environment& environment;
@@ -25,41 +25,43 @@ struct Player {
   std::uint64_t seed = 0;
 };
 
-/// Mean return of each episode, over all rollouts and tasks.
+/// The mean return of each episode number, over all rollouts and tasks.
 using EpisodeReturns = std::vector<double>;
 double mean(const EpisodeReturns& returns);
 
-/// Returns the name of an episode's mean return among the values of an evaluation. Episodes count
-/// from 1.
+/// Returns "return.N" for episode N, counted from 1: the name of its mean return in
+/// TrainTask::Evaluation::values.
 std::string return_name(int episode);
 
-/// Returns the mean returns on unseen tasks with the current weights, in the middle of training.
-/// The ranks share the rollouts and add up the returns, which are whole numbers.
+/// Evaluates the current weights on unseen tasks in the middle of training, and returns the mean
+/// returns. The ranks share the rollouts, and add up returns as whole numbers, so the result does
+/// not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
-/// The final evaluation: every rollout of every unseen task under every control.
+/// The plan of the final evaluation: every rollout of every unseen task under every Control.
 struct FinalEvaluation {
   EvaluationGrid grid;
   std::uint32_t phase = 0;       // phase id in the journal, a checksum of the weights
   std::int64_t chunk_size = 32;  // rollouts of a chunk
 };
 
-/// Describes the final evaluation of these weights.
+/// Returns the plan of the final evaluation of the current weights of `model`. Nothing is played.
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const AdSettings& settings);
 
-/// Plays the final evaluation in journaled chunks. Returns nothing when a stop was requested before
-/// it was complete.
+/// Plays the final evaluation in chunks, which the journal records. Returns nothing when a stop was
+/// requested before it was complete.
 ///
 /// Ranks:  collective over the world.
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
                                                 const AdSettings& settings);
 
-/// The results in table `samples` of a sealed file, with the paths in its column `path`.
+/// The results of the final evaluation, from table `samples` of a sealed file and its column
+/// `path`.
 struct EvaluationResult {
-  std::vector<EpisodeReturns> returns;  // by control, in the order of the grid
+  std::vector<EpisodeReturns> returns;  // for each control, in the order of the grid
   std::vector<TrainPlots::Walk> walks;  // rollout 0 of each task without a control
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,

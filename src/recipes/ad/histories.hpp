@@ -17,24 +17,28 @@ namespace mgpu::recipes {
 store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
                                      const ad::Environment& environment);
 
-/// Returns whether the file exists and is complete; --merge may leave incomplete files.
+/// Returns whether the file exists on all ranks and has all histories; --merge may leave files that
+/// lack some.
 ///
-/// Ranks:  collective. Errors: those of store::read_table, on all ranks.
+/// Ranks:  collective over `world`.
+/// Errors: those of store::read_table, on all ranks.
 bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
 
-/// Reads the histories of a file, on every rank.
+/// Reads the histories of the file `path` on every rank.
 ///
-/// Ranks:  collective. Errors: those of provide_histories() for data.path.
+/// Ranks:  collective over `world`.
+/// Errors: Failure E603 if the file is missing, E605 if it has no table of histories, E521 if it
+///         belongs to another environment; on all ranks.
 ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                               const ad::Environment& environment);
 
-/// Returns the learning histories of the run, on every rank. They are read from data.path, or all
-/// ranks play them in chunks and seal them into histories.h5 of the run directory. Returns nothing
-/// when a stop was requested before they were complete.
+/// Returns the learning histories of the run, on every rank. They are read from data.path. If it is
+/// null, all ranks play the histories in chunks and seal them into histories.h5 of the run
+/// directory. Returns nothing when a stop was requested before they were complete.
 ///
 /// Ranks:  collective over the world.
-/// Errors: E603 if the file is missing, E605 if it has no such table, E521 if it belongs to another
-///         environment; those of the journal and of the seal. All are thrown on all ranks.
+/// Errors: E603 if the file is missing, E605 if it has no table of histories, E521 if it belongs to
+///         another environment; those of the journal and of the seal. All are thrown on all ranks.
 std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const AdSettings& settings,
                                                 const ad::Environment& environment);
 

@@ -4,10 +4,10 @@
 
 namespace mgpu::recipes {
 
-/// Values of the keys evaluate.*.
+/// The values of the keys evaluate.*.
 struct EvaluateConfig {
-  int runs = 32;              // rollouts of each test task, in the final evaluation
-  int episodes = 8;           // in each rollout
+  int runs = 32;              // number of rollouts of each test task in an evaluation
+  int episodes = 8;           // number of episodes in each rollout
   bool with_controls = true;  // the final evaluation also plays hide_rewards and clear_context
 };
 

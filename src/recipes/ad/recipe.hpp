@@ -9,7 +9,8 @@
 
 namespace mgpu::recipes {
 
-/// The recipe of Algorithm Distillation: histories, training, evaluation, results.h5.
+/// The recipe of Algorithm Distillation: plays or reads histories, trains, evaluates, and writes
+/// results.h5.
 /// Source: Laskin et al. 2022, arXiv 2210.14215.
 class AdRecipe final : public Recipe {
 public:
@@ -20,19 +21,20 @@ public:
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts journals and sealed files of histories and evaluation, and all checkpoints that exist
-  /// at the same time.
+  /// Returns an upper bound of the bytes of journals, sealed files of histories and evaluation, and
+  /// all checkpoints that exist at the same time.
   std::uint64_t disk_bytes() const override;
 
-  /// Computes sizes from shapes. Nothing is measured, so every time in the plan is an estimate,
-  /// with the assumed speed next to it.
+  /// Estimates memory, time and disk space of a run from the shapes. Nothing is measured, so every
+  /// time is an estimate, and the plan shows the speed that it assumes.
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 
-  /// Writes the result file of an unfinished run from its journal and its newest checkpoint, and
+  /// Writes results.h5 of an unfinished run from its journal and its newest checkpoint, and
   /// histories.h5 if it is missing. The root attribute `status` marks files that lack rows. The run
   /// can still be resumed.
   ///
+  /// Ranks:  collective over `world`.
   /// Errors: those of CheckpointStore and seal(), on all ranks.
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;
@@ -42,7 +44,8 @@ private:
   AdSettings settings_;
 };
 
-/// Checks the rules between the keys of the recipe. Errors: Failure (exit 78).
+/// Checks the rules between the keys of recipe `ad`.
+/// Errors: Failure (exit 78).
 void check_ad_keys(const Config& config, int ranks);
 
 }  // namespace mgpu::recipes

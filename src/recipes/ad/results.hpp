@@ -19,24 +19,25 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps);
 
-/// Writes results.h5, then reads the samples back.
+/// Writes results.h5, then reads its table `samples` back.
 ///
-/// Ranks:  collective over the world. Errors: those of seal() and read_table().
+/// Ranks:  collective over the world.
+/// Errors: those of seal() and read_table().
 EvaluationResult seal_results(run::RunContext& run, const ad::Environment& environment,
                               const FinalEvaluation& evaluation, const TrainCurves& curves,
                               std::int64_t steps);
 
-/// The data by which a finished training is judged.
+/// The data from which the results of a finished training are computed.
 struct TrainVerdict {
   const ad::Environment& environment;
-  const ad::HistorySet& histories;  // of the source algorithm
+  const ad::HistorySet& histories;  // histories of the algorithm that was distilled
   const EvaluationGrid& grid;
   const EvaluationResult& result;
   const TrainCurves& curves;
 };
 
-/// Adds the numbers and charts of the training to the log, the table printed at the end,
-/// summary.json and report.html.
+/// Adds numbers and charts of the training to the log and to `outcome`, from which the end table,
+/// summary.json and report.html are made.
 void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
                           run::JobOutcome& outcome);
 

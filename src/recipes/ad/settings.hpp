@@ -21,13 +21,13 @@ struct AdSettings {
   EvaluateConfig evaluate;
   double label_smoothing = 0.0;  // probability of the target that is spread over all actions
 
-  /// Returns the rules for windows of such histories. Errors: Failure E131 (exit 78) when the
-  /// context is too short for the histories.
+  /// Returns the rules for windows over histories of this shape.
+  /// Errors: Failure E131 (exit 78) when a window would be too short to learn from.
   ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
 };
 
-/// Reads the keys. Errors: one Failure (exit 78) with all contradictions between keys, of all
-/// modules.
+/// Reads the keys of recipe `ad`.
+/// Errors: one Failure (exit 78) with all contradictions between keys.
 AdSettings read_ad_settings(const Config& config);
 
 }  // namespace mgpu::recipes

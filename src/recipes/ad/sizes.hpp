@@ -9,27 +9,27 @@
 
 namespace mgpu::recipes {
 
-/// Sizes of a run of job train that follow from its keys, for the plan.
+/// Sizes of a run of recipe `ad` that follow from its keys, for the plan.
 struct TrainSizes {
   explicit TrainSizes(const AdSettings& of);
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;  // of the generated histories; histories of a file are assumed to have
-                             // the same shape
-  std::int64_t window = 0;   // tokens of a window
-  std::int64_t weight_bytes = 0;   // float32, with the gaps between parameters
+  ad::HistoryShape history;        // shape of the histories that the run plays; those of a file are
+                                   // assumed to have it too
+  std::int64_t window = 0;         // tokens of a window
+  std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
   std::int64_t num_histories = 0;  //
-  std::int64_t num_rollouts = 0;   // of the final evaluation, for all controls
+  std::int64_t num_rollouts = 0;   // rollouts of the final evaluation, under all controls
   std::int64_t history_bytes = 0;  // size of all histories in memory
   std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
   std::int64_t curve_bytes = 0;    // size of the curves in each checkpoint
 
-  /// Returns the floating-point operations of one forward pass over `tokens` tokens with a context
-  /// of `context` tokens.
+  /// Returns the floating-point operations of one forward pass over `tokens` tokens, each of which
+  /// attends to `context` tokens.
   double forward_flops(double tokens, double context) const;
 
-  /// Returns an upper bound of the rows of one pass of a rank.
+  /// Returns an upper bound of the rows that a rank has in one pass, with `ranks` ranks.
   std::int64_t rows_at_once(int ranks) const;
 };
 

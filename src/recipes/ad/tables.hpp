@@ -15,25 +15,27 @@
 
 namespace mgpu::recipes {
 
-/// Describes table `histories` of histories.h5. It has one row per learning history, by global id.
+/// Describes table `histories` of histories.h5. It has one row per learning history, in the order
+/// of global ids.
 store::TableSpec history_table(const ad::Environment& environment, const ad::HistoryShape& shape);
 
-/// Packs the histories of one chunk for the journal.
+/// Encodes the histories of one chunk for the journal.
 std::vector<std::byte> history_rows(const ad::Environment& environment,
                                     const ad::HistorySet& histories, const store::TableSpec& spec);
 
-/// The information that an evaluation hides from the agent in some of its rollouts.
+/// The information that an evaluation hides from the agent in some rollouts, to measure whether its
+/// behavior depends on it.
 enum class Control : std::uint8_t { none, hide_rewards, clear_context };
 inline constexpr std::array kControls{Control::none, Control::hide_rewards, Control::clear_context};
 std::string_view name_of(Control control);
 
-/// The rollouts of an evaluation, in the order of global ids: by control, then test task, then
-/// number.
+/// The rollouts of an evaluation. Their global ids are ordered by control, then by test task, then
+/// by the number of the rollout (`run`).
 struct EvaluationGrid {
   std::vector<Control> controls;
   std::vector<int> tasks;
-  int runs = 0;      // rollouts of each task under each control
-  int episodes = 0;  // in each rollout
+  int runs = 0;      // number of rollouts of each task under each control
+  int episodes = 0;  // number of episodes in each rollout
 
   std::int64_t size() const;
   Control control(std::int64_t id) const;
@@ -41,11 +43,11 @@ struct EvaluationGrid {
   int run(std::int64_t id) const;
 };
 
-/// Describes table `samples` of results.h5: one row per episode, row = rollout id * episodes +
-/// episode.
+/// Describes table `samples` of results.h5, which has one row per episode: row = rollout id *
+/// episodes + episode.
 store::TableSpec sample_table(const EvaluationGrid& grid);
 
-/// Packs the rollouts of one chunk for the journal.
+/// Encodes the rollouts of one chunk for the journal.
 std::vector<std::byte> sample_rows(const ad::Environment& environment, const EvaluationGrid& grid,
                                    const run::Chunk& chunk,
                                    std::span<const ad::RolloutRecord> records,

@@ -16,24 +16,24 @@ void add_distill_keys(KeyTable& table);
 /// Returns whether a key distill.* differs from its default.
 bool has_distill_keys(const Config& config);
 
-/// The teacher and the loss of a student.
+/// The settings of recipe `distill`, which define the teacher and the loss.
 struct DistillSettings {
   std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` is used
   std::filesystem::path model;    // folder of a teacher model; empty: `targets` is used
-  bool has_bucket = true;         // top k: all tokens outside the list form one more class
+  bool has_bucket = true;  // stored top k: all tokens that are not stored form one more class
   lm::Distillation how;
-  double on_policy = 0.0;        // share of completions that the student samples itself
-  lm::GenerationConfig drawing;  // how the student samples; stop ids come from the folder
+  double on_policy = 0.0;  // share of the examples whose completion the student samples itself
+  lm::GenerationConfig drawing;  // how the student samples completions; the stop ids are not set
 
-  /// Returns how many tokens of room each example needs for a completion of the student; 0: none.
+  /// Returns how many tokens each example needs for a completion that the student samples; 0: none.
   std::int64_t completion_room() const { return on_policy > 0.0 ? drawing.max_new_tokens : 0; }
 };
 
-/// Checks the keys. Errors: one Failure (exit 78) with all keys that contradict each other or have
-/// no effect.
+/// Checks the keys of recipe `distill`.
+/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
 void check_distill_keys(const Config& config);
 
-/// Parses keys that check_distill_keys() accepts.
+/// Reads the keys distill.* of a configuration that check_distill_keys() accepts.
 DistillSettings read_distill_settings(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -12,14 +12,16 @@
 
 namespace mgpu::recipes {
 
-/// Distillation: a student learns the distributions of a teacher. The teacher is a model that each
-/// rank holds completely, or a file of its stored targets, which also contains the examples. With
-/// distill.on_policy the student samples completions of prompts.
+/// Distillation: a student learns the next-token distributions of a teacher. The teacher is a model
+/// that each rank holds completely, or a file of stored targets, which also contains the examples.
+/// With distill.on_policy the student samples some completions itself.
 class DistillMethod final : public LmMethod {
 public:
   explicit DistillMethod(DistillSettings settings) : settings_(std::move(settings)) {}
 
-  /// Adds the examples of a row. With distill.on_policy, rows of training need a prompt.
+  /// Adds the examples of a row to `examples`. With distill.on_policy, a row for training must have
+  /// a prompt.
+  /// Errors: those of LmMethod::encode().
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
@@ -27,22 +29,24 @@ public:
   std::string source() const override { return settings_.targets.string(); }
   bool needs_tokenizer() const override { return !has_targets(); }
 
-  /// Refuses a teacher whose tokens differ from the student's. A teacher's folder must have the
-  /// same vocabulary size and tokenizer.json. Stored targets must have the same vocabulary size,
-  /// and StoredTargets must accept them.
+  /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
+  /// vocabulary size and tokenizer.json. Stored targets must have the same vocabulary size, and fit
+  /// the loss.
   ///
-  /// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66), those of read_lm_config() and
+  /// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66); those of read_lm_config() and
   ///         StoredTargets.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
-  /// Reads the examples of stored targets and checks all targets; with a teacher model, reads its
-  /// folder.
+  /// With stored targets, reads their examples and verifies the checksums of all targets. With a
+  /// teacher model, returns only the checksum of its folder.
   /// Errors: those of StoredTargets.
   MethodData read(std::int64_t seq_len) const override;
 
   std::optional<TrainTask::DataPlace> data_place() const override;
 
-  /// Opens the teacher. Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
+  /// Opens the teacher.
+  /// Ranks:  collective over the world.
+  /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
   std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const override;
 
   MethodCosts costs() const override;

@@ -18,55 +18,63 @@ namespace mgpu::recipes {
 /// The attributes of group /teacher in results.h5 of job teacher.
 struct TeacherFacts {
   std::int64_t vocab = 0;
-  std::int64_t top_k = 0;      // 0: targets were drawn
+  std::int64_t top_k = 0;      // 0: targets were sampled, not the top k
   std::int64_t num_draws = 0;  // 0: targets are the top k
   std::int64_t id_bits = 0;
   double temperature = 1.0;
 };
 
-/// The position of an example in the table of a teacher's run.
+/// Where an example lies in the table `samples` of job teacher.
 struct StoredPlace {
   std::int64_t row = 0;
-  std::int64_t first = 0;  // index of its first token in the row
+  std::int64_t first = 0;  // index of the first token of the example in the row
 };
 
-/// Convert positions to numbers that ranks can exchange, two for each position, and back.
+/// Convert positions of examples to numbers that ranks can exchange, two for each position, and
+/// back.
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
-/// Examples of a teacher's run, and the position of each example.
+/// Examples that were read from the results of job teacher. `places` has the position of each in
+/// its table.
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
-  std::int64_t rows_without = 0;  // rows in which no token is learned
+  std::int64_t rows_without = 0;  // number of rows without a token that is learned
 };
 
-/// The targets that a run of job teacher has stored, read on demand.
+/// The targets (next-token distributions) that a run of job teacher has stored, read on demand.
 ///
-/// Memory: 8 bytes for each row and ragged column.
+/// Memory: 8 bytes for each row and column of lists.
 class StoredTargets final : public lm::TargetSource {
 public:
-  /// Opens the file. With `may_be_part` rows may be missing.
+  /// Opens the file settings.targets. If `may_be_part`, rows may be missing.
   /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is incomplete or not from
-  ///         job teacher; E124 (exit 78) when its targets do not fit this loss or temperature.
+  ///         job teacher; E124 (exit 78) when its targets do not fit the loss or temperature of
+  ///         `settings`.
   explicit StoredTargets(const DistillSettings& settings, bool may_be_part = false);
 
   const TeacherFacts& facts() const { return facts_; }
 
-  /// Reads the tokens of the rows as examples. Longer texts are cut as in ExampleEncoder.
-  /// Errors: Failure E531 (exit 65) for a row with a prompt that is too long; E605 (exit 65) for a
-  ///         token outside the vocabulary.
+  /// Reads the rows as training examples. A text of more than seq_len tokens is cut into pieces,
+  /// and each piece begins with the last token of the previous piece.
+  /// Errors: Failure E531 (exit 65) for a row with a prompt and more than seq_len tokens; E605
+  ///         (exit 65) for a token outside the vocabulary, and when no row has a token that is
+  ///         learned.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
-  /// Reads all columns once and compares them with their checksums. Returns a checksum of the
-  /// targets, without the tokens. Errors: Failure E604 (exit 80).
+  /// Reads all columns once and verifies their checksums. Returns a checksum of the targets,
+  /// without the tokens.
+  /// Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
-  /// Sets the position of each example, from which append() reads the targets.
+  /// Sets the position of each example in the file. append() needs it.
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
-  /// Adds the teacher's lists for the wanted targets of an example. Errors: those of
-  /// ListColumn::read(); Failure E605 (exit 65) for a token outside the vocabulary.
+  /// Adds the teacher's distributions at the tokens of an example to `lists`, one list for each
+  /// element of `targets`. The list is empty if the element is kIgnoreTarget.
+  /// Errors: those of ListColumn; Failure E605 (exit 65) for a token with a wrong number of draws,
+  ///         and for a listed token outside the vocabulary.
   void append(std::size_t example, std::span<const std::int64_t> targets,
               lm::TeacherTargets& lists) override;
 
@@ -99,7 +107,8 @@ private:
   std::vector<StoredPlace> places_;
 };
 
-/// Returns the loss for such targets. Sampled targets are unbiased for cross-entropy.
+/// Returns the loss of `settings` for targets with these facts. For sampled targets it is the
+/// cross-entropy, which they estimate without bias.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

@@ -16,7 +16,8 @@ namespace mgpu::recipes {
 /// The teacher of a student: a model that each rank holds completely, or stored targets.
 class LmTeacher final : public OpenMethod {
 public:
-  /// Takes the positions of stored targets, and the stop ids of completions, from `data`.
+  /// Opens the teacher. With stored targets it takes the positions of examples from `data`, with
+  /// distill.on_policy the stop ids of completions.
   ///
   /// Ranks:  collective over the world.
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.

@@ -12,28 +12,30 @@
 
 namespace mgpu::recipes {
 
-/// The unusable rows of a file, with data.on_bad_row=mark.
+/// The rows of a file that were left out because they cannot be used, with data.on_bad_row=mark.
 struct LeftOut {
   std::int64_t rows = 0;
-  std::string first;  // "data.jsonl:3: it is an empty line"
+  std::string first;  // the first such row: "data.jsonl:3: it is an empty line"
 };
 
-/// Training and evaluation data of a language model, on every rank.
+/// The training and evaluation data of a language model. Every rank has them.
 struct LmData {
   lm::LmExamples training;
-  lm::LmExamples evaluation;           // empty: not requested
-  MethodData method;                   // what LmMethod::read() returned, without its examples
-  std::vector<std::int64_t> stop_ids;  // ids that end a completion, of the student's tokenizer
+  lm::LmExamples evaluation;  // empty: not requested
+  MethodData method;  // what LmMethod::read() returned; its examples are moved to `training`
+  /// Token ids that end a completion, from the folder of the trained model.
+  std::vector<std::int64_t> stop_ids;
   std::string chat_template;      // content of data.chat_template, if it names one; rank 0 only
-  std::vector<LeftOut> left_out;  // for each file that has such rows; rank 0 only
+  std::vector<LeftOut> left_out;  // one for each file with rows that cannot be used; rank 0 only
 };
 
-/// Reads the data: rank 0 reads and tokenizes rows, and reads the data of the method. The other
-/// ranks receive tokens.
+/// Reads the training and evaluation data. Rank 0 reads and tokenizes rows, and calls
+/// LmMethod::read(). The other ranks receive tokens.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
 /// Errors: those of encode_examples(), of the tokenizer's folder and of LmMethod::read(); Failure
-///         E531 for generated rows that are longer than train.seq_len; on all ranks.
+///         E531 for generated rows that are longer than train.seq_len. If one rank fails, all ranks
+///         throw.
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
                     const LmMethod& method, std::int64_t vocab);
 

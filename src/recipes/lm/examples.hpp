@@ -13,20 +13,23 @@
 
 namespace mgpu::recipes {
 
-/// Encodes rows of training data as examples, with RowEncoder.
+/// Encodes rows of training data as examples, which are token ids with a flag for each token that
+/// is learned.
 class ExampleEncoder {
 public:
-  /// Shapes: examples have at most seq_len tokens. A longer text is cut into pieces, and each piece
-  ///         begins with the last token of the previous piece. A longer completion cannot be used.
+  /// An example has at most `seq_len` tokens. A longer `text` is cut into pieces, and each piece
+  /// begins with the last token of the previous piece. A row with a longer completion cannot be
+  /// used.
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len, std::int64_t vocab);
 
-  /// Adds the examples of a row, which RowEncoder encodes. A long `text` is cut.
+  /// Adds the examples of a row to `examples`. A `text` of more than seq_len tokens gives several
+  /// examples.
   /// Errors: JsonError if the row cannot be used; Failure E544 or E546 of the folder's chat
   ///         template.
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds one example: a prompt, and a completion on which the loss is computed. Errors: as
-  /// add_row().
+  /// Adds one example: a prompt, and a completion on which the loss is computed.
+  /// Errors: JsonError if the example has more than seq_len tokens, or no token that is learned.
   void add_completion(const std::string& prompt, const std::string& completion,
                       lm::LmExamples& examples);
 
@@ -37,16 +40,16 @@ private:
   std::int64_t seq_len_;
 };
 
-/// The examples of rows, and the number of rows that were left out.
+/// The examples of the rows of a file, and the number of rows that were left out.
 struct EncodedExamples {
   lm::LmExamples examples;
   std::int64_t bad_rows = 0;
-  std::string first_bad;  // "data.jsonl:3: it is an empty line"; "" if all rows are usable
+  std::string first_bad;  // first row that was left out: "data.jsonl:3: it is an empty line"; or ""
 };
 
-/// Encodes all rows of a file, in order. With BadRow::mark unusable rows are left out.
+/// Encodes all rows of a file, in order. With BadRow::mark, rows that cannot be used are left out.
 /// Errors: those of open_rows(); Failure E531 with the rows that cannot be used. With BadRow::mark
-///         E531 is thrown only if all rows are unusable.
+///         E531 is thrown only if no row can be used.
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method = LmMethod(), RowUse use = RowUse::training);
 

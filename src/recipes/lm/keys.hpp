@@ -24,22 +24,22 @@ bool trains_language_model(const Config& config);
 /// The settings of job train with a language model, read from the keys.
 struct LmTrainSettings {
   LoopSettings loop;
-  std::filesystem::path folder;  // has the config, the tokenizer, and the weights unless is_fresh
-  bool is_fresh = false;         // random weights
-  /// Options of data.path, or of the training split of a data set. Unset: the method has the
-  /// examples.
+  std::filesystem::path folder;  // has config, tokenizer, and weights unless is_fresh
+  bool is_fresh = false;         // training starts with random weights
+  /// How the rows of data.path, or of the training split of a data set, are read. Unset:
+  /// LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;
-  /// Options of data.eval_path, or of the validation split of a data set. Unset: the loss on
-  /// held-out rows is not measured.
+  /// How the rows of data.eval_path, or of the validation split of a data set, are read. Unset: the
+  /// loss on held-out rows is not measured.
   std::optional<input::RowOptions> eval_rows;
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // tokens of a window
-  lm::TrainingOptions options;  // without the additional head of the recipe's method
+  lm::TrainingOptions options;  // options of the model; the head of LmMethod::head() is not set
 };
 
-/// Reads the keys. Errors: one Failure (exit 78) with all keys that contradict each other or have
-/// no effect.
+/// Reads the keys of job train with a language model.
+/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method = LmMethod());
 
 }  // namespace mgpu::recipes

@@ -23,16 +23,16 @@ namespace mgpu::recipes {
 class ExampleEncoder;
 struct LmData;
 
-/// The purpose of rows.
+/// The use of rows: they train the model, or measure the held-out loss.
 enum class RowUse : std::uint8_t { training, held_out };
 
-/// Data that a method reads on rank 0, in addition to rows or instead of them. All ranks receive
-/// `numbers` and `crc`.
+/// Data that LmMethod::read() returns on rank 0, in addition to rows or instead of them. All ranks
+/// receive `numbers` and `crc`.
 struct MethodData {
-  std::optional<lm::LmExamples> examples{};  // for training, instead of rows
-  std::vector<std::int64_t> numbers{};       // for LmMethod::open()
-  std::uint32_t crc = 0;                     // checksum; a resumed run must have the same
-  std::string note{};                        // for the log; empty: no note
+  std::optional<lm::LmExamples> examples{};  // training examples, instead of those of rows
+  std::vector<std::int64_t> numbers{};       // numbers that LmMethod::open() needs
+  std::uint32_t crc = 0;  // checksum of the data; a resumed run must have the same
+  std::string note{};     // for the log; empty: no note
 };
 
 /// The costs of a step for plans, in addition to the passes of the trained model.
@@ -42,7 +42,8 @@ struct MethodCosts {
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
 };
 
-/// The loss of a training, and what it adds to the examples. It keeps files and models open.
+/// The loss of a training, and what adds targets or completions to its windows. It keeps the files
+/// and models open that these need.
 class OpenMethod {
 public:
   OpenMethod() = default;
@@ -58,8 +59,9 @@ public:
 
 /// The parts in which recipes of language models differ: the examples of a row, the loss, and an
 /// additional head of the model. This class implements supervised fine-tuning, and other recipes
-/// override functions. Functions are local unless they say otherwise, and return the same on all
-/// ranks.
+/// override functions.
+///
+/// Unless their comment differs, functions are local, and return the same on every rank.
 class LmMethod {
 public:
   LmMethod() = default;
@@ -69,56 +71,58 @@ public:
   LmMethod& operator=(LmMethod&&) = delete;
   virtual ~LmMethod() = default;
 
-  /// Adds the names of columns to the options: columns that every row must have, and optional
-  /// columns.
+  /// Returns `options` with the names of columns: one_of (a row must have exactly one of them) and
+  /// may_have (optional columns).
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
   /// Adds the examples of a row to `examples`, which is empty. If group_size() is above 1, a row
-  /// must give exactly that many examples. Errors: JsonError with the reason why the row cannot be
-  /// used.
+  /// must give exactly that many examples.
+  /// Errors: JsonError with the reason why the row cannot be used.
   virtual void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const;
 
-  /// Returns how many consecutive examples form a group. A group is never divided among global
-  /// batches.
+  /// Returns how many consecutive examples form a group, which stays within one global batch.
   virtual std::int64_t group_size() const { return 1; }
 
-  /// Returns how many tokens of room each example needs after its prompt; 0: its own completion is
-  /// enough.
+  /// Returns how many tokens each example needs after its prompt, for a completion that the model
+  /// samples. 0: no completion is sampled.
   virtual std::int64_t completion_room() const { return 0; }
 
-  /// Returns the file of the examples that read() returns, for messages. It is empty if examples
+  /// Returns the file from which read() takes the examples, for messages, or "" if the examples
   /// come from rows.
   virtual std::string source() const { return {}; }
 
   /// Returns whether the model's folder must have a tokenizer even if all rows are token ids.
   virtual bool needs_tokenizer() const { return false; }
 
-  /// Checks the files that the method's keys name. `folder` is the folder of the trained model.
-  /// Errors: ConfigFailure (exit 66 or 78).
+  /// Checks the files that the keys of the method name. `folder` is the folder of the trained
+  /// model.
+  /// Errors: ConfigFailure (exit 66 or 78), and errors of reading these files.
   virtual void check_files(const Config& /*config*/,
                            const std::filesystem::path& /*folder*/) const {}
 
-  /// Reads the data that training needs in addition to rows. Ranks: rank 0 alone.
+  /// Reads the data that training needs in addition to rows. Only rank 0 calls it.
   virtual MethodData read(std::int64_t /*seq_len*/) const { return {}; }
 
-  /// Returns how messages name the training data; nullopt: as rows.
+  /// Returns how messages name the training data; nullopt: as the rows of data.path.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
-  /// Opens the files and models that the loss of training needs. It may move data of the method out
-  /// of `data`. Ranks: collective over the run. The result must not outlive this object.
+  /// Opens the files and models that the loss of training needs. It may move members of `data` to
+  /// the result, which must not outlive this object.
+  /// Ranks:  collective over the world.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 
-  /// Returns the loss of held-out rows. It is also the loss of training unless open() is
-  /// overridden.
+  /// Returns the loss on held-out rows. Unless open() is overridden, it is also the loss of
+  /// training.
   virtual const lm::TokenLoss& loss() const;
 
-  /// Returns an additional head of the model, which the loss uses.
+  /// Returns an additional head for the model, which the loss uses; nullopt: none.
   virtual std::optional<lm::ModelHead> head(const lm::LmConfig& /*model*/) const {
     return std::nullopt;
   }
 
-  /// Returns the files of a checkpoint other than its weights, from those of the model's folder.
+  /// Returns the files that a checkpoint has in addition to its weights, such as the tokenizer.
+  /// `folder` is the folder of the trained model.
   /// Errors: those of companion_files().
   virtual lm::CompanionFiles model_files(const std::filesystem::path& folder) const {
     return lm::companion_files(folder);
@@ -126,11 +130,10 @@ public:
 
   virtual MethodCosts costs() const { return {}; }
 
-  /// Returns a text that the banner adds to the line about the data; empty: no text.
+  /// Returns a text that is appended to the line about the data in the banner; empty: none.
   virtual std::string banner() const { return {}; }
 
-  /// Returns the meaning of the fraction of correct predictions, for the table printed at the end
-  /// and for the page.
+  /// Returns what the fraction of correct predictions means, for the end table and the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }
 
 private:

@@ -13,7 +13,8 @@
 namespace mgpu::recipes {
 
 /// A recipe that trains a language model. It packs examples from rows of a file, trains on them,
-/// saves checkpoints as Hugging Face folders, and writes the curves to results.h5.
+/// saves checkpoints as Hugging Face folders, and writes the curves of loss and accuracy to
+/// results.h5.
 class LmRecipe final : public Recipe {
 public:
   /// `config` must outlive the recipe.
@@ -25,14 +26,17 @@ public:
 
   const LoopSettings& loop() const override { return settings_.loop; }
 
-  /// Checks the files that the keys name. Errors: also those of read_lm_config().
+  /// Checks the files that the keys name.
+  /// Errors: Failure E603 (exit 66) for a missing file; those of read_lm_config() and
+  ///         LmMethod::check_files().
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 
-  /// Writes the curves of the newest checkpoint to results.h5.
+  /// Writes the curves in the newest checkpoint of an unfinished run to results.h5.
+  /// Ranks:  collective over `world`.
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;
 
@@ -42,11 +46,12 @@ private:
   LmTrainSettings settings_;
 };
 
-/// Checks the rules between the keys. Errors: Failure (exit 78).
+/// Checks the rules between the keys of job train with a language model.
+/// Errors: Failure (exit 78).
 void check_lm_keys(const Config& config, int ranks, const LmMethod& method = LmMethod());
 
-/// Returns the entry of recipe sft without its name. Other recipes of language models replace some
-/// members.
+/// Returns the registry entry of recipe sft without its name. Other recipes of language models
+/// start from it and replace members.
 RecipeSpec language_model_recipe();
 
 }  // namespace mgpu::recipes

@@ -17,26 +17,27 @@
 
 namespace mgpu::recipes {
 
-/// Packs the training examples into windows.
+/// Packs the training examples into windows of train.seq_len tokens.
 lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
                          lm::LmExamples examples);
 
-/// Returns the options of the model, with the head of the method.
+/// Returns the options of the model, including the additional head of the method.
 lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
                                const lm::LmConfig& config);
 
-/// The inputs of a training. All references must outlive the LmTask.
+/// The parts from which an LmTask is made, in addition to data and model configuration. All
+/// references must outlive the LmTask.
 struct LmTaskParts {
   const LmTrainSettings& settings;
   const LmMethod& method;
   const OpenMethod& open;
 };
 
-/// Holds model, packed data and held-out loss of a language model's training. Members that others
-/// need are declared first.
+/// A training of a language model: the model, packed data and held-out loss. Members that other
+/// members need are declared first.
 class LmTask final : public TrainTask {
 public:
-  /// `run` must outlive this.
+  /// Keeps references to `run` and to the members of `parts`, which must outlive this object.
   LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig config, LmData data);
 
   train::Objective& objective() override { return objective_; }
@@ -45,7 +46,9 @@ public:
   std::map<std::string, std::string> model_files() const override;
   Evaluation evaluate(std::int64_t step) override;
 
-  /// Loads the weights: rank 0 reads them, and the other ranks receive them. Collective.
+  /// Loads the weights from the model's folder: rank 0 reads them, and the other ranks receive
+  /// them. Does nothing for a training from random weights.
+  /// Ranks:  collective over the world.
   void load_weights();
 
   const lm::LmWindows& windows() const { return windows_; }
@@ -62,7 +65,7 @@ private:
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t method_crc_;
-  std::string chat_template_;  // template of the examples, if it is not the folder's
+  std::string chat_template_;  // chat template of the examples; "": that of the folder
 };
 
 }  // namespace mgpu::recipes
