@@ -54,7 +54,7 @@ public:
                          std::uint64_t sample)
       : key_(seed), site_((static_cast<std::uint32_t>(purpose) << 24) | round), sample_(sample) {}
 
-  /// Returns 32 random bits.
+  /// Returns draw `draw` as 32 random bits.
   constexpr std::uint32_t bits(std::uint64_t draw) const {
     return block(static_cast<std::uint32_t>(draw / 4))[draw % 4];
   }
@@ -69,14 +69,15 @@ public:
     return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
   }
 
-  /// Returns draws 4b to 4b + 3.
+  /// Returns draws 4b to 4b + 3, as bits() does one by one.
   constexpr Philox4 block(std::uint32_t b) const {
     return philox(
         {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},
         key_);
   }
 
-  /// Fills `words` with the draws from 4 * first_block on, several blocks at a time.
+  /// Fills `words` with the bits of draws 4 * first_block, 4 * first_block + 1 and so on. It is
+  /// faster than bits(), because it computes several blocks at a time.
   void fill(std::uint32_t first_block, std::span<std::uint32_t> words) const;
 
 private:

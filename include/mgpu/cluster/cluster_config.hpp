@@ -9,7 +9,7 @@
 
 namespace mgpu::cluster {
 
-/// The keys devices.* and comm.*.
+/// The values of the keys devices.* and comm.*.
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
@@ -30,12 +30,14 @@ struct ClusterConfig {
 
 void add_cluster_keys(KeyTable& table);
 
-/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E106 when a group has no
-///         rank; E124 when group sizes are given twice.
+/// Returns the values of the keys devices.* and comm.*.
+/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E124 when both devices.groups
+///         and devices.gpus_per_model are set; those of Config's getters.
 ClusterConfig read_cluster_config(const Config& config);
 
-/// Read one key each, devices.gpus_per_model and devices.groups, for rules that must also work when
-/// other keys of devices.* have wrong values.
+/// read_gpus_per_model() and read_groups() return the values of devices.gpus_per_model and
+/// devices.groups. Rules use them that must also work when other keys of devices.* have wrong
+/// values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);
 

@@ -16,12 +16,13 @@ struct CheckpointManifest {
   std::map<std::string, formats::SafetensorsDigest> files;  // by name; state.json has no tensors
 };
 
-/// Returns the canonical text of a manifest, which ends with the CRC-32C of its other members.
+/// Returns the text of MANIFEST.json, the same for equal manifests. It includes the CRC-32C of its
+/// other members.
 std::string to_json(const CheckpointManifest& manifest);
 
-/// Parses a manifest.
-/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json. For a
-///         newer format_version only the version is read and returned.
+/// Parses MANIFEST.json. If its format_version is newer than this program, only the version is
+/// read.
+/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json().
 CheckpointManifest manifest_from_json(std::string_view text);
 
 }  // namespace mgpu::store
