@@ -18,11 +18,12 @@ struct ProcessInfo {
 /// Looks up a process; nothing if it does not exist. Source: proc(5), /proc/[pid]/stat.
 std::optional<ProcessInfo> process_info(int pid);
 
-/// Describes the state of a process, from the kernel: "stopped (state T), in do_signal_stop".
+/// Describes in words what the kernel reports about a process: "stopped (state T), in
+/// do_signal_stop".
 std::string kernel_words(int pid);
 
-/// Describes a process in several lines, from the kernel: state, threads, memory, and the kernel's
-/// stack if available.
+/// Describes in several lines what the kernel reports about a process: state, threads, memory, and
+/// the kernel's stack if available.
 std::string kernel_report(int pid);
 
 }  // namespace mgpu::watch

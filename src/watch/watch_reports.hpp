@@ -12,7 +12,7 @@
 
 namespace mgpu::watch {
 
-/// The state of all ranks at one time, for the texts of this file.
+/// The state of all ranks at one time, from which the functions below make reports.
 struct Scene {
   std::span<Slot> slots;                       // by world rank
   std::span<const cluster::RankPlace> places;  // by world rank

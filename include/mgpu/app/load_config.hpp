@@ -49,8 +49,8 @@ private:
 /// Loads the configuration that the command line names. Every rank parses the same bytes.
 ///
 /// `rules` checks rules that concern several keys, and throws Failure. If all values are valid, it
-/// is called with the finished configuration. Otherwise it is called as ConfigSources::rules, to
-/// find further mistakes.
+/// gets the finished configuration. Otherwise it gets one without the wrong values, to find further
+/// mistakes (see ConfigSources::rules).
 ///
 /// Ranks:  collective over the group of `files`; `rules` must not communicate.
 /// Errors: the same on every rank: ConfigFailure with all mistakes, what `rules` throws, Failure

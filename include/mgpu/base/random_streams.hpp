@@ -59,12 +59,12 @@ public:
     return block(static_cast<std::uint32_t>(draw / 4))[draw % 4];
   }
 
-  /// Returns a uniform number in [0, 1), a multiple of 2^-24.
+  /// Returns draw `draw` as a uniform number in [0, 1), a multiple of 2^-24.
   constexpr float uniform(std::uint64_t draw) const {
     return static_cast<float>(bits(draw) >> 8) * 0x1.0p-24F;
   }
 
-  /// Returns a uniform number in {0, ..., n - 1}; n > 0. The bias is below n / 2^32.
+  /// Returns draw `draw` as a uniform number in {0, ..., n - 1}; n > 0. The bias is below n / 2^32.
   constexpr std::uint32_t below(std::uint32_t n, std::uint64_t draw) const {
     return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
   }

@@ -13,7 +13,7 @@ namespace mgpu::cluster {
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
-  std::optional<int> world;              // number of ranks for --plan; nullopt: the launched ones
+  std::optional<int> world;              // ranks that --plan assumes; nullopt: as many as launched
   int gpus_per_model = 1;                // ranks that share one copy of the model
   std::vector<int> groups;               // sizes of the groups if they differ; see Topology
   std::optional<Backend> backend;        // nullopt: chosen by the visible devices
@@ -36,7 +36,7 @@ void add_cluster_keys(KeyTable& table);
 ClusterConfig read_cluster_config(const Config& config);
 
 /// read_gpus_per_model() and read_groups() return the values of devices.gpus_per_model and
-/// devices.groups. Rules use them that must also work when other keys of devices.* have wrong
+/// devices.groups. They serve checks that must also work when other keys of devices.* have wrong
 /// values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);

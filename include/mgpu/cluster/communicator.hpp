@@ -18,8 +18,9 @@ namespace mgpu::cluster {
 /// For CUDA buffers a call starts after the events given to wait_for(). Without events the caller
 /// must ensure that no work still writes the buffers.
 ///
-/// Only one thread at a time may call it; this need not be the main thread (MPI_THREAD_MULTIPLE).
-/// Its messages never mix with messages of the group that it is made from.
+/// Only one thread at a time may use a communicator; it need not be the main thread
+/// (MPI_THREAD_MULTIPLE). The communicator's messages never mix with those of the group from which
+/// it was made.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
 ///         `send` and `receive` are between two ranks; wait_for and cancel are local.

@@ -75,7 +75,7 @@ public:
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Returns a view of the first `count` elements of the memory.
+  /// Returns a view of the first `count` elements of this buffer.
   BufferView view(std::size_t count, DType dtype) const;
 
 private:

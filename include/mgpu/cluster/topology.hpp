@@ -17,25 +17,25 @@ struct RankPlace {
   std::string host;
 };
 
-/// Returns for each rank the index of its group. Consecutive ranks form groups of these sizes,
-/// which repeat cyclically.
+/// Returns for each rank the index of its group. Consecutive ranks form groups, whose `sizes`
+/// repeat cyclically.
 ///
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators of a run: the ranks of a node, the ranks that share a model, and their
-/// leaders.
+/// The communicators of a run: all ranks, the ranks of a node, the ranks of a group, and the ranks
+/// that have the same number in their groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///
-/// Ranks:  made collectively over `world`, which has to outlive it.
-/// Errors: Failure E121 (exit 78) when the ranks cannot be split into models of these sizes; E213
-///         (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
+/// Ranks:  the constructors are collective over `world`, which has to outlive this object.
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split into groups of the requested
+///         sizes; E213 (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
 class Topology {
 public:
   Topology(const Group& world, int gpus_per_model);
 
-  /// Makes groups of these sizes, repeated cyclically: {1, 1, 2} on 8 ranks makes six groups.
+  /// Makes groups of the given sizes, repeated cyclically: {1, 1, 2} on 8 ranks makes six groups.
   Topology(const Group& world, const std::vector<int>& group_sizes);
 
   const Group& world() const { return *world_; }

@@ -18,8 +18,9 @@
 namespace mgpu::cluster {
 
 /// Runs `step` on every rank as run_together() does, but returns the failure instead of throwing
-/// it; empty if no rank failed. Then all ranks can close what they opened collectively before any
-/// of them throws.
+/// it. Returns nothing if no rank failed. So all ranks can close what they opened collectively
+/// before any of them throws.
+/// Ranks:  collective over `group`.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 
 /// Runs `step` on rank 0 only, and returns its result on every rank. If it throws, every rank

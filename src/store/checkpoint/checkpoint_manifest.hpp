@@ -20,8 +20,8 @@ struct CheckpointManifest {
 /// other members.
 std::string to_json(const CheckpointManifest& manifest);
 
-/// Parses MANIFEST.json. If its format_version is newer than this program, only the version is
-/// read.
+/// Parses the text of MANIFEST.json. If format_version is newer than this program, only that member
+/// is read.
 /// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json().
 CheckpointManifest manifest_from_json(std::string_view text);
 

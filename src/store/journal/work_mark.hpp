@@ -11,7 +11,7 @@
 namespace mgpu::store {
 
 /// Records in a file which samples a rank works on now. The file has one line, which is overwritten
-/// in place. So the file exists at every time, also when the process dies.
+/// in place, so it still exists if the process dies.
 class WorkMark {
 public:
   /// Creates the file, which says that the rank is idle. The file already has its final size.

@@ -34,10 +34,10 @@ public:
   /// `group` has to outlive the store.
   CheckpointStore(const cluster::Group& group, const fs::path& run_directory, Options options);
 
-  /// Writes rank 0's content to the disk, reads it back, and only then gives it its final name. A
-  /// checkpoint of the same step is replaced. Afterwards removes all checkpoints except the newest
-  /// Options::keep and the best. Other ranks' `content` and `is_best` are ignored. Returns the
-  /// checkpoint's directory on every rank.
+  /// Writes the `content` of rank 0 to the disk, reads the files back, and only then gives the
+  /// checkpoint its final name. A checkpoint of the same step is replaced. Afterwards removes all
+  /// checkpoints except the newest Options::keep and the best. `content` and `is_best` of other
+  /// ranks are ignored. Returns the checkpoint's directory on every rank.
   /// Errors: E601, E602 (full disk, exit 74: older checkpoints stay intact), E611 when the disk
   ///         returned other bytes than were written.
   fs::path save(const CheckpointContent& content, bool is_best) const;

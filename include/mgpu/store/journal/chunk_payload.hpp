@@ -49,8 +49,8 @@ public:
   ///         is wrong.
   void text(std::string_view name, std::span<const std::string> values);
 
-  /// Adds a column as `bytes`, which another payload stores for a column of the same type and
-  /// number of rows. Errors: Error when the column is given twice.
+  /// Adds a column by its stored bytes, which come from another payload. In that payload the column
+  /// must have the same type and number of rows. Errors: Error when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
   /// Returns the finished payload. Errors: Error when a column is missing.

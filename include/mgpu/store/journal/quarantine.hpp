@@ -71,8 +71,8 @@ public:
   /// Records that this rank works on no samples. Local. A failed write is ignored.
   void end();
 
-  /// Returns whether a rank of an earlier attempt died while working on any of these samples. If
-  /// so, the caller should process them one by one.
+  /// Returns whether a rank of an earlier attempt died while it worked on a sample of `span`. If
+  /// so, the caller should process the samples one by one.
   bool is_suspect(const WorkSpan& span) const;
 
   /// Returns the reason why a sample is skipped; nullptr if it is not skipped.

@@ -68,8 +68,8 @@ public:
     return {std::move(path), rows, specs_, "", ""};
   }
 
-  /// Returns the payload for ChunkJournal::append() of `values`, which are the rows of `table` from
-  /// `first` on. Errors: those of ChunkEncoder.
+  /// Returns `values` as a payload for ChunkJournal::append(). They are the rows of `table` from
+  /// row `first` on. Errors: those of ChunkEncoder.
   std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,
                                 std::span<const Row> values) const {
     ChunkEncoder encoder(table, first, std::ssize(values));

@@ -54,6 +54,8 @@ public:
 private:
   struct Open;
 
+  /// Returns where the lists of rows [first, first + count) begin, and where the last list ends, as
+  /// indices of items.
   /// Shapes: [count + 1], ascending
   std::vector<std::int64_t> offsets(std::int64_t first, std::int64_t count) const;
 
