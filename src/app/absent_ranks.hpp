@@ -8,19 +8,19 @@
 
 namespace mgpu::app {
 
-/// The state of a rank that stops waiting for another rank in a collective.
+/// Facts about a rank on which a collective has timed out.
 struct Waiting {
-  const CrashFile& crash;  // already written
-  std::chrono::system_clock::time_point started;
-  double timeout_s = 0.0;
+  const CrashFile& crash;                         // of this rank, already written
+  std::chrono::system_clock::time_point started;  // older crash files are ignored
+  double timeout_s = 0.0;                         // deadline of the collective
 };
 
-/// Adds a line to the report of a timeout for each absent rank. Waiting ranks write their crash
-/// files at about the same time, so a rank without a crash file is absent.
+/// Adds a line to the report of a timeout for each rank that did not join the collective. Waiting
+/// ranks write their crash files at about the same time, so a rank without a crash file is absent.
 ///
-/// The call returns first on the lowest waiting rank, and later on the others, so that only one
-/// prints.
-/// Ranks:   local, on each rank that waits.
+/// The call returns first on the lowest waiting rank, and later on the others. So that rank alone
+/// prints the report.
+/// Ranks:  local, on each rank that waits.
 ErrorReport name_absent_ranks(ErrorReport report, const cluster::Topology& topology,
                               const Waiting& waiting);
 

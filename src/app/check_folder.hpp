@@ -6,15 +6,15 @@
 
 namespace mgpu::app {
 
-/// A folder for the files of a check. All ranks see it, and it is removed afterwards.
+/// A folder for the files of --check. All ranks see it, and the destructor removes it.
 class CheckFolder {
 public:
-  /// Makes the folder in `parent`, or in the nearest folder above it that exists. No other folder
-  /// is made.
+  /// Makes the folder in `parent`, or in the nearest folder above `parent` that exists. No other
+  /// folder is made.
   ///
   /// Ranks:  collective; the destructor is local.
-  /// Errors: Failure E601 (exit 73) on all ranks when it cannot be made, or when a rank does not
-  ///         see it because the nodes do not share the file system.
+  /// Errors: Failure E601 (exit 73) on all ranks when the folder cannot be made, or when a rank
+  ///         does not see it because the nodes do not share the file system.
   CheckFolder(const cluster::Group& world, const std::filesystem::path& parent);
   ~CheckFolder();
   CheckFolder(const CheckFolder&) = delete;

@@ -18,19 +18,21 @@ struct Finding {
   report::Verdict verdict = report::Verdict::pass;
 };
 
-/// Runs the checks of --check. Rank 0 prints the line of each check when it ends.
+/// Runs the checks of --check. Rank 0 prints a line for each check when the check ends, or with
+/// --json all checks in finish().
 class CheckList {
 public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
 
-  /// Runs a check on all ranks. If it throws a Failure, the check failed, and the failure is shown
-  /// below its line. Returns whether the check passed or only warned.
+  /// Runs `check` on all ranks. If it throws a Failure, the check has failed, and the report is
+  /// shown below the line of the check. Returns whether the check passed or only warned.
   ///
   /// Ranks:  collective; `check` throws on all ranks or on none.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);
 
-  /// Prints the total. Returns the exit code of the first check that failed, or `done`. Ranks:
-  /// collective.
+  /// Prints how many checks passed, failed, warned and were skipped, or with --json all checks.
+  /// Returns the exit code of the first check that failed, or `done`.
+  /// Ranks:  collective.
   ExitCode finish();
 
 private:

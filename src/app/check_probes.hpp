@@ -9,16 +9,21 @@
 
 namespace mgpu::app {
 
-/// Small versions of the operations of a run. Each is collective over the world, and its failures
-/// are the same Failure on all ranks.
+// Small versions of the operations of a run, for --check.
 
 /// Gathers a number of each rank, then journals, seals and reads 16 MiB of HDF5 in `folder`.
+/// Ranks:  collective over `world`.
+/// Errors: the same Failure on all ranks.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);
 
 /// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits.
+/// Ranks:  collective over `world`.
+/// Errors: the same Failure on all ranks.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);
 
 /// Sums 16 MiB over all ranks, as training sums gradients.
+/// Ranks:  collective over the topology's world.
+/// Errors: the same Failure on all ranks.
 Finding probe_all_reduce(const cluster::Topology& topology, const cluster::DeviceChoice& choice,
                          double timeout_s);
 

@@ -11,14 +11,16 @@
 
 namespace mgpu::app {
 
-/// Returns the host's part of the machine: name, cores, memory (a cgroup's limit if there is one),
-/// this process, and the disk of `output`. The caller adds ranks and device.
+/// Returns a PlanMachine with the facts of this host. They are its name, cores, memory (a cgroup's
+/// limit if there is one), memory of this process, and free disk space at `output`. The caller
+/// fills in ranks and device.
 run::PlanMachine inspect_host(const std::filesystem::path& output);
 
-/// Returns devices.world, else the number of ranks that mpirun launched, else 1.
+/// Returns the number of ranks to plan for: devices.world if it is set, else the number that mpirun
+/// launched. Without mpirun it is the number that one group of each size in devices.groups needs.
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
-/// Returns this machine, or as many equal ones as the planned ranks need.
+/// Describes this machine, and assumes as many equal machines as the planned ranks need.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

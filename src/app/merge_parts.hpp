@@ -12,19 +12,20 @@
 
 namespace mgpu::app {
 
-/// Returns the configuration that a run was made with. Ranks: collective.
+/// Returns the configuration that the run in `folder` was made with, changed by `overrides`. Ranks:
+/// collective.
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
                      const std::vector<Override>& overrides = {});
 
-/// Returns a text for a person about the merged runs.
+/// Returns the text that --merge prints about the merged runs.
 std::string merge_text(const run::MergedRun& merged, const std::filesystem::path& results,
                        bool is_finished);
 
-/// Writes run.h5 if no attempt has written it. Ranks: collective.
+/// Writes run.h5 with the attempts of the run, unless the file exists. Ranks: collective.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config);
 
-/// Does --merge DIR DIR ..., see merge_run(). Ranks: collective.
+/// Runs --merge DIR DIR ..., see merge_run(). Ranks: collective.
 ExitCode merge_parts(const cluster::Group& world, const Options& options);
 
 }  // namespace mgpu::app

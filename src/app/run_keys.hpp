@@ -24,30 +24,31 @@ struct RunKeys {
   bool retries_quarantined = false;  // run.retry_quarantined
 };
 
-/// Number of ranks, computed from the settings of devices.
+/// A function that returns the number of ranks, given the settings of devices.*.
 using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
 
-/// Reads the settings of the run, and checks the rules of the job for this many ranks. Local.
-/// Errors: those of the readers and of the job's check, all of them at once.
+/// Reads the settings of the run, and checks the settings of its job for the number of ranks that
+/// `ranks` returns. Local.
+/// Errors: all mistakes at once, in one exception (see check_all()).
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
-/// Parses the keys of the job on every rank, and checks on rank 0 the files that it needs. The
-/// configuration must outlive the job. Ranks: collective over `world`.
+/// Returns the job of the configuration. Every rank parses the job's keys, and rank 0 checks the
+/// files that the job needs. `config` must outlive the job. Ranks: collective over `world`.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
-/// Returns the identity of a run, from its configuration and its part. A run can be resumed only
-/// with the same identity.
+/// Returns the identity of a run, made from its configuration and its part (--only I/N). A run can
+/// be resumed only with the same identity.
 std::string run_identity(const Config& config, const run::JobKeys& keys);
 
-/// Returns the request for the run directory.
+/// Returns the request with which the RunDirectory of this run is opened.
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const jobs::Job& job, const RunKeys& keys,
                               const std::vector<std::string>& command);
 
-/// Returns the options of SoftStop. Only the first rank looks for the file STOP. All ranks watch
-/// the time limit, of which `elapsed_s` have passed.
+/// Returns the options with which a run makes its SoftStop. Only rank 0 looks for the file STOP.
+/// All ranks watch the time limit, of which `elapsed_s` seconds have passed.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

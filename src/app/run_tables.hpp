@@ -19,7 +19,7 @@ struct RankRecord {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
   std::string gpu_name;      // "" on the CPU
-  std::int64_t samples = 0;  // samples that the rank trained on, in this attempt
+  std::int64_t samples = 0;  // training samples of the rank in this attempt
 };
 
 /// Collects the records of all ranks on rank 0, in rank order; other ranks get an empty list.

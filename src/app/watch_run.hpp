@@ -9,14 +9,15 @@
 
 namespace mgpu::app {
 
-/// A communicator gives up a call this much later than the watchdog, which knows more about the
-/// cause.
+/// How many seconds after the watchdog a communicator gives up a call. The watchdog comes first
+/// because it knows more about the cause.
 inline constexpr double kAfterWatchdogS = 5.0;
 
-/// Returns the watchdog of a run; null if it is switched off or a debugger holds a rank. With -v a
-/// note says whether the watchdog runs.
+/// Starts the watchdog of a run and returns it; null if it is switched off or a debugger holds a
+/// rank. With -v it prints whether the watchdog runs.
 ///
-/// Ranks:  collective over the topology's world. Errors: those of watch::Watchdog.
+/// Ranks:  collective over the topology's world.
+/// Errors: those of watch::Watchdog.
 std::unique_ptr<watch::Watchdog> watch_run(const watch::WatchConfig& config,
                                            const cluster::Topology& topology, RunFiles& files,
                                            const fs::path& run_directory);

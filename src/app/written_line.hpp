@@ -10,18 +10,20 @@
 
 namespace mgpu::app {
 
-/// Returns "gpus-per-model" for "--gpus_per_model=2"; "" when the argument is no long option.
+/// Returns the name in a long option, with - for _: "gpus-per-model" for "--gpus_per_model=2".
+/// Returns "" when the argument is no long option.
 std::string long_name(std::string_view argument);
 
-/// A command line in its typed form, to find the place of an option or word in it. take_option()
-/// and take_word() search after the argument that was taken last.
+/// The arguments of a command line as the user typed them. Error messages use it to point at an
+/// option or word. take_option() and take_word() search after the argument that was taken last.
 class WrittenLine {
 public:
   WrittenLine(int argc, const char* const* argv);
 
   std::size_t size() const { return arguments_.size(); }
 
-  /// Returns an argument with "-" for "_" in an option's name; written() returns it as typed.
+  /// operator[] returns an argument with - for _ in an option's name; written() returns it as
+  /// typed.
   const std::string& operator[](std::size_t index) const { return arguments_[index]; }
   const std::string& written(std::size_t index) const { return written_[index]; }
 
@@ -29,15 +31,16 @@ public:
   /// argument.
   std::size_t find(const std::string& argument) const;
 
-  /// Take the next such option with its value, or the next such word, which must exist. They return
-  /// its index.
+  /// take_option() finds the next occurrence of an option with this value, and take_word() the next
+  /// argument equal to `text`. The argument must exist. Both return its index.
   std::size_t take_option(const OptionRow& row, const std::string& value);
   std::size_t take_word(const std::string& text);
 
-  /// Formats an option in its typed form, "--gpus 1,3" or "--resume", to be shown with a caret.
+  /// Returns an option and its value as typed, "--gpus 1,3" or "--resume", to be shown with a
+  /// caret.
   std::string option_at(std::size_t index, const std::string& value) const;
 
-  /// Formats "command line, argument 2".
+  /// Returns the name of an argument for messages: "command line, argument 2".
   static std::string origin(std::size_t index);
   Place place(std::size_t index) const;
 

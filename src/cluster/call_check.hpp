@@ -29,7 +29,7 @@ enum class CallKind : std::int64_t {
   split
 };
 
-/// One rank's next call, in a form that can be sent between ranks.
+/// The call that a rank is about to make, in a form that can be sent between ranks.
 struct Call {
   CallKind kind;
   std::int64_t count = kAnyCount;  // elements; kAnyCount where ranks may differ
@@ -42,16 +42,16 @@ struct Call {
 };
 static_assert(sizeof(Call) == Call::kFields * sizeof(std::int64_t));
 
-/// Formats "all_reduce of 12 f32, sum".
+/// Describes a call in words: "all_reduce of 12 f32, sum".
 std::string describe(const Call& call);
 
-/// Converts the call for the log that the watchdog reads.
+/// Returns a call in the form of a CallLog, which the watchdog reads.
 inline CallFields words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }
 
-/// Returns a sentence that says which ranks' calls differ from the majority's (on a tie, from the
-/// lowest rank's); nothing when all agree.
+/// Returns a sentence that says which ranks make another call than most ranks. On a tie, the call
+/// of the lowest rank is taken as right. Returns nothing when all calls agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
 MPI_Op mpi_op(ReduceOp op);

@@ -12,9 +12,10 @@
 
 namespace mgpu::cluster {
 
-/// Uses nonblocking MPI calls on host memory: a blocking collective cannot be abandoned when a peer
-/// is gone. Large all-reduces go around a ring, because Open MPI 4.1's MPI_Iallreduce has half the
-/// bandwidth (2 ranks, 25 MiB: 2 GB/s; MPI_Allreduce and the ring here reach 4).
+/// The communicator of backend mpi. It uses nonblocking MPI calls on host memory, because a
+/// blocking collective cannot be abandoned when a peer is gone. Large all-reduces go around a ring,
+/// because Open MPI 4.1's MPI_Iallreduce has half the bandwidth (2 ranks, 25 MiB: 2 GB/s;
+/// MPI_Allreduce and the ring here reach 4).
 class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(const Group& group, const CommunicatorOptions& options);

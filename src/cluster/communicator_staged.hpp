@@ -9,9 +9,9 @@
 
 namespace mgpu::cluster {
 
-/// Moves device memory through host memory (pinned for a CUDA device) and MPI, for ranks that share
-/// a GPU. Each piece of a tensor goes to the host, through MPI and to the device before the next
-/// starts.
+/// The communicator of backend staged, for ranks that share a GPU. It moves device memory through
+/// host memory (pinned for a CUDA device) and MPI. Each piece of a tensor goes to the host, through
+/// MPI and to the device before the next piece starts.
 class StagedCommunicator final : public Communicator {
 public:
   StagedCommunicator(const Group& group, Device device, const CommunicatorOptions& options);

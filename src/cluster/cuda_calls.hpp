@@ -5,7 +5,8 @@
 struct CUstream_st;
 struct CUevent_st;
 
-/// The CUDA calls below device_work.hpp: in cuda_calls.cpp, or in cuda_absent.cpp, which throws.
+/// The CUDA calls on which device_work.hpp is built. They are defined in cuda_calls.cpp. In a build
+/// without CUDA they are defined in cuda_absent.cpp, and throw.
 namespace mgpu::cluster::cuda {
 
 void set_device(int index);

@@ -13,28 +13,32 @@
 
 namespace mgpu::cluster {
 
-/// Waits for the communicator's calls, with a deadline and cancellation.
+/// Waits for the calls of one communicator to finish, with a deadline and cancellation.
 class Waiter {
 public:
   Waiter(const Group& group, double timeout_s);
 
-  /// Starts the deadline of the next call, which ends with the block. `peer` is a rank of the
-  /// group, for a call between two ranks.
+  /// Begins a call: enters it in the CallLog and starts its deadline. The call ends when the
+  /// returned object is destroyed. For a call between two ranks, `peer` is the other rank in the
+  /// group.
+  /// Errors: E403 after cancel(), or after an earlier call has failed.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
   /// Polls until `is_done` returns true.
-  /// Errors: TimeoutError after the deadline, E403 after cancel(); is_dead() is true then.
+  /// Errors: TimeoutError after the deadline, E403 after cancel(). After either, is_dead() is true.
   void until(const std::function<bool()>& is_done);
 
-  /// Polls until all requests have finished. Errors: as until; LibraryError.
+  /// Polls until all requests have finished. Errors: those of until(); LibraryError.
   void until_all(std::span<MPI_Request> requests);
 
-  /// Cancels the current and later calls. Any thread.
+  /// Makes the current call and all later ones throw E403. Any thread.
   void cancel() noexcept { is_canceled_ = true; }
   bool is_canceled() const noexcept { return is_canceled_; }
 
-  /// Returns whether a call has failed; its messages may still be in flight.
+  /// Returns whether a call has failed. Messages of that call may still be in flight.
   bool is_dead() const noexcept { return is_dead_; }
+  /// Throws Failure E403 that names the current call and ends in `sentence_end`. From then on
+  /// is_dead() is true.
   [[noreturn]] void die(const std::string& sentence_end);
 
 private:
@@ -50,10 +54,11 @@ private:
   bool is_dead_ = false;
 };
 
-/// Makes the error of a rank that waited too long.
+/// Returns the error of a rank that waited too long in `call`.
 TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
-/// Compares the call across the group in checked builds. Errors: ShapeError; those of Waiter.
+/// In checked builds, compares the call of this rank with the calls of all other ranks. Ranks:
+/// collective over `group`. Errors: ShapeError when they differ; those of Waiter::until().
 void check_call(const Group& group, const Call& mine, Waiter& waiter);
 
 }  // namespace mgpu::cluster

@@ -12,25 +12,25 @@ namespace mgpu::watch {
 
 /// A collective that a rank has entered.
 struct PastCall {
-  std::uint64_t group = 0;
+  std::uint64_t group = 0;   // id of the group
   std::uint64_t number = 0;  // index among the collectives of the group, from 1
   cluster::CallFields fields{};
 };
 
-/// A group of a rank, and the call that the rank is in.
+/// The calls of a rank in one of its groups, as its CallLog shows them.
 struct GroupState {
-  std::uint64_t group = 0;
-  std::uint64_t number = 0;  // number of collectives that the rank has entered
-  bool is_inside = false;
+  std::uint64_t group = 0;   // id of the group
+  std::uint64_t number = 0;  // number of collectives of the group that the rank has entered
+  bool is_inside = false;    // the rank is in a call of this group now
   int peer = cluster::LoggedGroup::kNoPeer;  // peer of a call between two ranks
   cluster::CallFields fields{};
 };
 
-/// One rank as a watchdog sees it.
+/// The state of one rank, as a watchdog sees it.
 struct RankState {
-  bool is_here = true;  // false: the rank has ended, or never started
+  bool is_here = true;  // false: the rank has ended normally, or has not started yet
   bool is_stopped = false;
-  bool is_silent = false;  // no progress for longer than its limit
+  bool is_silent = false;  // no progress for longer than the limit for its phase
   double silent_s = 0.0;
   std::vector<GroupState> groups{};
   std::vector<PastCall> past{};
@@ -54,8 +54,8 @@ struct Culprit {
   std::string difference{};  // for a mismatch: "rank 2 calls barrier; the others call ..."
 };
 
-/// Finds the rank that blocks the others; nothing if every silent rank waits for a rank that makes
-/// progress.
+/// Returns the rank that blocks the others; nothing if every rank without progress waits for a rank
+/// that makes progress.
 std::optional<Culprit> find_culprit(std::span<const RankState> ranks);
 
 }  // namespace mgpu::watch

@@ -12,29 +12,29 @@
 
 namespace mgpu::watch {
 
-/// Lets the nodes of a run see each other: each node has a file in the run directory, which holds
-/// the slots of its ranks and is rewritten every second. It uses no MPI and no sockets.
+/// Lets the nodes of a run see each other. Each node has a file in Layout::directory with the slots
+/// (Slot) of its ranks, which it rewrites about once a second. It uses no MPI and no sockets.
 class NodeFiles {
 public:
   struct Layout {
     fs::path directory;     // created if missing
-    std::uint64_t run = 0;  // distinguishes the files of this start from older ones
+    std::uint64_t run = 0;  // id of this attempt: files with another id are ignored
     int own_node = 0;
     std::vector<std::vector<int>> ranks_of;  // world ranks of each node
   };
 
   explicit NodeFiles(Layout layout);
 
-  /// Publishes this node's slots and verdict. File system errors are ignored, because the other
-  /// nodes then notice that the file no longer changes.
+  /// Writes the slots of this node's ranks, and the verdict, to this node's file. File system
+  /// errors are ignored, because the other nodes then notice that the file no longer changes.
   void publish(const SharedState& shared);
 
   struct Update {
-    bool is_new = false;  // changed since the last read
+    bool is_new = false;  // the file has changed since the last read
     int verdict = Verdict::none;
     std::string text{};  // text of the verdict
   };
-  /// Copies the data that a node has published into the slots of its ranks.
+  /// Reads the file of a node, and copies its data into the slots of that node's ranks.
   Update read(int node, const SharedState& shared);
 
   /// Removes this node's file, once all its ranks have ended normally.

@@ -6,7 +6,7 @@
 
 namespace mgpu::watch {
 
-/// A process as the kernel describes it.
+/// The state of a process, from the kernel.
 struct ProcessInfo {
   char state = '?';              // R S D T t Z X, as in proc(5)
   std::uint64_t start_time = 0;  // clock ticks after boot: distinguishes a new process with the
@@ -18,10 +18,12 @@ struct ProcessInfo {
 /// Looks up a process; nothing if it does not exist. Source: proc(5), /proc/[pid]/stat.
 std::optional<ProcessInfo> process_info(int pid);
 
-/// Formats "stopped (state T), in do_signal_stop".
+/// Describes in words what the kernel reports about a process: "stopped (state T), in
+/// do_signal_stop".
 std::string kernel_words(int pid);
 
-/// Formats several lines: state, threads, memory, and the kernel's stack if available.
+/// Describes in several lines what the kernel reports about a process: state, threads, memory, and
+/// the kernel's stack if available.
 std::string kernel_report(int pid);
 
 }  // namespace mgpu::watch

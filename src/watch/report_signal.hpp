@@ -2,12 +2,15 @@
 
 namespace mgpu::watch {
 
-/// Installs the handler of the report signal. The thread that gets the signal writes the crash file
-/// of this process with its stack and `what`, which must stay valid.
+/// Installs a handler for the real-time signal by which a watchdog makes a thread report. The
+/// thread that gets the signal writes the crash file of this process with its own stack and `what`.
+/// `what` must stay valid until forget_report_signal().
 void take_report_signal(const char* what);
+/// Restores the handler that was installed before take_report_signal().
 void forget_report_signal();
 
-/// Sends the signal to a thread of this process.
+/// Sends the signal of take_report_signal() to a thread of this process; `thread` is the thread's
+/// id in Linux.
 void send_report_signal(int thread);
 
 }  // namespace mgpu::watch

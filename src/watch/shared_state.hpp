@@ -13,21 +13,21 @@ namespace mgpu::watch {
 
 enum class Presence : int { absent, here, left };
 
-/// The state of one rank, shared by all ranks of a node. For a rank of another node, it is a copy
-/// of what that node published last.
+/// The state of one rank, in memory that all ranks of a node share. For a rank of another node, it
+/// is a copy of what that node published last.
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};
   std::atomic<int> pid{0};
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
   std::atomic<std::uint64_t> beats{0};       // number of checks by its watchdog thread
-  std::atomic<bool> has_reported{false};     // its crash file has been written
+  std::atomic<bool> has_reported{false};     // the rank has written its crash file
   std::atomic<char> process_state{'?'};      // as last seen by the leader of its node
   SafeText<96> kernel;                       // kernel_words() of the rank, if it makes no progress
   Activity activity;
   cluster::CallLog calls;
 };
 
-/// The error that a watchdog found, as the text of its report. Written once.
+/// The error that a watchdog found, as the text of its report. Only the first error is kept.
 struct Verdict {
   enum State : int { none, being_written, published, over };
   static constexpr std::size_t kTextBytes = 8192;
@@ -38,11 +38,11 @@ struct Verdict {
 
 /// Memory that the ranks of a node share, with a slot for every rank of the world.
 ///
-/// It has a name only until all ranks have mapped it (see unlink), so nothing remains if processes
-/// die. It is never unmapped, because threads may still write into it.
+/// The shared memory object has a name only until all ranks have mapped it (see unlink). So nothing
+/// remains if processes die. The memory is never unmapped, because threads may still write into it.
 class SharedState {
 public:
-  /// Creates a shared memory object of this name, accessible only to its user.
+  /// Creates a shared memory object of this name, which only the same user can open.
   /// Errors: Failure E601 when the name exists, or shared memory is full.
   static SharedState create(const std::string& name, int ranks);
   static SharedState open(const std::string& name, int ranks);

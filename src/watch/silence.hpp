@@ -10,16 +10,18 @@
 
 namespace mgpu::watch {
 
-/// Measures for how long each slot shows no progress, and no heartbeat of its watchdog thread.
+/// Measures two times for each rank: since its last sign of progress, and since the last heartbeat
+/// of its watchdog thread.
 ///
-/// Time counts only while this thread runs: a gap between two checks counts as at most two
-/// intervals. So neither a suspended node nor an overloaded core makes ranks seem silent.
+/// The clock advances only in update(), by at most twice `between_checks` a call. So if this
+/// process is suspended or its core is overloaded, other ranks do not seem silent.
 class Silence {
 public:
   using Clock = std::chrono::steady_clock;
 
   Silence(std::size_t ranks, std::chrono::duration<double> between_checks);
 
+  /// Compares the ranks' counters in `slots` with those of the last call. Call it once per check.
   void update(std::span<Slot> slots, Clock::time_point now = Clock::now());
 
   double now_s() const { return now_s_; }
@@ -30,8 +32,8 @@ private:
   struct Rank {
     std::uint64_t marks = 0;
     std::uint64_t beats = 0;
-    double progress_s = 0.0;  // time of the last change of `marks`
-    double beat_s = 0.0;
+    double progress_s = 0.0;  // value of now_s_ when `marks` last changed
+    double beat_s = 0.0;      // value of now_s_ when `beats` last changed
   };
 
   double longest_step_s_;

@@ -7,13 +7,15 @@
 
 namespace mgpu::watch {
 
-/// Converts a slot to a rank's state, without `silent_s` and `is_silent`.
+/// Returns the state of the rank that `slot` describes. Does not set RankState::silent_s and
+/// is_silent.
 RankState state_of(const Slot& slot);
 
-/// Formats "in all_reduce of 12 f32, sum", or "in no call between ranks".
+/// Returns the call that a rank is in: "in all_reduce of 12 f32, sum (call 7 of its group)", or "in
+/// no call between ranks".
 std::string call_text(const RankState& rank);
 
-/// Formats "phase forward, train, step 20; in no call between ranks".
+/// Returns what a rank does: "phase forward, train, step 20, in no call between ranks".
 std::string activity_text(const Slot& slot);
 
 }  // namespace mgpu::watch

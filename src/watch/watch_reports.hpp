@@ -12,17 +12,17 @@
 
 namespace mgpu::watch {
 
-/// The state that a message describes.
+/// The state of all ranks at one time, from which the functions below make reports.
 struct Scene {
   std::span<Slot> slots;                       // by world rank
   std::span<const cluster::RankPlace> places;  // by world rank
   std::vector<RankState> states{};             // by world rank
-  std::string longer{};                        // setting for a longer limit:
+  std::string longer{};                        // for a hang: setting for a longer limit,
                                                // "watchdog.limit_s=3000"
   std::string report_file{};                   // hang_report.txt
 };
 
-/// Formats "ranks 0-2, 5".
+/// Returns a list of ranks as text, such as "rank 4" or "ranks 0-2, 5".
 std::string rank_list(const std::vector<int>& ranks);
 
 /// Returns the report of a rank whose process has ended. `crash_cause` is the cause in its crash
@@ -34,7 +34,7 @@ ErrorReport report_of_hang(const Scene& scene, const Culprit& culprit);
 /// Returns the report of a node that has been out of contact for `silent_s` seconds.
 ErrorReport report_of_lost_node(const Scene& scene, int node, double silent_s);
 
-/// Describes what every rank was doing, line by line.
+/// Returns one line for each rank: what it was doing, and for how long it has made no progress.
 std::string all_ranks(const Scene& scene);
 
 }  // namespace mgpu::watch

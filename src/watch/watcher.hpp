@@ -17,9 +17,9 @@
 
 namespace mgpu::watch {
 
-/// The thread of a Watchdog and its data. The lowest living rank of a node leads: it decides,
-/// prints the message, and exchanges files with the other nodes. The other ranks follow its
-/// verdict.
+/// The thread of a Watchdog, and its data. The watchdog of the lowest living rank of a node is the
+/// node's leader: it finds errors, prints the message, and exchanges files with the other nodes.
+/// The watchdogs of the node's other ranks follow its verdict.
 class Watchdog::Watcher {
 public:
   Watcher(const cluster::Topology& topology, CrashFile& crash, Options options);
@@ -81,8 +81,8 @@ private:
   std::optional<NodeFiles> nodes_;  // only with several nodes
   std::vector<double> contact_s_;   // last contact by node, on the clock of silence_
   double published_s_ = 0.0;        // time of the last publication
-  std::vector<int> visible_;        // local ranks whose process is visible from here
-  std::vector<FdHandle> handles_;   // handles of the entries in wakeups_
+  std::vector<int> visible_;        // ranks of this node whose process this process can see
+  std::vector<FdHandle> handles_;   // own the file descriptors in wakeups_
   std::vector<pollfd> wakeups_;     // the first ends the thread, the others signal a death
   int main_thread_;
   double start_unix_s_;

@@ -22,14 +22,14 @@ enum class Action {
   version
 };
 
-/// The command line, parsed. Everything about the work itself is a key of the configuration, so
-/// options such as --gpus become `overrides`.
+/// The parsed command line. Options about the work itself, such as --gpus, are keys of the
+/// configuration, so they become `overrides`.
 struct Options {
   Action action = Action::run;
   std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
-  std::vector<std::string> more_directories{};  // of --merge, after the first (`detail`)
+  std::vector<std::string> more_directories{};  // further ones of --merge; the first is `detail`
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off
@@ -41,7 +41,7 @@ struct Options {
 
 enum class OptionKind { flag, value, optional_value };
 
-/// One row of the table of options, which drives parsing, --help and their tests.
+/// One row of the table of options. Parsing, --help and their tests use this table.
 struct OptionRow {
   std::string_view name;  // "gpus-per-model", without dashes
   char letter;            // 'h', or 0
@@ -49,9 +49,9 @@ struct OptionRow {
   std::string_view argument;    // in --help: "N", "auto|never|DIR"
   std::string_view choices{};   // "auto|bar|lines|off": the only values; "" for any
   std::string_view implicit{};  // used if an optional value is omitted
-  std::string_view key{};       // the key that it sets
+  std::string_view key{};       // the configuration key that it sets
   std::string_view group;       // heading in --help
-  std::string_view text;        // one line
+  std::string_view text;        // its line in --help
 };
 
 std::span<const OptionRow> option_rows();
@@ -59,11 +59,11 @@ std::span<const OptionRow> option_rows();
 /// Returns the row of an option; nullptr if there is no option of that name.
 const OptionRow* find_row(std::string_view name);
 
-/// Reads the arguments; `_` and `-` are the same in the name of an option. `table` has the help for
-/// options of other programs.
+/// Parses the command line. In the name of an option `_` and `-` are the same. `table` has help
+/// texts for options of other programs.
 ///
-/// Errors: ConfigFailure (exit 64) with everything that is wrong with the command line itself:
-///         E141 to E144. The keys and values of overrides are checked with the configuration.
+/// Errors: ConfigFailure E141 to E144 (exit 64) with all mistakes of the command line. The keys and
+///         values in Options::overrides are checked later, by load_config().
 Options parse_command_line(int argc, const char* const* argv, const KeyTable& table);
 
 /// Returns the text of --help: at most 50 lines, examples first.

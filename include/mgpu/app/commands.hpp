@@ -15,21 +15,22 @@ bool is_later_rank();
 /// --plan: prints the work of each rank, whether it fits into memory, and the estimated time. Works
 /// without MPI, GPU and driver. Under mpirun only the first rank prints.
 ///
-/// Errors: those of load_config() and of the rules between keys.
+/// Errors: those of load_config() and of read_run_keys(), and E206 (exit 69) when CUDA does not
+///         work.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
 
-/// --check: tests each thing that a run needs and prints one line for each. Without a configuration
-/// it checks the installation. Rank 0 prints.
+/// --check: tests everything that a run needs and prints one line for each test. Without a
+/// configuration it checks the installation. Rank 0 prints.
 ///
-/// Returns the exit code of the first check that failed; warnings and skipped checks do not count.
-/// Ranks:  collective over `world`; the same code on every rank.
+/// Returns the exit code of the first test that failed; warnings and skipped tests do not count.
+/// Ranks:  collective over `world`; every rank returns the same code.
 ExitCode run_checks(const cluster::Group& world, const Options& options, std::ostream& out);
 
 /// --merge DIR: makes the result file of an unfinished run from its finished chunks. The run may be
 /// resumed afterwards. A finished run is left alone.
 ///
-/// --merge DIR DIR ...: joins runs that each did one part (--only I/N) into a new run directory,
-/// whose result file is that of one run. The given directories are only read.
+/// --merge DIR DIR ...: joins runs that each did one part (--only I/N) into a new run directory.
+/// The result file equals that of a single run of all parts. The given directories are only read.
 ///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
 /// Errors: on all ranks: E610 (exit 65, parts are missing or of other runs); E609 (exit 66, not a
@@ -37,12 +38,12 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 ///         progress); and those of merge_train_job().
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
-/// --export FORMAT DIR: writes the rows of a run's result file into the same folder. Format `jsonl`
-/// writes table `samples` as JSON lines; other formats belong to jobs. Works without MPI, GPU and
-/// driver. Under mpirun only the first rank may call it.
+/// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.
+/// Format `jsonl` writes table `samples` as JSON lines; other formats belong to jobs. Works without
+/// MPI, GPU and driver. Under mpirun only the first rank may call it.
 ///
 /// Errors: E143 (exit 64, a format that the job does not have), E603 (exit 66, no run directory, or
-///         one without results), E602 (exit 74), and those of the format.
+///         one without results), E602 (exit 74), and those of writing the format.
 ExitCode export_run(const Options& options, std::ostream& out);
 
 }  // namespace mgpu::app

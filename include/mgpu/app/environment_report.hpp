@@ -8,9 +8,9 @@ namespace mgpu::app {
 /// newline.
 std::string version_text(bool verbose);
 
-/// Returns the text of --env. It shows versions, machine, and the variables that steer MPI, NCCL,
-/// CUDA and Slurm, but no other variable, to keep secrets out of bug reports. Works without
-/// MPI_Init.
+/// Returns the text of --env: versions, the machine, and the environment variables that steer MPI,
+/// NCCL, CUDA and Slurm. Other variables are left out, to keep secrets out of bug reports. Works
+/// without MPI_Init.
 std::string environment_text();
 
 }  // namespace mgpu::app

@@ -10,7 +10,7 @@
 
 namespace mgpu::app {
 
-/// Reads files for a group of ranks: one rank reads, and all get the same bytes.
+/// Reads files for all ranks of a group: one rank reads, and all get the same bytes.
 class FileProvider {
 public:
   /// Returns a provider for this process alone, without MPI.
@@ -20,22 +20,25 @@ public:
   /// provider.
   static FileProvider shared(const cluster::Group& group);
 
-  /// Returns the first bytes of a file: at most one byte more than a configuration may have, so
-  /// that the parser can refuse longer files. "-" is standard input.
+  /// Returns the first bytes of a file, or of standard input for "-". They are at most one byte
+  /// more than a configuration may have, so that the parser can refuse a longer file.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
-  /// Errors: Failure E603 (exit 66), which a group throws as CollectiveFailure.
+  /// Errors: Failure E603 (exit 66); with shared() a CollectiveFailure on all ranks.
   std::string read(const std::filesystem::path& path) const;
 
-  /// Returns the working directory of the rank that reads. Ranks: as read().
+  /// Returns the working directory of the rank that reads.
+  /// Ranks:  collective over the group.
   std::filesystem::path working_directory() const;
 
-  /// Runs `step` on every rank. Errors: those of `step`, which a group throws as CollectiveFailure.
+  /// Runs `step` on every rank, and throws on all ranks if it throws on any.
+  /// Ranks:  collective over the group.
+  /// Errors: those of `step`; with shared() a CollectiveFailure on all ranks.
   void agree(const std::function<void()>& step) const { agree_(step); }
 
 private:
   using Step = std::function<std::string()>;
-  using Share = std::function<std::string(const Step&)>;  // the step's result, on every rank
+  using Share = std::function<std::string(const Step&)>;  // gives every rank the step's result
   using Agree = std::function<void(const std::function<void()>&)>;
   FileProvider(Share share, Agree agree);
 
@@ -43,13 +46,15 @@ private:
   Agree agree_;
 };
 
-/// Loads the configuration that the command line names. Every rank parses the same bytes. `rules`
-/// checks the rules between keys: as ConfigSources::rules when some values are wrong, and with the
-/// finished configuration when all are valid.
+/// Loads the configuration that the command line names. Every rank parses the same bytes.
 ///
-/// Ranks:  collective over the provider's group; the rules are local.
-/// Errors: ConfigFailure with all mistakes, what `rules` throws, Failure E603; the same on every
-///         rank.
+/// `rules` checks rules that concern several keys, and throws Failure. If all values are valid, it
+/// gets the finished configuration. Otherwise it gets one without the wrong values, to find further
+/// mistakes (see ConfigSources::rules).
+///
+/// Ranks:  collective over the group of `files`; `rules` must not communicate.
+/// Errors: the same on every rank: ConfigFailure with all mistakes, what `rules` throws, Failure
+///         E603.
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files,
                    const std::function<void(const Config&)>& rules = {});
 

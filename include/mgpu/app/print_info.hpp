@@ -12,16 +12,18 @@
 namespace mgpu::app {
 
 /// Answers options that need no run: --help, --version, --env, --explain, --print-config. Returns
-/// nullopt when the options ask for something else. Every rank writes to its `out`; the caller
-/// decides whose `out` is shown.
-/// Ranks:  collective over the provider's group for --print-config, local otherwise.
-/// Errors: as load_config(); ConfigFailure (exit 64) for --explain of something unknown.
+/// nullopt when the options ask for something else. Every rank writes the answer to `out`; the
+/// caller decides whose `out` is shown.
+/// Ranks:  collective over the group of `files` for --print-config, local otherwise.
+/// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) for --explain of
+///         something unknown.
 std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,
                                    std::span<const ErrorPage> pages, const FileProvider& files,
                                    std::ostream& out);
 
-/// Returns the page of a key or of an error code.
-/// Errors: ConfigFailure E144 (exit 64) with the nearest key when there is no such page.
+/// Returns the text of --explain about `topic`: a key, a section of keys, an error code, or the
+/// name of a setting in another program.
+/// Errors: ConfigFailure E144 (exit 64) with the nearest name when `topic` is none of these.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);
 

@@ -6,7 +6,7 @@
 
 namespace mgpu::app {
 
-/// Returns the pages of all error codes of the program, in ascending order of the codes.
+/// Returns the texts that --explain prints, for all error codes of the program in ascending order.
 const std::vector<ErrorPage>& program_errors();
 
 }  // namespace mgpu::app

@@ -4,8 +4,8 @@
 
 namespace mgpu::app {
 
-/// Returns every key of the program: the rows of all modules, in the order in which they are
-/// printed.
+/// Returns the table of all configuration keys, which every module adds to, in the order in which
+/// they are printed.
 const KeyTable& program_keys();
 
 }  // namespace mgpu::app

@@ -18,8 +18,8 @@
 
 namespace mgpu::app {
 
-/// All output of a run except its results: the screen, run.log, events.jsonl and TensorBoard on
-/// rank 0, and a log and a prepared crash file per rank.
+/// Writes everything that a run puts out except its results. On rank 0 these are the screen,
+/// run.log, events.jsonl and TensorBoard. On every rank these are a log and a prepared crash file.
 class RunFiles final : public EventSink, public ScalarSink {
 public:
   /// `elapsed_s`: how long this process has been running.
@@ -29,32 +29,34 @@ public:
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
 
-  /// Writes to this rank's log and to the memory of its crash file; on rank 0 also to the screen,
-  /// run.log and events.jsonl.
+  /// Writes an event to this rank's log and to the memory of its crash file. Rank 0 also writes it
+  /// to the screen, run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// Print text for a person, and the last line of the run. Only rank 0 prints.
+  /// print() shows a text on the screen, and print_last_line() the last line of the run. Both do
+  /// nothing on ranks other than 0.
   void print(std::string_view text);
   void print_last_line(std::string_view line);
 
   CrashFile& crash() { return *crash_; }
-  /// Ends the run's row on TensorBoard's HParams page.
+  /// Records in TensorBoard's HParams table whether the run succeeded.
   void end_session(bool success);
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints equal warnings of several ranks once, and throws if writing any log failed.
+  /// Prints the warnings of all ranks on rank 0, equal ones once. Throws if writing any log failed.
   ///
-  /// Ranks:  collective. Errors: E602 on all ranks.
+  /// Ranks:  collective.
+  /// Errors: E602 on all ranks.
   void sync_warnings();
 
 private:
   const cluster::Group* world_;
   std::unique_ptr<report::EventLog> log_;                 // rank 0
-  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, if the keys request it
-  std::unique_ptr<report::RankLog> rank_log_;             // if the keys request it
+  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, if it is switched on
+  std::unique_ptr<report::RankLog> rank_log_;             // if it is switched on
   std::unique_ptr<CrashFile> crash_;
 };
 

@@ -14,7 +14,7 @@ namespace mgpu::app {
 /// `elapsed_s`: how long this process has been running. `command`: argv.
 /// Ranks:  collective over `world`.
 /// Errors: CollectiveFailure and ConfigFailure are thrown on all ranks. Any other exception is
-///         thrown on this rank only, and the caller has to end the world.
+///         thrown on this rank only, and the caller has to call abort_world().
 ExitCode run_world(const cluster::Group& world, const Options& options,
                    const std::vector<std::string>& command, double elapsed_s);
 

@@ -16,16 +16,16 @@ struct Activity {
   SafeText<96> position;                // "train, step 41000"; "histories, chunk 7"
 };
 
-/// Returns the activity of this process. Any thread.
+/// Returns the Activity of this process. Any thread.
 Activity& activity() noexcept;
 
 /// Records that this process makes progress; costs a load and a store. Any thread. Two simultaneous
 /// calls may count as one mark, which is enough, because observers only look for a change.
 void mark_progress() noexcept;
 
-/// Moves the activity to `place`, which must stay valid until the next call; nullptr moves it back
-/// to memory of this process. A thread that marks progress during the move writes to the old or the
-/// new place.
+/// Moves the Activity of this process to `place`, which must stay valid until the next call;
+/// nullptr moves it back to memory of this process. A thread that marks progress during the move
+/// writes to the old or the new memory.
 void keep_activity_in(Activity* place) noexcept;
 
 }  // namespace mgpu

@@ -4,7 +4,8 @@
 
 namespace mgpu {
 
-/// Returns whether all characters are ASCII letters, digits or in `others`, in any locale.
+/// Returns whether all characters of `text` are ASCII letters, digits or in `others`, whatever the
+/// locale is.
 constexpr bool has_only_alphanumeric_or(std::string_view others, std::string_view text) {
   for (const char c : text) {
     const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

@@ -7,7 +7,7 @@ namespace mgpu {
 
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i32, i64, u8, u32, u64 };
 
-/// Returns the bytes of one element.
+/// Returns the size of one element in bytes.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::u8:

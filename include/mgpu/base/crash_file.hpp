@@ -24,7 +24,7 @@ std::string without_secrets(std::string_view text);
 class CrashFile {
 public:
   struct Options {
-    fs::path directory;  // "<run directory>/crash", created
+    fs::path directory;  // "<run directory>/crash", created if missing
     int world_rank = 0;
     int world_size = 1;      //
     std::string versions{};  // any lines, copied verbatim
@@ -38,10 +38,12 @@ public:
   /// Removes the prepared file, and the directory when it is empty.
   ~CrashFile();
 
-  /// Sets the phase, for example "train, step 41000". Main thread; at most 255 bytes are kept.
+  /// Sets the phase that the file names, for example "train, step 41000". Main thread; at most 255
+  /// bytes are kept.
   void set_phase(std::string_view phase) noexcept;
 
-  /// Remembers one line; the last 50 are written. Any thread; at most 239 bytes are kept.
+  /// Remembers one line; the file gets the last 50 lines. Any thread; at most 239 bytes of a line
+  /// are kept.
   void add_event(std::string_view line);
 
   /// Writes the file for a caught exception: `what` is the rendered report. Only the first failure
@@ -73,8 +75,8 @@ struct CrashReport {
   std::string what;  // the report, or "killed by SIGSEGV ..."
 };
 
-/// Returns the contents of the crash files in `directory` whose time is at least `not_before` (Unix
-/// seconds).
+/// Returns the contents of the crash files in `directory` that were written at `not_before` or
+/// later (Unix seconds).
 std::vector<CrashReport> crashes(const fs::path& directory, double not_before = 0.0);
 
 }  // namespace mgpu

@@ -20,18 +20,19 @@ struct DeathNote {
   std::string cause;  // "SIGSEGV", "hang", or "unknown"
 };
 
-/// Sets the file for write_death_note() and the rank for write_own_death_note(), until the next
-/// call. With an empty path nothing is written.
+/// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note(),
+/// until the next call. With an empty path nothing is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
-/// Writes the file unless it exists. Async-signal-safe; errors are ignored, because the process is
-/// about to end.
+/// Writes the death note unless the file exists. Async-signal-safe; errors are ignored, because the
+/// process is about to end.
 void write_death_note(int rank, const char* witness, const char* cause) noexcept;
 
-/// Writes the note for this rank, from the handler of the signal that ends it.
+/// Writes a death note that names this rank as dead and as witness, from the handler of the signal
+/// that ends the process.
 void write_own_death_note(int signal) noexcept;
 
-/// Reads the note; returns nothing if there is no file or its line is incomplete.
+/// Reads a death note; returns nothing if there is no file or its line is incomplete.
 std::optional<DeathNote> read_death_note(const fs::path& file);
 
 }  // namespace mgpu

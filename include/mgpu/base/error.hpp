@@ -31,7 +31,7 @@ enum class ExitCode : int {
   data = 65,         // input is malformed
   no_input = 66,     // input is missing
   unavailable = 69,  // GPUs, NCCL or MPI do not meet the needs of the run
-  internal = 70,     // our bug
+  internal = 70,     // a bug of this program
   out_of_memory = 71,
   cannot_create = 73,  // output cannot be created, or belongs to another configuration
   io = 74,             // I/O error, disk full
@@ -52,7 +52,8 @@ class Error : public std::runtime_error {
 public:
   explicit Error(std::string_view message, Where where = Where::here());
 
-  /// Returns the exit code of all ranks if the error is not handled; `internal` unless overridden.
+  /// Returns the exit code with which all ranks end if nothing handles the error; `internal` unless
+  /// overridden.
   virtual ExitCode exit_code() const noexcept { return ExitCode::internal; }
 };
 
@@ -83,7 +84,7 @@ public:
 /// The facts about a failure that a user reads.
 struct ErrorReport {
   std::string code;  // "E101"; E1 config, E2 launch, E3 memory, E4 ranks, E5 data,
-                     // E6 files and checkpoints, E7 model, E9 our bug
+                     // E6 files and checkpoints, E7 model, E9 bugs
   ExitCode exit = ExitCode::internal;
   std::string sentence;            // one sentence, no final period
   std::vector<std::string> lines;  // place and evidence, printed verbatim below the sentence

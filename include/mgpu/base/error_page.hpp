@@ -15,7 +15,7 @@ struct ErrorPage {
   std::string_view remedy;   // what to do
 };
 
-/// Finds a code; nullptr if it does not exist. "e101" finds E101.
+/// Returns the page of an error code; nullptr if no page has that code. "e101" finds E101.
 const ErrorPage* find_error_page(std::span<const ErrorPage> pages, std::string_view code);
 
 /// Formats the page as text with lines of at most 80 characters.

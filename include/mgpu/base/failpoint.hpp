@@ -18,12 +18,13 @@ struct FailpointAction {
 /// abort, stop (SIGSTOP), sleep (1 s), spin (an endless loop), short, or an errno name (ENOSPC
 /// EDQUOT EIO EROFS ESTALE EMFILE). With short, a write stops half way and reports ENOSPC.
 /// MGPU_FAILPOINT_MARK names a file that is created when ACTION happens, so that a test can measure
-/// the time from there.
+/// the time since then.
 ///
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be parsed.
 FailpointAction failpoint(std::string_view place);
 
-/// Returns whether MGPU_FAILPOINT is set. Callers whose place name is costly to build ask first.
+/// Returns whether MGPU_FAILPOINT is set. Callers for whom the name of the place is costly to build
+/// ask this first.
 bool has_failpoints();
 
 /// Sets the rank of this process for PLACE@R. Call once after MPI_Init.

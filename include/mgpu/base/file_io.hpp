@@ -34,15 +34,16 @@ public:
   /// `what` names the kind of file in failpoints and messages: "ledger", "checkpoint", ...
   DurableFile(fs::path path, std::string what, Mode mode);
 
-  /// Writes all of `bytes` or throws; after an exception an incomplete tail may remain in the file.
+  /// Writes all of `bytes` or throws. After an exception the file may end in an incomplete write.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
 
   /// Calls fdatasync.
   void sync();
 
-  /// Reserves disk space after the end of the file without changing its size (fallocate KEEP_SIZE).
-  /// On file systems without fallocate it compares `bytes` with the free space instead.
+  /// Reserves disk space for `bytes` bytes after the end of the file, without changing its size
+  /// (fallocate KEEP_SIZE). On file systems without fallocate it compares `bytes` with the free
+  /// space instead.
   void reserve(std::uint64_t bytes);
 
   void close();
@@ -54,8 +55,8 @@ private:
   FdHandle fd_;
 };
 
-/// Renames `from` to `to`, then syncs the directory. Readers see either the old file or the
-/// complete new one. Failpoints "<what>.rename" and "<what>.dirsync". Errors: E602.
+/// Renames `from` to `to`, then syncs the directory. A process that reads `to` sees either the old
+/// file or the complete new one. Failpoints "<what>.rename" and "<what>.dirsync". Errors: E602.
 void rename_durably(const fs::path& from, const fs::path& to, std::string_view what);
 
 /// Syncs an existing path (file or directory). Failpoint "<what>.dirsync". Errors: E602.
@@ -64,18 +65,18 @@ void sync_path(const fs::path& path, std::string_view what);
 /// Writes `text` to a temporary file next to `path`, syncs it and renames it. Errors: E601, E602.
 void write_file_durably(const fs::path& path, std::string_view text, std::string_view what);
 
-/// Reads the whole file. Errors: Failure E603 if it is missing or unreadable (exit 66), or larger
-/// than `limit_bytes` (exit 65).
+/// Returns the content of a file. Errors: Failure E603 if it is missing or unreadable (exit 66), or
+/// larger than `limit_bytes` (exit 65).
 std::string read_file(const fs::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
 /// Returns the CRC-32C (Castagnoli) of `bytes`, continuing from `crc`. Source: RFC 3720, B.4.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0);
 
-/// Returns the SHA-256 in lower-case hexadecimal. Source: FIPS 180-4 (through OpenSSL).
+/// Returns the SHA-256 of `text` in lower-case hexadecimal. Source: FIPS 180-4 (through OpenSSL).
 std::string sha256_hex(std::string_view text);
-/// Returns the SHA-256 of a file in lower-case hexadecimal; reads it in blocks. Errors: as
-/// read_file.
+/// Returns the SHA-256 of a file in lower-case hexadecimal. Reads the file in blocks. Errors:
+/// Failure E603 if the file is missing or unreadable.
 std::string sha256_hex_of_file(const fs::path& path);
 
 }  // namespace mgpu

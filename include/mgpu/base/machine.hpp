@@ -13,7 +13,7 @@ std::string host_name();
 /// Returns `path`, or its nearest ancestor that exists.
 fs::path existing_folder(const fs::path& path);
 
-/// Returns the free bytes at `path`, which need not exist yet; 0 if unknown.
+/// Returns the free bytes of the file system of `path`, which need not exist yet; 0 if unknown.
 std::uint64_t free_bytes(const fs::path& path);
 
 }  // namespace mgpu

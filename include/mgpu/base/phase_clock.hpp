@@ -12,12 +12,15 @@ namespace mgpu {
 
 /// Measures where the wall time of this rank goes: at any instant exactly one phase is running.
 ///
-/// The current phase is also published in the activity of this process (activity.hpp). Phases nest;
-/// time in an inner scope counts only for the inner phase, so the totals add up to the wall time.
-/// One thread only. The time line of the report cuts the time into equal slices, at most
-/// kMaxSlices. When all are used, neighbors are merged and slices become twice as long. The memory
-/// of a phase is allocated when the phase is first entered. Allocated later, between tensors, such
-/// small blocks would keep the heap from shrinking.
+/// Phases nest, and time in an inner Scope counts only for the inner phase. So the totals add up to
+/// the wall time. The clock also publishes the current phase in the Activity of this process. One
+/// thread only.
+///
+/// For the time line in report.html, the clock cuts the time into at most kMaxSlices equal slices.
+/// When all are used, neighbors are merged and slices become twice as long.
+///
+/// The memory of a phase is allocated when the phase is first entered. Allocated later, between
+/// tensors, such small blocks would keep the heap from shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;
@@ -28,7 +31,7 @@ public:
     double seconds = 0.0;
     std::int64_t calls = 0;
   };
-  /// Ends the phase at the end of the block.
+  /// Keeps a phase running; its destructor returns to the phase that was running before.
   class Scope {
   public:
     explicit Scope(PhaseClock* clock) : clock_(clock) {}
@@ -44,7 +47,7 @@ public:
     PhaseClock* clock_;
   };
 
-  /// Starts the clock in `phase`, counted as if it had begun `elapsed_s` seconds ago.
+  /// Starts the clock in `phase`, as if the phase had begun `elapsed_s` seconds ago.
   explicit PhaseClock(double elapsed_s = 0.0, std::string_view phase = "other");
 
   [[nodiscard]] Scope enter(std::string_view phase);
@@ -57,15 +60,16 @@ public:
   /// Returns the seconds since construction, plus the constructor's `elapsed_s`.
   double elapsed_s() const;
 
-  /// Returns all phases in order of first use, up to this instant; they sum to elapsed_s().
+  /// Returns the totals of all phases up to this instant, in order of first use. They sum to
+  /// elapsed_s().
   std::vector<Total> totals() const;
 
   /// Returns the number of slices from the clock's start to the last change of phase, each
   /// slice_s() long.
   std::size_t num_slices() const { return num_slices_; }
 
-  /// Returns the seconds of each slice spent in one phase, given by its index in totals(); 0 after
-  /// the last slice.
+  /// Returns how many seconds of each slice were spent in one phase. `phase` is an index into
+  /// totals(). Elements after the last slice are 0.
   const std::vector<double>& slices(std::size_t phase) const { return slices_[phase]; }
 
   double slice_s() const { return slice_s_; }

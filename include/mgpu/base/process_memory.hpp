@@ -8,7 +8,7 @@ namespace mgpu {
 std::uint64_t host_peak_bytes();
 
 /// Returns the bytes that processes of this machine may still allocate: the kernel's "available"
-/// memory, within the limit of the control group.
+/// memory, within the limit of this process's control group.
 std::uint64_t host_free_bytes();
 
 /// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then

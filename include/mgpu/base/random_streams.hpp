@@ -54,29 +54,30 @@ public:
                          std::uint64_t sample)
       : key_(seed), site_((static_cast<std::uint32_t>(purpose) << 24) | round), sample_(sample) {}
 
-  /// Returns 32 random bits.
+  /// Returns draw `draw` as 32 random bits.
   constexpr std::uint32_t bits(std::uint64_t draw) const {
     return block(static_cast<std::uint32_t>(draw / 4))[draw % 4];
   }
 
-  /// Returns a uniform number in [0, 1), a multiple of 2^-24.
+  /// Returns draw `draw` as a uniform number in [0, 1), a multiple of 2^-24.
   constexpr float uniform(std::uint64_t draw) const {
     return static_cast<float>(bits(draw) >> 8) * 0x1.0p-24F;
   }
 
-  /// Returns a uniform number in {0, ..., n - 1}; n > 0. The bias is below n / 2^32.
+  /// Returns draw `draw` as a uniform number in {0, ..., n - 1}; n > 0. The bias is below n / 2^32.
   constexpr std::uint32_t below(std::uint32_t n, std::uint64_t draw) const {
     return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
   }
 
-  /// Returns draws 4b to 4b + 3.
+  /// Returns draws 4b to 4b + 3, as bits() does one by one.
   constexpr Philox4 block(std::uint32_t b) const {
     return philox(
         {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},
         key_);
   }
 
-  /// Fills `words` with the draws from 4 * first_block on, several blocks at a time.
+  /// Fills `words` with the bits of draws 4 * first_block, 4 * first_block + 1 and so on. It is
+  /// faster than bits(), because it computes several blocks at a time.
   void fill(std::uint32_t first_block, std::span<std::uint32_t> words) const;
 
 private:

@@ -10,7 +10,7 @@ struct evp_md_ctx_st;
 
 namespace mgpu {
 
-/// SHA-256 of bytes that arrive in pieces. Source: FIPS 180-4 (through OpenSSL).
+/// Computes the SHA-256 of bytes that are added in pieces.
 class Sha256 {
 public:
   Sha256();
@@ -18,7 +18,7 @@ public:
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text);
 
-  /// Finishes the digest and returns it in lower-case hexadecimal; add() must not follow.
+  /// Returns the SHA-256 of all bytes in lower-case hexadecimal; add() must not follow.
   std::string hex();
 
 private:

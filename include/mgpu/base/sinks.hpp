@@ -17,20 +17,21 @@ struct Event {
   std::vector<std::pair<std::string, Value>> fields;  // in the order they are printed
 };
 
-/// Receives events of algorithms. Local: each rank may send events, and only rank 0 shows them.
+/// Receives the events of a run. Local: each rank may send events, and only rank 0 shows them.
 class EventSink {
 public:
   virtual ~EventSink() = default;
   virtual void event(const Event& event) = 0;
 };
 
-/// Receives values by step, which become curves (TensorBoard).
+/// Receives scalars of training steps, which TensorBoard shows as curves.
 class ScalarSink {
 public:
   virtual ~ScalarSink() = default;
   virtual void scalar(std::string_view tag, std::int64_t step, double value) = 0;
 
-  /// Invalidates what an earlier attempt wrote from `step` on.
+  /// Says that training resumes at `step`, which invalidates what an earlier attempt wrote from
+  /// `step` on.
   virtual void resumed_at(std::int64_t /*step*/) {}
 };
 

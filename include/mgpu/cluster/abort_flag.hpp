@@ -4,13 +4,13 @@
 
 namespace mgpu::cluster {
 
-/// An abort flag that any rank can raise without waiting, and that the others can poll.
+/// A flag that any rank can raise without waiting, and that the other ranks can poll.
 ///
 /// It serves loops without collectives. A rank that fails raises the flag and enters the collective
-/// that ends the loop. Its peers stop at their next poll instead of finishing their share, and
-/// enter it too.
+/// that follows the loop. The other ranks see the flag at their next poll, leave the loop early,
+/// and enter the collective too.
 ///
-/// Ranks: the constructor is collective over the group, all other calls are local.
+/// Ranks:  the constructor is collective over the group, all other calls are local.
 class AbortFlag {
 public:
   explicit AbortFlag(const Group& group);
@@ -18,7 +18,7 @@ public:
   AbortFlag& operator=(const AbortFlag&) = delete;
   ~AbortFlag() = default;
 
-  /// Raises the flag on every other rank. Does not block; a second call does nothing.
+  /// Raises the flag for every other rank. Does not block; a second call does nothing.
   void raise();
 
   /// Returns whether any rank has raised the flag, including this one.

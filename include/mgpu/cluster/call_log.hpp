@@ -10,20 +10,21 @@
 
 namespace mgpu::cluster {
 
-/// A communication call as four numbers: kind, count, type, and the ReduceOp or the root.
+/// A communication call as four numbers: kind, number of elements, type, and the ReduceOp or the
+/// root.
 using CallFields = std::array<std::int64_t, 4>;
 
-/// Formats "all_reduce of 12 f32, sum"; "a call" for invalid numbers.
+/// Describes a call in words: "all_reduce of 12 f32, sum". Returns "a call" for invalid numbers.
 std::string describe(const CallFields& fields);
 
-/// The communication calls of one rank, for the watchdog. It holds no pointers, so it can live in
-/// memory that other processes map; see keep_call_log_in().
+/// The current and most recent communication calls of one rank, for the watchdog. It holds no
+/// pointers, so it can live in memory that other processes map; see keep_call_log_in().
 struct CallLog {
   static constexpr std::size_t kGroups = 64;  // groups that live at the same time; further groups
                                               // are not watched
   static constexpr std::size_t kPast = 64;    // most recent collectives
 
-  /// One group of this rank.
+  /// The calls of this rank in one group.
   struct Entry {
     std::atomic<std::uint64_t> id{0};         // the same on all ranks of the group; 0: free
     std::atomic<std::uint64_t> number{0};     // collectives entered so far
@@ -31,6 +32,7 @@ struct CallLog {
     std::atomic<std::int32_t> peer{-1};       // world rank of the peer in a call between two ranks
     std::array<std::atomic<std::int64_t>, 4> fields{};
   };
+  /// A collective that this rank has entered.
   struct Past {
     std::atomic<std::uint64_t> id{0};
     std::atomic<std::uint64_t> number{0};
@@ -42,12 +44,12 @@ struct CallLog {
   std::atomic<std::uint64_t> num_past{0};
 };
 
-/// Moves the log of this process to `place`, which must stay valid until the next call; nullptr
-/// moves it back to memory of this process. Meanwhile no other thread may be inside a communication
-/// call.
+/// Moves the CallLog of this process to `place`, which must stay valid until the next call; nullptr
+/// moves it back to memory of this process. During the move no other thread may be inside a
+/// communication call.
 void keep_call_log_in(CallLog* place) noexcept;
 
-/// One group's entry in the log, for as long as the group lives.
+/// The entry of one group in the CallLog of this process. It is freed by the destructor.
 class LoggedGroup {
 public:
   static constexpr int kNoPeer = -1;
@@ -65,7 +67,7 @@ public:
   }
   ~LoggedGroup();
 
-  /// Records the end of the call at the end of the block.
+  /// Marks a call as running; the destructor records the end of the call.
   class Inside {
   public:
     Inside(const LoggedGroup& group, bool is_outer) noexcept
@@ -79,8 +81,9 @@ public:
     bool is_outer_;
   };
 
-  /// Records that this rank enters a collective, or a call with one peer (a world rank). One thread
-  /// at a time. A call inside another call of the same group counts as part of the outer one.
+  /// Records that this rank enters a collective, or a call with the one rank `peer` (a world rank).
+  /// One thread at a time. A call inside another call of the same group counts as part of the outer
+  /// call.
   [[nodiscard]] Inside enter(const CallFields& fields, int peer = kNoPeer) const noexcept;
 
   /// Returns the id of the next group that is split off or duplicated from this one. All ranks of

@@ -9,11 +9,11 @@
 
 namespace mgpu::cluster {
 
-/// The keys devices.* and comm.*.
+/// The values of the keys devices.* and comm.*.
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
-  std::optional<int> world;              // number of ranks for --plan; nullopt: the launched ones
+  std::optional<int> world;              // ranks that --plan assumes; nullopt: as many as launched
   int gpus_per_model = 1;                // ranks that share one copy of the model
   std::vector<int> groups;               // sizes of the groups if they differ; see Topology
   std::optional<Backend> backend;        // nullopt: chosen by the visible devices
@@ -30,12 +30,14 @@ struct ClusterConfig {
 
 void add_cluster_keys(KeyTable& table);
 
-/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E106 when a group has no
-///         rank; E124 when group sizes are given twice.
+/// Returns the values of the keys devices.* and comm.*.
+/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E124 when both devices.groups
+///         and devices.gpus_per_model are set; those of Config's getters.
 ClusterConfig read_cluster_config(const Config& config);
 
-/// Read one key each, devices.gpus_per_model and devices.groups, for rules that must also work when
-/// other keys of devices.* have wrong values.
+/// read_gpus_per_model() and read_groups() return the values of devices.gpus_per_model and
+/// devices.groups. They serve checks that must also work when other keys of devices.* have wrong
+/// values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);
 

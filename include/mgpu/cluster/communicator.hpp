@@ -16,9 +16,11 @@ namespace mgpu::cluster {
 ///
 /// Every call returns when the transfer has finished, so later work on any stream sees the result.
 /// For CUDA buffers a call starts after the events given to wait_for(). Without events the caller
-/// must ensure that no work still writes the buffers. One thread at a time; it may differ from the
-/// main thread (MPI_THREAD_MULTIPLE). Its messages never mix with those of the group it is made
-/// from.
+/// must ensure that no work still writes the buffers.
+///
+/// Only one thread at a time may use a communicator; it need not be the main thread
+/// (MPI_THREAD_MULTIPLE). The communicator's messages never mix with those of the group from which
+/// it was made.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
 ///         `send` and `receive` are between two ranks; wait_for and cancel are local.
@@ -42,21 +44,22 @@ public:
   /// of the sum; all ranks get the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
-  /// Copies the root's bytes to every rank.
+  /// Copies the bytes of rank `root` to every rank, in place.
   virtual void broadcast(BufferView values, int root) = 0;
 
   /// Sends `mine` to `peer` and receives the same number of bytes into `theirs`; the peer has to
   /// call exchange() too.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
 
-  /// Sends `values` to `peer`, which receives as many bytes from this rank. Returns when the buffer
-  /// may be overwritten, which can be as late as the peer's call of receive().
+  /// Sends `values` to rank `peer`, which must call receive() with as many bytes. Returns when the
+  /// buffer may be overwritten, which can be as late as the call of receive().
   virtual void send(BufferView values, int peer) = 0;
+  /// Fills `values` with the bytes that rank `peer` sends by send().
   virtual void receive(BufferView values, int peer) = 0;
 
   /// Makes the next call start on the device after event `produced` (see Event in device_work.hpp).
-  /// The producing thread has recorded the event after the work that fills the buffer. Does not
-  /// block.
+  /// The thread that fills the buffer must already have recorded the event after that work. Does
+  /// not block.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 
@@ -76,7 +79,7 @@ struct CommunicatorOptions {
 
 /// Makes a communicator over the ranks of `group`, for buffers on `device`.
 ///
-/// Ranks:  collective over `group`, which stays usable and independent.
+/// Ranks:  collective over `group`, which can still be used independently.
 /// Errors: NotBuiltError for nccl and staged in a build without CUDA; Failure E402 when NCCL does
 ///         not start within the deadline, E403 with NCCL's error text.
 std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,

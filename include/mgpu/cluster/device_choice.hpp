@@ -22,7 +22,8 @@ struct VisibleGpus {
   std::string why_none;       // reason for an empty list, otherwise ""
 };
 
-/// Returns the GPUs that this process may use. None without a driver, or in a build without CUDA.
+/// Returns the GPUs that this process may use. The list is empty without a driver, or in a build
+/// without CUDA.
 ///
 /// Errors: Failure E206 (exit 69) when there are GPUs but CUDA does not work.
 VisibleGpus visible_gpus();
@@ -31,7 +32,7 @@ VisibleGpus visible_gpus();
 struct RankDevices {
   RankPlace place;
   std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
-  std::string why_none;              // as in VisibleGpus
+  std::string why_none;              // reason for an empty list, otherwise ""
   std::string cuda_visible_devices;  // the variable; "" if it is not set
   std::string nccl_host_id;          // NCCL_HOSTID; "" if it is not set
 };
@@ -47,21 +48,22 @@ struct DevicePlan {
 /// only one (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different
 /// NCCL_HOSTID, which is a slow way to try NCCL on one card.
 ///
-/// Errors: Failure E201 when an id of devices.gpus is out of range; E202 when nccl has two ranks on
-///         one GPU; E203 when no GPU exists although one is needed; E205 when there are more ids
-///         than ranks of a node. All exit 69.
+/// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range; E202 when nccl
+///         has two ranks on one GPU; E203 when no GPU exists although one is needed; E205 when
+///         devices.gpus lists more ids than a node has ranks, or fewer unless the backend is
+///         staged.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {
-  DevicePlan plan;  // the same on all ranks
+  DevicePlan plan;  // equal on all ranks
   Device device;    // of this rank
   GpuInfo gpu;      // of this rank; empty on the CPU
 };
 
-/// Finds this rank's GPUs and plans the devices together with all other ranks.
+/// Finds the GPUs that each rank sees, and assigns a device to each rank by plan_devices().
 ///
 /// Ranks:  collective over the topology's world.
-/// Errors: those of plan_devices and visible_gpus, on every rank.
+/// Errors: those of plan_devices() and visible_gpus(), on every rank.
 DeviceChoice choose_device(const Topology& topology, const ClusterConfig& config);
 
 }  // namespace mgpu::cluster

@@ -30,7 +30,7 @@ public:
   explicit Stream(Device device);
   CUstream_st* get() const noexcept { return handle_.get(); }
 
-  /// Makes later work of this stream start after the event. Does not block.
+  /// Makes later work of this stream start after `event`. Does not block.
   void wait_for(CUevent_st* event) const;
 
 private:
@@ -44,7 +44,7 @@ struct EventTraits {
   static void destroy(Raw event) noexcept;
 };
 
-/// A CUDA event: it marks the work that is in a stream at the time of record().
+/// A CUDA event. It marks the work that is in a stream at the time of record().
 class Event {
 public:
   explicit Event(Device device);
@@ -62,7 +62,7 @@ private:
 
 enum class MemoryKind { device, pinned_host };
 
-/// Uninitialized bytes, 256-byte aligned.
+/// A block of uninitialized memory, aligned to 256 bytes, which the object owns.
 class Buffer {
 public:
   Buffer(Device device, std::size_t bytes, MemoryKind kind = MemoryKind::device);
@@ -75,7 +75,7 @@ public:
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Returns a view of the first `count` elements.
+  /// Returns a view of the first `count` elements of this buffer.
   BufferView view(std::size_t count, DType dtype) const;
 
 private:
@@ -85,10 +85,11 @@ private:
   std::byte* data_;
 };
 
-/// Returns a view of `count` elements from `begin` on.
+/// Returns a view of elements [begin, begin + count) of `view`.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
-/// Copies into.bytes() bytes in stream order; either side may be host or device memory.
+/// Copies into.bytes() bytes from `from` to `into`, in stream order. Both may be in host or device
+/// memory.
 void copy(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Sets all bytes to 0 in stream order.

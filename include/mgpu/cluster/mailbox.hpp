@@ -8,21 +8,22 @@
 
 namespace mgpu::cluster {
 
-/// Lets any rank of a group send texts to rank 0 of the group without waiting for it. Rank 0 polls
-/// for texts that have arrived. Texts of one rank arrive in the order in which they were sent.
+/// Lets any rank of a group send texts to rank 0 of the group without waiting for rank 0. Rank 0
+/// polls for texts that have arrived. Texts of one rank arrive in the order in which they were
+/// sent.
 ///
-/// Ranks: made and closed collectively over `group`; all other calls are local.
+/// Ranks:  the constructor and close() are collective over `group`; all other calls are local.
 class Mailbox {
 public:
   explicit Mailbox(const Group& group);
 
-  /// Leaves texts in memory that MPI may still be sending: after a failure rank 0 no longer reads
-  /// them.
+  /// Keeps texts in memory that MPI may still be sending, because after a failure rank 0 no longer
+  /// reads them.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// Sends `text` to rank 0; must not be called there. Memory: holds the text until it is sent.
+  /// Sends `text` to rank 0, on any other rank. Memory: holds the text until it is sent.
   void send(std::string text);
 
   /// Rank 0: returns all texts that have arrived.

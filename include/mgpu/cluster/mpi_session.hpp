@@ -6,12 +6,13 @@
 
 namespace mgpu::cluster {
 
-/// Throws if MPI would not find the other ranks of this launch. Call it before MpiSession.
+/// Throws if MPI would not find the other ranks that were launched with this one. Call it before
+/// MpiSession.
 ///
 /// Errors: Failure E211 for a Slurm task without PMIx, where MPI_Init would end the process.
 void check_launch();
 
-/// Initializes MPI, and finalizes it at the end of the block. One per process, before any Group.
+/// Initializes MPI; the destructor finalizes it. Make one per process, before any Group.
 ///
 /// Runs with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
 /// ompio loses data on a full disk), and calls set_failpoint_rank(). A process started without
@@ -26,8 +27,9 @@ public:
   MpiSession(MpiSession&&) = delete;
   MpiSession& operator=(MpiSession&&) = delete;
 
-  /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed. While an exception
-  ///         unwinds it does nothing, because the peers may not call it; abort_world has to follow.
+  /// Finalizes MPI, unless an exception is unwinding. Then the other ranks may never call
+  /// MPI_Finalize, so the caller has to call abort_world().
+  /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed.
   ~MpiSession();
 
 private:

@@ -8,11 +8,11 @@
 
 namespace mgpu::cluster {
 
-/// An ordered broadcast of messages from one rank of a group to all others, without
-/// synchronization: the sender continues at once, and the others receive when they call receive().
+/// An ordered broadcast of messages from rank `root` of a group to all others, without
+/// synchronization. post() returns at once, and each rank waits for a message only in receive().
 ///
-/// Ranks:  the constructor is collective over the group; only the sender calls post(), and all
-///         ranks including the sender receive() each message once.
+/// Ranks:  the constructor is collective over the group. Only `root` calls post(). All ranks,
+///         including `root`, receive() each message once.
 /// Memory: a message is kept until all other ranks have received it.
 class OrderedBroadcast {
 public:
@@ -24,7 +24,8 @@ public:
   bool is_root() const;
   void post(std::string message);
 
-  /// Returns the next message. Errors: Failure E402 if it does not arrive within the deadline.
+  /// Returns the next message, and waits for it. Errors: Failure E402 if it does not arrive within
+  /// the constructor's `timeout_s`.
   std::string receive();
 
 private:

@@ -7,10 +7,12 @@
 
 namespace mgpu::cluster {
 
-/// A shared counter 0, 1, 2, ...: each number is given to one rank, the first that asks.
+/// A counter 0, 1, 2, ... that all ranks of a group share. Each number is given to one rank, the
+/// first that asks.
 ///
-/// A thread of rank 0 answers requests, because MPI makes no progress while rank 0 computes.
-/// Between two polls it sleeps for 1 % of the time since the last request, but 50 us to 2 ms.
+/// A thread of rank 0 answers the other ranks, because MPI makes no progress while rank 0 computes.
+/// Between two polls the thread sleeps for 1 % of the time since the last request, but at least 50
+/// us and at most 2 ms.
 ///
 /// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
 ///         take() of every rank; take() is local.
@@ -21,8 +23,8 @@ public:
   SharedCounter& operator=(const SharedCounter&) = delete;
   ~SharedCounter();
 
-  /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the deadline;
-  /// on rank 0 also the errors of the answering thread.
+  /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the
+  /// constructor's `timeout_s`; on rank 0 also the errors of the thread that answers.
   std::int64_t take();
 
 private:

@@ -9,32 +9,33 @@
 
 namespace mgpu::cluster {
 
-/// The node of a rank and its place there. SLURM_* is not used: under mpirun it describes the
-/// launcher.
+/// The node of a rank, with the number that the rank has there. SLURM_* is not used, because under
+/// mpirun it describes the launcher.
 struct RankPlace {
-  int node_index = 0;  // nodes in the order of their lowest rank
+  int node_index = 0;  // index of the node; nodes are ordered by their lowest rank
   int node_rank = 0;   // rank among the ranks of the node
   std::string host;
 };
 
-/// Returns the index of each rank's group; the group sizes repeat cyclically.
+/// Returns for each rank the index of its group. Consecutive ranks form groups, whose `sizes`
+/// repeat cyclically.
 ///
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators of a run: the ranks of a node, the ranks that share a model, and their
-/// leaders.
+/// The communicators of a run: all ranks, the ranks of a node, the ranks of a group, and the ranks
+/// that have the same number in their groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///
-/// Ranks:  made collectively over `world`, which has to outlive it.
-/// Errors: Failure E121 (exit 78) when the ranks cannot be split into models of these sizes; E213
-///         (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
+/// Ranks:  the constructors are collective over `world`, which has to outlive this object.
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split into groups of the requested
+///         sizes; E213 (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
 class Topology {
 public:
   Topology(const Group& world, int gpus_per_model);
 
-  /// Makes groups of these sizes, repeated cyclically: {1, 1, 2} on 8 ranks makes six groups.
+  /// Makes groups of the given sizes, repeated cyclically: {1, 1, 2} on 8 ranks makes six groups.
   Topology(const Group& world, const std::vector<int>& group_sizes);
 
   const Group& world() const { return *world_; }
@@ -43,8 +44,8 @@ public:
   /// Returns the consecutive ranks that hold one copy of a model.
   const Group& model_group() const { return model_group_; }
 
-  /// Returns the ranks that hold the same part of each model copy as this rank, in the order of the
-  /// groups; gradients are summed over them. On a leader they are all leaders.
+  /// Returns the ranks that hold the same part of each copy of the model as this rank, in the order
+  /// of the groups; gradients are summed over them. On a leader these are all leaders.
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }
@@ -52,7 +53,7 @@ public:
   int group_index() const { return group_index_; }
   bool is_leader() const { return model_group_.rank() == 0; }
 
-  /// Returns the places of all ranks, by world rank.
+  /// Returns the nodes of all ranks, by world rank.
   std::span<const RankPlace> places() const { return places_; }
   const RankPlace& place() const { return places_[static_cast<std::size_t>(world_->rank())]; }
 

@@ -17,12 +17,16 @@
 
 namespace mgpu::cluster {
 
-/// Does the same as run_together, but returns the failure instead of throwing it. All ranks can
-/// then close what they opened collectively before any of them throws.
+/// Runs `step` on every rank as run_together() does, but returns the failure instead of throwing
+/// it. Returns nothing if no rank failed. So all ranks can close what they opened collectively
+/// before any of them throws.
+/// Ranks:  collective over `group`.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 
-/// Runs `step` on rank 0 only; every rank gets its result or its failure. The result is a
-/// std::string, a trivially copyable value, or void.
+/// Runs `step` on rank 0 only, and returns its result on every rank. If it throws, every rank
+/// throws the same CollectiveFailure. The result is a std::string, a trivially copyable value, or
+/// void.
+/// Ranks:  collective over `group`.
 template <class Step>
 std::invoke_result_t<const Step&> on_rank_0(const Group& group, const Step& step) {
   using Result = std::invoke_result_t<const Step&>;
@@ -45,7 +49,9 @@ std::invoke_result_t<const Step&> on_rank_0(const Group& group, const Step& step
   }
 }
 
-/// Gathers the records of every rank, any number each, in rank order, on every rank.
+/// Returns on every rank the records of all ranks, in the order of ranks. Each rank may pass any
+/// number of records.
+/// Ranks:  collective over `group`.
 template <class T>
 std::vector<T> all_gather_records(const Group& group, const std::vector<T>& mine) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -10,7 +10,7 @@
 
 namespace mgpu::formats {
 
-/// The newest checkpoint format that this program writes and reads; it reads all older ones.
+/// The checkpoint format that this program writes. It also reads all older formats.
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
 /// Name of the file in a checkpoint's folder.
@@ -23,12 +23,13 @@ struct CheckpointManifest {
   std::map<std::string, SafetensorsDigest> files;  // by name; state.json has no tensors
 };
 
-/// Returns the canonical text of a manifest, which ends with the CRC-32C of its other members.
+/// Returns the text of MANIFEST.json, the same for equal manifests. It includes the CRC-32C of its
+/// other members.
 std::string to_json(const CheckpointManifest& manifest);
 
-/// Parses a manifest.
-/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json. For a
-///         newer format_version only the version is read and returned.
+/// Parses the text of MANIFEST.json. If format_version is newer than this program, only that member
+/// is read.
+/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json().
 CheckpointManifest manifest_from_json(std::string_view text);
 
 /// Throws Failure E611 (exit 80): `path` of a checkpoint is damaged, as `evidence` shows.

@@ -4,16 +4,17 @@
 
 namespace mgpu::watch {
 
-/// The keys watchdog.*.
+/// The values of the keys watchdog.*.
 struct WatchConfig {
   bool enabled = true;
   double limit_s = 300.0;        // allowed time without progress
-  double slow_limit_s = 1800.0;  // allowed time in phases that use large files
+  double slow_limit_s = 1800.0;  // the same limit in phases that use large files
 };
 
 void add_watch_keys(KeyTable& table);
 
-/// Reads the watchdog's keys, and comm.timeout_s. Errors: Failure of Config
+/// Returns the values of the keys watchdog.*. If watchdog.limit_s is `auto`, comm.timeout_s
+/// replaces it. Errors: those of Config's getters.
 WatchConfig read_watch_config(const Config& config);
 
 }  // namespace mgpu::watch

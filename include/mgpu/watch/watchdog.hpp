@@ -10,28 +10,31 @@
 
 namespace mgpu::watch {
 
-/// Returns whether a debugger holds this process; a lack of progress then means nothing.
+/// Returns whether a debugger is attached to this process. A lack of progress then means nothing.
 bool is_debugged();
 
 /// A thread in each rank that checks all ranks of its node five times a second. It reports a dead
-/// rank at once, and a rank without progress (activity.hpp) when its limit has passed. After a
-/// hang or death, each rank writes its crash file with its stack and exits with code 76. The lowest
-/// living rank also prints one message and writes hang_report.txt. The ranks of a node see each
-/// other in shared memory, and nodes communicate through one file each in `directory`; the thread
-/// never calls MPI.
+/// rank at once. It reports a rank without progress (mark_progress()) after limit_s, or after
+/// slow_limit_s in a slow phase.
+///
+/// After a hang or death, each rank writes its crash file with its stack and exits with code 76.
+/// One rank, the lowest living one of its node, also prints one message and writes hang_report.txt.
+/// The ranks of a node see each other in shared memory. Nodes communicate through one file each in
+/// folder watch/ of the run directory. The thread never calls MPI.
 ///
 /// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///
-/// Ranks:  made collectively over the topology's world, before a second thread communicates. The
-///         destructor is local, and records that this rank has ended normally.
+/// Ranks:  the constructor is collective over the topology's world, and must run before a second
+///         thread communicates. The destructor is local, and records that this rank has ended
+///         normally.
 /// Errors: Failure E601 on all ranks if there is no shared memory.
 class Watchdog {
 public:
   struct Options {
     double limit_s = 300.0;
     double slow_limit_s = 1800.0;
-    std::vector<std::string> slow_phases{};  // phases of the phase clock with limit slow_limit_s
-    fs::path directory;                      // of the run; crash files are in its folder crash/
+    std::vector<std::string> slow_phases{};  // phases (PhaseClock) with limit slow_limit_s
+    fs::path directory;  // the run directory; crash files are in its folder crash/
   };
 
   /// Requires that `crash` outlives this object.

@@ -10,7 +10,7 @@
 
 namespace mgpu::store {
 
-/// A tensor of a checkpoint, without its data.
+/// A tensor of a checkpoint: all that describes it, but not its data.
 struct TensorFacts {
   std::string name;
   std::string dtype_name;
@@ -18,11 +18,12 @@ struct TensorFacts {
   std::uint32_t crc32c = 0;
 };
 
-/// The findings of rank 0 on disk. The other ranks need them before the tensors' data arrive.
+/// The newest checkpoint on disk, as rank 0 found it. Rank 0 broadcasts the plan before the data of
+/// the tensors, so that the other ranks know what to receive.
 struct CheckpointPlan {
   bool found = false;
   std::string directory;
-  std::string state;  // JSON
+  std::string state;  // CheckpointState as JSON
   std::vector<std::string> warnings;
   std::vector<TensorFacts> model;
   std::vector<TensorFacts> trainer;
@@ -31,12 +32,12 @@ struct CheckpointPlan {
 std::string to_json(const CheckpointPlan& plan);
 CheckpointPlan plan_from_json(std::string_view text);
 
-/// Returns the tensors of a file, in the order of their data.
+/// Returns descriptions of the tensors of a file, in the order of their data.
 std::vector<TensorFacts> facts_of(const formats::SafetensorsFile& file,
                                   const formats::SafetensorsDigest& digest);
 
-/// Compares tensors with the plan. Errors: Failure E612 with a table unless names, types and shapes
-/// are equal.
+/// Checks that tensors have the names, types and shapes of the plan. Errors: Failure E612 with a
+/// table of the differences.
 void check_fits(const CheckpointPlan& plan, std::span<const formats::NamedTensor> model,
                 std::span<const formats::NamedTensor> trainer);
 

@@ -12,14 +12,16 @@ namespace mgpu::store {
 /// Returns the text of quarantine.jsonl: a line for each death.
 std::string text_of(const std::vector<Death>& deaths);
 
-/// Parses quarantine.jsonl. Errors: Failure E604 (exit 80), naming `file`.
+/// Parses the text of quarantine.jsonl. Errors: Failure E604 (exit 80) when a line is malformed;
+/// the message names `file`.
 std::vector<Death> deaths_in(const std::string& text, const fs::path& file);
 
-/// Returns attempts/NNNN.died.
+/// Returns the path of an attempt's death note, attempts/NNNN.died in the run directory.
 fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
-/// Returns the deaths in `file` and those of later attempts before `attempt`, which it adds to the
-/// file. Local. Errors: Failure E602, E603, E604.
+/// Returns the deaths that `file` (quarantine.jsonl) lists, and those of attempts before `attempt`
+/// that it lacks. Adds the missing ones to `file`. Removes the marks (WorkMark) of attempts before
+/// `attempt`. Local. Errors: Failure E602, E603, E604.
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
                                   std::uint32_t attempt);
 

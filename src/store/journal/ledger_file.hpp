@@ -14,7 +14,7 @@ namespace mgpu::store {
 /// Bytes of a ledger without frames.
 inline constexpr std::size_t kFileHeadBytes = 16;
 
-/// The payload of one frame in a ledger file.
+/// One intact frame of a ledger file: the chunk that it records, and where its payload is.
 struct Frame {
   std::uint32_t attempt = 0;
   std::uint32_t phase = 0;
@@ -23,7 +23,7 @@ struct Frame {
   std::uint64_t length = 0;  // of the payload
 };
 
-/// Bytes between intact frames that do not form a frame.
+/// A range of bytes in a ledger file that holds no intact frame, although an intact frame follows.
 struct DamagedRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -34,14 +34,15 @@ struct LedgerScan {
   std::vector<DamagedRange> damage;
 };
 
-/// A file read by position. Errors: Failure E603.
+/// A file that is open for reading at any offset. Errors: Failure E603.
 class PositionedFile {
 public:
   explicit PositionedFile(fs::path path);
 
-  std::uint64_t size() const { return size_; }  // when it was opened
+  std::uint64_t size() const { return size_; }  // in bytes, when it was opened
 
-  /// Fills `into`. Errors: Failure E603 (I/O), E604 (the file is too short).
+  /// Fills `into` with the bytes from `offset` on. Errors: Failure E603 (I/O), E604 (the file is
+  /// too short).
   void read(std::uint64_t offset, std::span<std::byte> into) const;
 
 private:
@@ -50,15 +51,16 @@ private:
   std::uint64_t size_ = 0;
 };
 
-/// Returns every intact frame of `attempt` in the file, in time linear in its size.
+/// Returns every intact frame of `attempt` in a ledger file. The time is linear in the size of the
+/// file.
 ///
-/// A broken frame at the end was torn when its writer was killed. A broken frame before an intact
-/// one is damage.
+/// A broken frame at the end was torn when the process that wrote it was killed. A broken frame
+/// before an intact one is damage.
 ///
 /// Errors: Failure E603; E605 (exit 65) when another version of the program wrote the file.
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt);
 
-/// The only writer of one ledger file.
+/// Writes one ledger file. No other process or object may write the same file.
 class LedgerWriter {
 public:
   LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
@@ -68,7 +70,7 @@ public:
   /// Errors: Failure E601, E602; the file may then end in a torn frame, and later calls fail.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
-  /// Syncs and closes; the next append() opens the file again.
+  /// Syncs and closes the file; the next append() opens it again.
   void close();
 
 private:

@@ -14,17 +14,19 @@ namespace mgpu::store {
 
 std::string ledger_name(std::uint32_t attempt, int rank);
 
-/// The content of the ledgers of a run directory.
+/// Lists the chunks that the ledgers of a run directory hold.
 struct LedgerIndex {
   std::vector<fs::path> files;      // by (attempt, rank)
-  std::vector<ChunkEntry> entries;  // by (phase, chunk, file, offset)
+  std::vector<ChunkEntry> entries;  // sorted by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 
-  /// Adds records. Keeps one of each chunk: the first after the last empty record, if any.
+  /// Adds records, and keeps one record of each chunk: the first by (attempt, rank, offset). A
+  /// record with an empty payload voids those before it, so only later records count.
   void add(const std::vector<ChunkEntry>& found);
 };
 
-/// Reads the ledgers in `parts`, except those of attempt `attempt` and later ones.
+/// Reads the ledgers in folder `parts` of all attempts before `attempt`; of all attempts if
+/// `attempt` is empty.
 ///
 /// Ranks:  collective; one rank reads each file, and all ranks get all records.
 /// Errors: Failure E603, E605 on all ranks.

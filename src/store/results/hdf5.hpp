@@ -25,7 +25,7 @@ struct HidTraits {
   static void destroy(Raw id) noexcept { H5Idec_ref(id); }
 };
 
-/// Any HDF5 id except a file opened through MPI-IO.
+/// Owner of any HDF5 id, except that of a file opened through MPI-IO.
 using Hid = UniqueHandle<HidTraits>;
 
 /// Thrown when an HDF5 call failed; what() has the innermost line of its error stack.
@@ -52,17 +52,18 @@ private:
   void* data_ = nullptr;
 };
 
-/// Throws Hdf5Error when `code` is negative; otherwise returns it.
+/// Returns `code`. Errors: Hdf5Error when `code` is negative.
 hid_t check_id(hid_t code, Where where = Where::here());
 void check(herr_t code, Where where = Where::here());
 
-/// Returns the owner of a new id. Errors: Hdf5Error.
+/// Takes ownership of a new id. Errors: Hdf5Error when the id is negative.
 Hid own(hid_t id, Where where = Where::here());
 
-/// Returns properties for serial access with a fixed format version, without flock (the run
-/// directory has a lock).
+/// Returns file access properties for one process, with a fixed format version. They switch off
+/// flock, because the run directory has a lock.
 Hid serial_access();
-/// Returns the same properties for access through MPI-IO.
+/// Returns file access properties for access through MPI-IO by all ranks of `comm`. They have a
+/// fixed format version and no flock, like serial_access().
 Hid parallel_access(MPI_Comm comm);
 
 /// A file that this process alone writes.
@@ -80,7 +81,7 @@ public:
 
   hid_t id() const noexcept { return file_.get(); }
 
-  /// Reserves disk space for this many more bytes. Errors: Hdf5Error with errno's text.
+  /// Reserves disk space for `bytes` more bytes. Errors: Hdf5Error with errno's text.
   void reserve(std::uint64_t bytes) const;
 
   /// Closes the file. Errors: Hdf5Error; the file on disk is unusable then.
@@ -94,48 +95,53 @@ private:
   std::filesystem::path path_;
 };
 
-/// Return properties without time stamps, with children in the order of their creation, so that
-/// every run writes the same bytes.
+/// group_creation() and file_creation() return creation properties without time stamps and with
+/// children in the order of their creation. So every run writes the same bytes.
 Hid group_creation();
 Hid file_creation();
 
-/// Returns the stored type of values, which is also their type in memory: little-endian; the bytes
-/// of texts are u8. HDF5 owns the id.
+/// Returns the HDF5 type of a column's values, both in the file and in memory. Numbers are
+/// little-endian, and texts are bytes of type u8. HDF5 owns the id.
 hid_t number_type(ColumnType type);
 
-/// Returns a u8 type whose values 0, 1, ... have names. Errors: Hdf5Error.
+/// Returns an HDF5 enum type over u8 whose values 0, 1, ... have these names. Errors: Hdf5Error.
 Hid enum_type(std::span<const std::string> names);
 
-/// Returns the names of the values 0, 1, ... of a stored type; empty if it is not such an enum.
+/// Returns the names of the values 0, 1, ... of an enum over u8; empty if `type` is not such an
+/// enum.
 std::vector<std::string> names_of_values(hid_t type);
 
-/// Returns the type of UTF-8 text of this many bytes, padded with zeros. 0 means text of any
+/// Returns the HDF5 type of UTF-8 text of `bytes` bytes, padded with zeros. 0 means text of any
 /// length, in HDF5's heap.
 Hid text_type(std::size_t bytes = 0);
 
 /// Returns the data space [rows], or [rows, width] if width is not 1.
 Hid make_space(std::int64_t rows, std::int64_t width);
 
-/// Returns the data set's space with rows [first, first + rows) selected; none if rows = 0.
+/// Returns the file space of a data set with rows [first, first + rows) selected; nothing is
+/// selected if rows = 0.
 Hid select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, std::int64_t width);
 
-/// Returns the memory space that fits the selection of select_rows().
+/// Returns the memory space for a buffer of rows [rows, width], which fits the selection of
+/// select_rows().
 Hid memory_space(std::int64_t rows, std::int64_t width);
 
 void write_attribute(hid_t object, const std::string& name, const std::string& text);
 void write_attribute(hid_t object, const std::string& name, std::int64_t value);
 void write_attribute(hid_t object, const std::string& name, double value);
 void write_attribute(hid_t object, const std::string& name, std::span<const std::string> texts);
-/// Creates the attribute, or replaces its value in place.
+/// Creates a u32 attribute, or replaces its value in place.
 void write_u32_attribute(hid_t object, const std::string& name, std::uint32_t value);
 
 bool has_attribute(hid_t object, const std::string& name);
 
-/// Reads one whole number. (Text attributes lie in a heap without checksums, where HDF5 1.10 can
-/// loop forever on a damaged file. So they are never read from untrusted files.)
+/// Returns the value of an attribute that is one whole number. There is no such function for text
+/// attributes, which lie in a heap without checksums. On a damaged file HDF5 1.10 can loop forever
+/// in that heap.
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
-/// Reads rows [first, first + rows) of a data set of strings, either padded or in the heap.
+/// Returns rows [first, first + rows) of a data set of HDF5 strings, which may be padded or lie in
+/// HDF5's heap.
 std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows);
 
 }  // namespace mgpu::store::hdf5

@@ -11,7 +11,8 @@
 
 namespace mgpu::store {
 
-/// Checks offsets, piece by piece, against the number of values. Errors: Failure E605.
+/// Checks the offsets of a list column: they must ascend from 0 to the number of items. add() takes
+/// them in several pieces, in order. The constructor and finish() throw Failure E605.
 class OffsetsCheck {
 public:
   OffsetsCheck(const ColumnSpec& spec, std::int64_t rows) {
@@ -19,7 +20,7 @@ public:
       fail_table("its row_offsets are not a row of i64");
   }
 
-  /// Shapes: [> 0]
+  /// Adds the next offsets, at least one.
   void add(std::span<const std::int64_t> offsets) {
     const bool begins_right = is_first_ ? offsets.front() == 0 : offsets.front() >= last_;
     fits_ = fits_ && begins_right && std::is_sorted(offsets.begin(), offsets.end());
@@ -27,6 +28,7 @@ public:
     last_ = offsets.back();
   }
 
+  /// Throws Failure E605 unless the offsets fit a column of `items` items.
   void finish(std::int64_t items) const {
     if (!fits_ || last_ != items)
       fail_table("its row_offsets do not fit its " + std::to_string(items) + " values");

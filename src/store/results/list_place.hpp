@@ -12,21 +12,22 @@ namespace mgpu::store {
 /// Attribute with value 1 that marks lists whose values are the bytes of texts.
 inline constexpr const char* kIsText = "is_text";
 
-/// Returns the group of a column in files that this program writes.
+/// Returns the path of the HDF5 group with the lists of a column, in files that this program
+/// writes.
 inline std::string place_of_lists(const std::string& table, const std::string& column) {
   return "arrays/" + table + "/" + column;
 }
 
-/// Returns the group of a column in an open file of any format; "" if it does not exist. Errors:
-/// Hdf5Error.
+/// Returns the path of the HDF5 group with the lists of a column, in an open file of any format; ""
+/// if the column has no lists there. Errors: Hdf5Error.
 std::string find_lists(hid_t file, const std::string& table, const std::string& column);
 
-/// Returns the names of a group's children in order of creation; empty if the group is missing.
-/// Errors: Hdf5Error.
+/// Returns the names of the objects in an HDF5 group, in order of creation; empty if the group is
+/// missing. Errors: Hdf5Error.
 std::vector<std::string> children_of(hid_t file, const std::string& group);
 
-/// Return the names of a table's list columns of numbers, or of its text columns, in order of
-/// creation.
+/// find_list_columns() returns the names of a table's list columns of numbers, and
+/// find_text_columns() those of its text columns. Both are in order of creation.
 /// Errors: Hdf5Error.
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table);
 std::vector<std::string> find_text_columns(hid_t file, const std::string& table);

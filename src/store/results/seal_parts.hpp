@@ -15,7 +15,7 @@
 // The steps of a seal, in the order in which seal() takes them.
 namespace mgpu::store {
 
-/// The rows of one column that this rank wrote, and their checksum.
+/// Rows of one column that this rank wrote, and their checksum.
 struct WrittenSlice {
   std::uint64_t column = 0;  // index into SealPlan::columns
   std::int64_t first_row = 0;
@@ -24,34 +24,37 @@ struct WrittenSlice {
   std::uint64_t crc = 0;  // CRC-32C
 };
 
-/// The state that the steps share.
+/// The state that all steps of a seal share.
 struct SealWork {
   const cluster::Group& group;
   const SealRequest& request;
   const SealPlan& plan;
   std::filesystem::path temporary;
   RowReader reader;
-  std::vector<WrittenSlice> slices{};  // of this rank
+  std::vector<WrittenSlice> slices{};  // what this rank has written
   SealResult report{};
 };
 
-/// Runs a step that writes the file. HDF5's errors become Failure E602 with path and space.
+/// Runs a step that writes the file. An HDF5 error becomes Failure E602 with the path and the free
+/// space.
 void writing(const SealWork& work, const std::function<void()>& step);
 
 /// Runs the failpoint "<what>.<call>", which stands for a call inside HDF5. Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Writes, on rank 0, groups, attributes, small tables, and every column's data set without its
-/// rows (except the first offset of lists, which is 0).
+/// Writes groups, attributes, small tables, and the data set of every column without the rows. The
+/// first offset of lists, which is 0, is written too. Only rank 0 calls it.
 void create_layout(SealWork& work);
 
-/// Writes the rows of contiguous columns on all ranks.
+/// Writes the rows of all uncompressed (contiguous) columns. Ranks: collective.
 void write_contiguous(SealWork& work);
 
-/// Compresses columns on all ranks; rank 0 appends them and the checksums of all columns.
+/// Compresses the rows of all compressed columns, on all ranks. Rank 0 appends them to the file,
+/// and writes the checksums of all columns. Ranks: collective.
 void write_serial(SealWork& work);
 
-/// Reads back the rows that this rank wrote. Errors: Failure E606 on all ranks.
+/// Reads back the rows that this rank wrote, and compares their checksums. Ranks: collective.
+/// Errors: Failure E606 on all ranks.
 void verify(SealWork& work);
 
 }  // namespace mgpu::store

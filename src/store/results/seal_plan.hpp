@@ -19,7 +19,8 @@ namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed };
 
-/// Which part of its column a data set holds: all, or one half of a list column.
+/// The part of a column that a data set holds: the whole column, or the offsets or the values of a
+/// list column.
 enum class ColumnPart { whole, offsets, values };
 
 struct TablePlan {
@@ -33,7 +34,7 @@ struct TablePlan {
 
 struct ColumnPlan {
   std::size_t table = 0;              // index into SealPlan::tables
-  std::optional<std::size_t> source;  // column of the payload; empty: the ids
+  std::optional<std::size_t> source;  // index of the column in the payload; empty: column `id`
   ColumnSpec spec;
   std::string dataset;  // path in the file
   ColumnKind kind = ColumnKind::contiguous;
@@ -41,7 +42,7 @@ struct ColumnPlan {
   ColumnPart part = ColumnPart::whole;
 };
 
-/// Entries [first, last) of a table.
+/// The range [first, last) of TablePlan::entries.
 struct EntryRange {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -53,33 +54,35 @@ struct SealPlan {
 
   const TablePlan& table_of(const ColumnPlan& column) const { return tables[column.table]; }
 
-  /// Returns the rows of the data set: those of its table, or the offsets or values of a list
-  /// column.
+  /// Returns the number of rows of a data set: the rows of its table, or the number of offsets or
+  /// of values of a list column.
   std::int64_t rows_of(const ColumnPlan& column) const;
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
 
-  /// Returns the bytes of the column's largest unit, which is what cannot be divided among ranks;
-  /// never 0.
+  /// Returns the size of the column's largest unit in bytes, never 0. A unit is `unit_entries`
+  /// entries, which only one rank can write.
   std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 
-/// Plans the seal.
+/// Returns the plan of a seal.
 /// Errors: Error when chunks are missing and the request is not for a partial file, or two columns
-///         have the same place in the file.
+///         would be written to the same data set.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
-/// Fills in list_starts: each rank reads its part of the journaled chunks.
+/// Fills in TablePlan::list_starts. Each rank reads some of the journaled chunks.
 ///
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E603, E604.
 void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
-/// Divides the entries of a column among the ranks in one or more passes. Ranks take neighboring
-/// ranges, so that a pass covers one range of the file at any number of ranks.
+/// Divides the entries of a column among the ranks, in one or more rounds, called passes. In a pass
+/// the ranks take neighboring ranges. So a pass covers one range of the file, at any number of
+/// ranks.
 class Passes {
 public:
-  /// `bytes_per_rank` limits how much of the column a rank holds at a time; at least one unit.
+  /// A rank holds at most `bytes_per_rank` bytes of the column at a time, but at least one unit
+  /// (see SealPlan::unit_bytes).
   Passes(const SealPlan& plan, const ColumnPlan& column, int ranks, std::int64_t bytes_per_rank);
 
   std::int64_t count() const { return passes_; }
@@ -100,10 +103,12 @@ class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}
 
-  /// Returns the stored bytes of a number column for these entries.
+  /// Returns the bytes that the data set of `column` holds for these entries: numbers, or the
+  /// offsets or values of lists.
   std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
 
-  /// Returns the number of items in the lists of one entry.
+  /// Returns the number of items in all lists of one entry. `column` is an index into the columns
+  /// of the payload.
   std::int64_t list_items(const TablePlan& table, std::size_t column, std::size_t entry);
 
 private:

@@ -12,10 +12,10 @@ std::string boot_id();
 /// /proc/PID/stat, fields 3 and 22.
 std::string process_start(int pid);
 
-/// Formats "2026-11-21T10:04:51Z".
+/// Returns the current time in UTC, such as "2026-11-21T10:04:51Z".
 std::string utc_now();
 
-/// Formats "2026-11-21_10-04-51", local time: the name of a run directory.
+/// Returns the current local time as the name of a run directory, such as "2026-11-21_10-04-51".
 std::string local_stamp();
 
 }  // namespace mgpu::store

@@ -6,10 +6,10 @@
 
 namespace mgpu::store {
 
-/// The keys checkpoint.*.
+/// The values of the configuration keys checkpoint.*.
 struct CheckpointConfig {
-  std::int64_t every = 1000;    // checkpoint.every: optimizer steps; 0: not by steps
-  double every_minutes = 20.0;  // checkpoint.every_minutes; 0: not by time
+  std::int64_t every = 1000;    // checkpoint.every: steps between two saves; 0: not by steps
+  double every_minutes = 20.0;  // checkpoint.every_minutes: time between two saves; 0: not by time
   int keep = 3;  // checkpoint.keep: number of newest checkpoints kept; the best is kept too
 };
 

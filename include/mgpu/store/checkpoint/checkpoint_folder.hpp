@@ -13,17 +13,18 @@
 
 namespace mgpu::store {
 
-/// The content of one checkpoint.
+/// The data that one checkpoint stores.
 struct CheckpointContent {
-  std::span<const formats::NamedTensor> model;    // under the names that the model gives them
+  std::span<const formats::NamedTensor> model;    // by their names in the model
   std::span<const formats::NamedTensor> trainer;  // such as the optimizer's moments
   CheckpointState state;
-  std::map<std::string, std::string> files{};  // name, content: config.json and similar
+  std::map<std::string, std::string> files{};  // name -> content: config.json and others
 };
 
 /// A checkpoint that was read completely and verified.
 class StoredCheckpoint {
 public:
+  /// Reads and verifies the checkpoint in `directory`.
   /// Errors: Failure E611 (damaged, exit 80) with the file or tensor, what was expected and what
   ///         was found; E613 (newer format, exit 73); E603 with exit 74 (I/O error).
   explicit StoredCheckpoint(fs::path directory);
@@ -33,8 +34,8 @@ public:
   const formats::SafetensorsFile& model() const { return *model_; }
   const formats::SafetensorsFile& trainer() const { return *trainer_; }
 
-  /// Return the digests of the model's and the trainer's file, with the CRC-32C of each tensor's
-  /// data.
+  /// model_digest() and trainer_digest() return size and SHA-256 of model.safetensors and of
+  /// trainer.safetensors, with the CRC-32C of each tensor's data.
   const formats::SafetensorsDigest& model_digest() const { return model_digest_; }
   const formats::SafetensorsDigest& trainer_digest() const { return trainer_digest_; }
 
@@ -47,7 +48,7 @@ private:
   formats::SafetensorsDigest trainer_digest_;
 };
 
-/// The folder `ckpt/` of a run directory. Only the rank that writes uses it.
+/// The folder `ckpt/` of a run directory. Only the rank that writes checkpoints uses it.
 ///
 ///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json, ...}
 ///   last -> step_00021000      best -> step_00018000
@@ -55,25 +56,26 @@ private:
 ///   step_00021000.old.a0002    being replaced
 ///   step_00019000.bad          damaged; kept for inspection, never read again
 ///
-/// If the process dies at any time, either the old or the new set of checkpoints is intact.
+/// If the process dies at any time, either the previous or the new set of checkpoints is intact.
 class CheckpointFolder {
 public:
-  /// `attempt` is the number of this start of the run. The constructor touches no file.
+  /// `attempt` is the number of this attempt, for the names of temporary files. The constructor
+  /// touches no file.
   CheckpointFolder(const fs::path& run_directory, int attempt);
 
-  /// Returns the finished checkpoints, newest first.
+  /// Returns the directories of all finished checkpoints, newest first.
   std::vector<fs::path> finished() const;
 
-  /// Returns the damaged checkpoints that were set aside.
+  /// Returns the directories of damaged checkpoints, which set_aside() has renamed to .bad.
   std::vector<fs::path> bad() const;
 
-  /// Removes temporary files of dead attempts, and restores a checkpoint whose replacement was not
-  /// finished. Errors: E602.
+  /// Removes temporary files of saves that did not finish, and restores a checkpoint whose
+  /// replacement was not finished. Errors: E602.
   void tidy() const;
 
-  /// Writes and syncs a checkpoint, then reads it back. Returns its directory, which still has its
-  /// temporary name. Errors: E601, E602; E611 when other bytes are read back. After an error no
-  /// files of it remain.
+  /// Writes and syncs a checkpoint, then reads it back. Returns the checkpoint's directory, which
+  /// still has a temporary name. After an error none of the files remain. Errors: E601, E602; E611
+  /// when other bytes are read back.
   fs::path write(const CheckpointContent& content) const;
 
   /// Renames the directory that write() returned to its final name, and updates `last` (and
@@ -83,8 +85,9 @@ public:
   /// Removes all checkpoints except the newest `keep` and the best. Errors: E602.
   void prune(int keep) const;
 
-  /// Renames a damaged checkpoint to .bad and returns the new name. Links to it are removed, and
-  /// `last` then points to the newest remaining one. Errors: E602.
+  /// Renames the directory of a damaged checkpoint to .bad and returns the new name. Removes the
+  /// links `last` and `best` if they point to `damaged`, then points `last` to the newest remaining
+  /// checkpoint. Errors: E602.
   fs::path set_aside(const fs::path& damaged) const;
 
 private:

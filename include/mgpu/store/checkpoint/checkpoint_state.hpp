@@ -11,18 +11,18 @@ namespace mgpu::store {
 
 using StateValue = std::variant<std::int64_t, double, std::string>;
 
-/// The scalars of a checkpoint, stored in state.json. Reading returns each number with its type and
-/// exact value, including infinities and NaN.
+/// The scalars of a checkpoint, stored in state.json. state_from_json() restores each number with
+/// its type and exact value, including infinities and NaN.
 struct CheckpointState {
   std::int64_t step = 0;              // optimizer steps done, >= 0
-  std::int64_t consumed_samples = 0;  // position in the order of the data
-  std::optional<double> best_metric;  // best so far, none before the first evaluation
+  std::int64_t consumed_samples = 0;  // training samples used so far, all epochs together
+  std::optional<double> best_metric;  // best result of an evaluation so far; empty before the first
   std::map<std::string, StateValue> values;
 
   friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
 };
 
-/// Returns the state as JSON. Errors: Error when a text is not UTF-8.
+/// Returns the text of state.json. Errors: Error when a text of the state is not UTF-8.
 std::string to_json(const CheckpointState& state);
 
 /// Parses state.json. Errors: Error with the reason when `text` is not the state of format 1.

@@ -12,17 +12,17 @@
 
 namespace mgpu::store {
 
-/// The place of one journaled chunk: its ledger file and offset.
+/// Where the journal stores one chunk: the ledger file, and the offset in that file.
 struct ChunkEntry {
   std::uint32_t phase = 0;
   std::uint32_t file = 0;  // index into ChunkJournal::files()
   std::uint64_t chunk = 0;
-  std::uint64_t offset = 0;  // bytes
-  std::uint64_t length = 0;  // bytes
+  std::uint64_t offset = 0;  // of the payload in the file, in bytes
+  std::uint64_t length = 0;  // of the payload, in bytes
 };
 
-/// Bytes of a ledger that are neither a whole record nor the torn end that a killed writer left.
-/// The chunks in them are computed again.
+/// A range of bytes in a ledger that is neither a whole record nor the torn end that a killed
+/// writer left. Chunks that were stored there are computed again.
 struct LedgerDamage {
   std::string file;
   std::uint64_t offset = 0;  // bytes
@@ -33,16 +33,16 @@ struct LedgerDamage {
 ///
 /// Each rank appends framed, checksummed records to a separate file,
 /// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk counts as
-/// finished once it is synced. If a chunk has several records, the first by (attempt, rank) wins,
-/// so the index is the same on all ranks and at any rank count. An empty payload voids the earlier
-/// records of its chunk, which then is not finished.
+/// finished once its record is synced. If a chunk has several records, the first by (attempt, rank)
+/// is used. So all ranks find the same records, at any number of ranks. A record with an empty
+/// payload voids the earlier records of its chunk, which then is not finished.
 ///
 /// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {
 public:
-  /// Reads the ledgers of earlier attempts, and opens this attempt's files.
+  /// Reads the ledgers of earlier attempts, and opens the ledgers of this attempt, one per rank.
   ///
-  /// `sync_s`: a power failure loses at most this many seconds of work (ledger.sync_s).
+  /// `sync_s` (ledger.sync_s): a power failure loses at most this many seconds of work.
   /// Ranks:  collective.
   /// Errors: Failure on all ranks: E601, E602, E603, E605.
   ChunkJournal(std::filesystem::path run_directory, const cluster::Group& group,
@@ -51,29 +51,32 @@ public:
   ChunkJournal(const ChunkJournal&) = delete;
   ChunkJournal& operator=(const ChunkJournal&) = delete;
 
-  /// Returns the ids of the phase's finished chunks, ascending; the same on all ranks until
-  /// commit().
+  /// Returns the ids of the phase's finished chunks, ascending: those of earlier attempts, and
+  /// those of this attempt as of the last commit(). All ranks get the same ids.
   std::vector<std::uint64_t> done(std::uint32_t phase) const;
 
   /// Records a finished chunk. Local: no rank waits for another.
   ///
-  /// Errors: Failure E602 on this rank only; the caller passes it on to all (run_together).
+  /// Errors: Failure E601, E602 on this rank only; the caller passes it on to all ranks, for
+  ///         example by run_together().
   void append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
-  /// Syncs and closes every rank's file, then exchanges the new records. After that all ranks may
-  /// read all chunks. append() may follow.
+  /// Syncs and closes every rank's ledger, then exchanges the records that were appended since the
+  /// last commit(). Afterwards every rank may read all chunks. append() may follow.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602 on all ranks.
   void commit();
 
-  /// Returns the phase's chunks by ascending id, as of the last commit().
+  /// Returns where the phase's finished chunks are stored, by ascending id, as of the last
+  /// commit().
   std::vector<ChunkEntry> entries(std::uint32_t phase) const;
 
   /// Returns the paths of all ledger files, by (attempt, rank).
   const std::vector<std::filesystem::path>& files() const;
 
-  /// Returns the damage that the constructor found, the same on all ranks.
+  /// Returns the damaged ranges that the constructor found in all ledgers. All ranks get the same
+  /// list.
   const std::vector<LedgerDamage>& damage() const;
 
   std::uint32_t attempt() const;

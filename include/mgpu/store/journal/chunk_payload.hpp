@@ -11,25 +11,28 @@
 
 namespace mgpu::store {
 
-/// Encodes the rows of one chunk, column by column, into the payload that the journal stores.
+/// Encodes the rows of one chunk, column by column, into the payload that ChunkJournal stores.
 class ChunkEncoder {
 public:
-  /// Begins the payload of rows [first_row, first_row + rows) of the table.
+  /// Begins the payload of rows [first_row, first_row + rows) of the table. `spec` must outlive the
+  /// encoder. Errors: Error when the table does not have these rows.
   ChunkEncoder(const TableSpec& spec, std::int64_t first_row, std::int64_t rows);
 
   /// Adds a column of numbers.
   ///
   /// Shapes: values [rows, width], row by row.
-  /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError.
+  /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError
+  ///         when `values` has another size.
   template <class T>
   void column(std::string_view name, std::span<const T> values) {
     add_numbers(name, column_type<T>(), std::as_bytes(values));
   }
 
-  /// Adds the lists of a ragged column.
+  /// Adds a ragged column, with one list for each row.
   ///
-  /// Shapes: lists [rows], each of length * width values.
-  /// Errors: Error when the column is not ragged, of another type, or given twice; ShapeError.
+  /// Shapes: lists [rows]; a list of n items has n * width values.
+  /// Errors: Error when the column is not ragged, of another type, or given twice; ShapeError when
+  ///         the number of lists is wrong, or a list is not made of whole items.
   template <class T>
   void lists(std::string_view name, std::span<const std::vector<T>> lists) {
     std::vector<std::span<const std::byte>> bytes;
@@ -38,17 +41,19 @@ public:
     add_lists(name, column_type<T>(), bytes);
   }
 
-  /// Stores texts as valid UTF-8 without NUL, which HDF5 and its readers require. Each NUL
-  /// and each invalid byte becomes U+FFFD.
+  /// Adds a text column. Texts are stored as valid UTF-8 without NUL, which HDF5 and programs that
+  /// read it require. Each NUL and each invalid byte becomes U+FFFD.
   ///
   /// Shapes: values [rows].
+  /// Errors: Error when the column is not text or given twice; ShapeError when the number of texts
+  ///         is wrong.
   void text(std::string_view name, std::span<const std::string> values);
 
-  /// Adds the bytes of a column of the same type and rows from another payload.
-  /// Errors: Error when the column is given twice.
+  /// Adds a column by its stored bytes, which come from another payload. In that payload the column
+  /// must have the same type and number of rows. Errors: Error when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
-  /// Returns the payload. Errors: Error when a column is missing.
+  /// Returns the finished payload. Errors: Error when a column is missing.
   std::vector<std::byte> finish();
 
 private:
@@ -65,21 +70,21 @@ private:
   std::vector<bool> given_;
 };
 
-/// The place of a column in a payload.
+/// Where a payload stores a column.
 struct ColumnPlace {
   std::uint64_t offset = 0;  // bytes from the start of the payload
   std::uint64_t bytes = 0;
-  std::uint32_t crc = 0;  // CRC-32C of those bytes
+  std::uint32_t crc = 0;  // CRC-32C of the column's bytes
 };
 
-/// The start of a payload. It says where each column is, so that a column can be read without the
-/// others.
+/// The head of a payload. It says where each column is stored, so that one column can be read
+/// without the others.
 struct ChunkHead {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
   std::vector<ColumnPlace> columns;
 
-  /// Returns the bytes that the head of a payload of `spec` takes.
+  /// Returns the size of the head of a payload of `spec`, in bytes.
   static std::size_t size(const TableSpec& spec);
 
   /// Reads the head of a payload.
@@ -89,19 +94,20 @@ struct ChunkHead {
                         std::uint64_t payload_bytes);
 };
 
-/// Decodes the bytes of a text column.
+/// Returns the texts of a text column, given the bytes that a payload stores for the column.
 ///
-/// Errors: Failure E604 when the lengths do not fit the bytes.
+/// Errors: Failure E604 when the stored lengths do not fit the number of bytes.
 std::vector<std::string> decode_texts(std::span<const std::byte> bytes, std::int64_t rows);
 
-/// The decoded bytes of a ragged column.
+/// A decoded ragged column.
 struct ListBytes {
-  std::vector<std::int64_t> lengths;  // [rows], items
-  std::span<const std::byte> values;  // of all rows, in order
+  std::vector<std::int64_t> lengths;  // [rows], number of items in each row
+  std::span<const std::byte> values;  // the items of all rows, in order
 };
 
-/// Decodes the bytes of a ragged column.
-/// Errors: Failure E604 when the lengths do not fit the bytes.
+/// Decodes a ragged column from the bytes that a payload stores for the column. The result refers
+/// to `bytes`.
+/// Errors: Failure E604 when the stored lengths do not fit the number of bytes.
 ListBytes decode_lists(std::span<const std::byte> bytes, std::int64_t rows,
                        const ColumnSpec& column);
 

@@ -11,18 +11,19 @@
 
 namespace mgpu::store {
 
-/// Converts a chunk of another format to the current one.
+/// Converts the payload of a chunk from another format to the current one.
 using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
 
-/// Appends the chunks of other run directories to `journal`, and commits. A chunk that several
-/// directories have is appended once. `upgrade`, if given, converts each chunk. The directories are
-/// only read.
+/// Appends the chunks of other run directories to `journal`, and calls its commit(). A chunk that
+/// several directories have is appended once. `upgrade`, if given, converts the payload of each
+/// chunk. Nothing is written to `directories`.
 ///
-/// Ranks:  collective; each rank copies its share.
+/// Ranks:  collective; each rank copies some of the chunks.
 /// Memory: on each rank one chunk, or two if several directories have it, and 32 bytes for every
 ///         chunk.
-/// Errors: the same Failure on all ranks: E610 when two directories have one chunk with different
-///         contents, or were made from different data or weights; errors of reading and appending.
+/// Errors: the same Failure on all ranks. E610: two directories store different contents for one
+///         chunk, or were made from different data or weights. E603, E604, E605 of reading; E601,
+///         E602 of appending.
 void copy_chunks(const cluster::Group& group, std::span<const std::filesystem::path> directories,
                  ChunkJournal& journal, const UpgradeChunk& upgrade = {});
 

@@ -15,16 +15,18 @@
 
 namespace mgpu::store {
 
-/// The rows of a journaled chunk, column by column.
+/// Reads the columns of one chunk from its payload in the journal.
 class ChunkRows {
 public:
-  /// `payload` has to outlive this object. Errors: Failure E604 when it is not a chunk of `spec`.
+  /// `spec` and `payload` have to outlive this object. Errors: Failure E604 when `payload` is not a
+  /// chunk of `spec`.
   ChunkRows(const TableSpec& spec, std::span<const std::byte> payload);
 
   std::int64_t first_row() const { return head_.first_row; }
   std::int64_t rows() const { return head_.rows; }
 
-  /// Returns the stored bytes of a column. Errors: Error when there is no such column.
+  /// Returns the bytes that the payload stores for a column. Errors: Error when there is no such
+  /// column.
   std::span<const std::byte> bytes(std::string_view column) const;
 
   /// Returns the values of a column of numbers. Errors: Error when the column has another type.
@@ -46,20 +48,22 @@ private:
   ChunkHead head_;
 };
 
-/// Converts chunks of a table from format 1 to the current format.
+/// Converts payloads of chunks of one table from format 1 to the current format.
 class PayloadUpgrade {
 public:
-  /// Computes one column of the new chunk from the old chunk, and adds it to the encoder.
+  /// Computes one column of the new chunk from the old chunk, and adds the column to the encoder.
   using Make = std::function<void(const ChunkRows& old, ChunkEncoder& encoder)>;
 
-  /// `order` names the columns of format 1 in their order. `others` specifies those that `table`
-  /// lacks or gives another type; the remaining ones have the type in `table`. `make` computes the
-  /// columns of `table` that are not copied.
-  /// Errors: Error for a column that is neither old nor made.
+  /// `table` is the table in the current format. `order` names the columns that the table has in
+  /// format 1, in order. `others` describes the columns of format 1 that `table` lacks or has with
+  /// another type. `make` has a function for each column of `table` that is not copied. A name of
+  /// `order` that is in neither `table` nor `others` is skipped.
+  /// Errors: Error when a column of `table` is neither in format 1 nor in `make`.
   PayloadUpgrade(TableSpec table, const std::vector<std::string>& order,
                  const std::vector<ColumnSpec>& others, std::map<std::string, Make> make);
 
-  /// Converts one chunk. Errors: Failure E604 when the bytes are not a chunk of the old table.
+  /// Converts the payload of one chunk. Errors: Failure E604 when the bytes are not a chunk of the
+  /// table in format 1.
   std::vector<std::byte> operator()(std::span<const std::byte> payload) const;
 
 private:

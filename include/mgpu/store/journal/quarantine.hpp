@@ -13,9 +13,9 @@
 
 namespace mgpu::store {
 
-/// Samples that a rank works on together: a chunk, or a single sample.
+/// Consecutive samples that a rank works on together: a chunk, or a single sample.
 struct WorkSpan {
-  std::uint32_t phase = 0;  // as in the journal
+  std::uint32_t phase = 0;  // id of the phase, as in the journal
   std::int64_t first = 0;
   std::int64_t count = 0;
 
@@ -24,34 +24,35 @@ struct WorkSpan {
   }
 };
 
-/// The death of the rank that died first in an attempt, not as a consequence of another death,
-/// while it processed samples.
+/// A death of a rank while it processed samples. Only the rank that died first in an attempt is
+/// recorded, not ranks that died in consequence.
 struct Death {
   std::uint32_t attempt = 0;
   int rank = 0;
   std::string host;
   WorkSpan span;
-  std::string cause;  // see DeathNote
+  std::string cause;  // such as "SIGSEGV" or "hang", see DeathNote
 };
 
-/// A sample that is skipped from now on.
+/// A sample that the run skips from now on.
 struct QuarantinedRow {
   std::uint32_t phase = 0;
   std::int64_t sample = 0;
   std::string reason;  // does not depend on the number of ranks
 };
 
-/// Returns the samples that killed a rank twice, in the order of `deaths`. At the earlier death the
-/// rank worked on the sample, alone or with others; at the later death on the sample alone. Each
-/// earlier death counts for one sample only.
+/// Returns the samples that killed a rank twice, in the order of their second death in `deaths`. At
+/// the first death the rank worked on the sample, alone or with others. At the second death it
+/// worked on the sample alone. A death counts as the first death of one sample only.
 std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier
 /// attempts.
 ///
-/// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin and end is
-/// one small write, which outlives the process. If attempts/NNNN.died names a rank, the next
-/// attempt adds the samples of that rank to quarantine.jsonl, a line for each death.
+/// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin() and end()
+/// is one small write, which outlives the process. If attempts/NNNN.died names a rank, the next
+/// attempt adds a line with that rank's samples to quarantine.jsonl. A death does not count if only
+/// the launcher saw it and the host had other ranks, because then the whole node failed.
 class Quarantine {
 public:
   /// Ranks:  collective.
@@ -62,32 +63,35 @@ public:
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  /// Records that this rank works on these samples from now on. Local. A failed write is ignored:
-  /// only the next attempt lacks the information.
+  /// Records that this rank works on the samples of `span` from now on. Local. A failed write is
+  /// ignored; the next attempt then does not know the samples if this rank dies.
   ///
-  /// Failpoint: sample.N for each sample N.
+  /// Failpoint: sample.N for each sample id N.
   void begin(const WorkSpan& span);
+  /// Records that this rank works on no samples. Local. A failed write is ignored.
   void end();
 
-  /// Returns whether a rank died while working on some of these samples. If so, the caller
-  /// processes them one by one.
+  /// Returns whether a rank of an earlier attempt died while it worked on a sample of `span`. If
+  /// so, the caller should process the samples one by one.
   bool is_suspect(const WorkSpan& span) const;
 
-  /// Returns the reason why the sample is skipped; nullptr if it is not.
+  /// Returns the reason why a sample is skipped; nullptr if it is not skipped.
   const std::string* reason(std::uint32_t phase, std::int64_t sample) const;
 
   const std::vector<QuarantinedRow>& rows() const { return rows_; }
   const std::vector<Death>& deaths() const { return deaths_; }
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
-  /// Gives the quarantined samples another chance: voids their chunks in the journal, and renames
-  /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl.
+  /// Gives the quarantined samples another chance. Voids their chunks in the journal, and renames
+  /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per
+  /// chunk.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602 on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 
-  /// Removes all files that name the ranks' current samples, after the work is done. Local.
+  /// Removes the files in working/ that name the current samples of ranks of this and earlier
+  /// attempts. Call it when all samples are done. Local.
   void clear_marks() const;
 
 private:

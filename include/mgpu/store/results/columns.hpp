@@ -15,8 +15,9 @@
 
 namespace mgpu::store {
 
-/// The columns of a table, each declared once: its description in the file, and a function that
-/// takes its value out of a Row. They are stored in the order in which they are added.
+/// Describes the columns of a result table. Each column has a description, which the file stores,
+/// and a function that returns the column's value for a Row. Columns are stored in the order in
+/// which they are added.
 template <class Row>
 class Columns {
 public:
@@ -30,7 +31,7 @@ public:
   /// Adds a column of the type that `get(row)` returns: a number, a std::string, or a std::vector
   /// of numbers, which is a list of any length.
   ///
-  /// Shapes: a list has items of `width` numbers each.
+  /// Shapes: the vector of a list of n items has n * width numbers.
   template <std::invocable<const Row&> Get>
   void add(About about, Get get, std::int64_t width = 1) {
     using Value = std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>;
@@ -51,7 +52,8 @@ public:
     put(std::move(about), column_type<Item>(), width, false, wide<Item>(std::move(get)));
   }
 
-  /// Adds a u8 column whose values 0 to names.size() - 1 have names.
+  /// Adds a u8 column. `get(row)` returns a code from 0 to names.size() - 1, and `names` has the
+  /// name of each code.
   template <std::invocable<const Row&> Get>
   void add_code(About about, std::vector<std::string> names, Get get) {
     const auto code = [get = std::move(get)](const Row& row) {
@@ -66,8 +68,8 @@ public:
     return {std::move(path), rows, specs_, "", ""};
   }
 
-  /// Returns the journal's payload of `values`, which are the rows of `table` from `first` on.
-  /// Errors: those of ChunkEncoder.
+  /// Returns `values` as a payload for ChunkJournal::append(). They are the rows of `table` from
+  /// row `first` on. Errors: those of ChunkEncoder.
   std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,
                                 std::span<const Row> values) const {
     ChunkEncoder encoder(table, first, std::ssize(values));

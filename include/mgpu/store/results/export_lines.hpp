@@ -7,12 +7,14 @@
 
 namespace mgpu::store {
 
-/// Writes a table of a result file as JSON lines. Each row is an object with its numbers, its
-/// texts, and its lists from columns that have as many rows as the table. Numbers have enough
-/// digits to read back exactly; NaN is null. Local. Returns the number of rows.
+/// Writes a table of a result file as JSON lines, one object per row, and returns the number of
+/// rows. Each object has the row's numbers and texts. It has the row's lists, too, except those of
+/// columns with another number of rows than the table. Numbers have enough digits to read back
+/// exactly; NaN and infinity become null. A number with a name (ColumnSpec::names) becomes the
+/// name. Local.
 ///
-/// Memory: the table's numbers, and 4096 rows of texts.
-/// Errors: those of read_table(), read_lists() and read_texts().
+/// Memory: the table's numbers and lists, and 4096 rows of texts.
+/// Errors: those of read_table(), read_lists() and TextColumn.
 std::int64_t export_json_lines(const std::filesystem::path& path, const std::string& table,
                                std::ostream& out);
 

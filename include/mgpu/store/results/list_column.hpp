@@ -11,12 +11,13 @@
 
 namespace mgpu::store {
 
-/// A list column of a table of an HDF5 file, read piece by piece. Row r of the column belongs to
-/// row r of the table. Local.
+/// A list column of a table of an HDF5 file, of which any range of rows can be read. Row r of the
+/// column belongs to row r of the table. Local.
 class ListColumn {
 public:
-  /// Opens the column and checks all offsets. Errors: those of read_lists(), except for the
-  /// checksum of the values.
+  /// Opens the column and checks that its offsets fit its values. Errors: Failure E603 (missing
+  /// file, exit 66), E605 (no such column, or wrong offsets, exit 65), E604 (the checksum of the
+  /// offsets is wrong, exit 80).
   ListColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   ListColumn(ListColumn&&) noexcept;
@@ -24,15 +25,16 @@ public:
   ~ListColumn();
 
   std::int64_t rows() const;
-  std::int64_t items() const;      // of all rows
-  const ColumnSpec& spec() const;  // of the values
+  std::int64_t items() const;      // number of items in all rows
+  const ColumnSpec& spec() const;  // type and width of the values
 
-  /// Return where a row's values start among the values of all rows, and how many items the row
-  /// has. Errors: as read().
+  /// begin_of() returns the index of a row's first item among the items of all rows. items_of()
+  /// returns the number of items in the row. Errors: those of read().
   std::int64_t begin_of(std::int64_t row) const;
   std::int64_t items_of(std::int64_t row) const;
 
-  /// Returns whether each row has the same number of values in both columns. Errors: as read().
+  /// Returns whether each row has as many items in this column as in `other`. Errors: Failure E605
+  /// (exit 65) when a file cannot be read.
   bool has_lengths_of(const ListColumn& other) const;
 
   /// Returns the lists of rows [first, first + count); row 0 of the result is row `first`.
@@ -40,16 +42,20 @@ public:
   ///         read.
   ReadLists read(std::int64_t first, std::int64_t count) const;
 
-  /// Returns items [first, first + count) of all lists, one after the other. Errors: as read().
+  /// Returns items [first, first + count), counted over all rows. Errors: ShapeError for items
+  /// beyond the end; Failure E605 (exit 65) when the file cannot be read.
   ReadColumn read_items(std::int64_t first, std::int64_t count) const;
 
-  /// Reads all values, a few MiB at a time, and compares them with the checksum of the file, if it
-  /// has one. Returns their checksum. Errors: Failure E604 (exit 80); as read().
+  /// Reads all values, a few MiB at a time, and returns their CRC-32C. Compares it with the
+  /// checksum in the file, if there is one. Errors: Failure E604 (exit 80) when the two differ;
+  /// E605 (exit 65) when the file cannot be read.
   std::uint32_t check_bytes() const;
 
 private:
   struct Open;
 
+  /// Returns where the lists of rows [first, first + count) begin, and where the last list ends, as
+  /// indices of items.
   /// Shapes: [count + 1], ascending
   std::vector<std::int64_t> offsets(std::int64_t first, std::int64_t count) const;
 
@@ -58,14 +64,15 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Returns whether the table has a list column of that name. Local. Errors: Failure E603, E605 when
-/// the file is not HDF5.
+/// Returns whether the table has a list column of that name. Local. Errors: Failure E603 (missing
+/// file), E605 (the file is not HDF5).
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 
-/// Reads the number attributes of a group of an HDF5 file; whole numbers to 2^53 are exact. Local.
+/// Returns the attributes of a group of an HDF5 file whose value is one number. Whole numbers to
+/// 2^53 are exact. Local.
 ///
-/// Errors: Failure E603 (exit 66, missing), E605 (exit 65, there is no such group).
+/// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, no such group).
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,
                                            const std::string& group);
 

@@ -12,10 +12,10 @@
 namespace mgpu::store {
 
 /// Writes lists of several lengths as rectangular HDF5 data sets, row by row, with gzip level 4.
-/// Rows with fewer items than the longest are filled with 0.
+/// Rows with fewer items than the longest row are filled with 0.
 ///
-/// Shapes: data sets [rows, longest, width]; `lengths_name` [rows] int32.
-/// Ranks:  one process writes; local.
+/// Shapes: data sets [rows, longest, width].
+/// Ranks:  local; one process writes.
 /// Memory: one row.
 class PaddedLists {
 public:
@@ -29,17 +29,19 @@ public:
     std::int64_t width = 1;
   };
 
-  /// Creates the file. Every function throws Failure E602 (exit 74) when the file cannot be
-  /// written.
+  /// Creates the file. Errors: Failure E602 (exit 74) when the file cannot be written, also in
+  /// write() and finish().
   PaddedLists(std::filesystem::path path, const Shape& shape, const std::vector<Dataset>& datasets);
   ~PaddedLists();
   PaddedLists(const PaddedLists&) = delete;
   PaddedLists& operator=(const PaddedLists&) = delete;
 
-  /// Writes one row of every data set: `values[i]` has items x width numbers of datasets[i].
+  /// Writes one row of every data set. `values[i]` points to items * width numbers of the type of
+  /// datasets[i].
   void write(std::int64_t row, std::int64_t items, const std::vector<const void*>& values);
 
-  /// Adds the lengths and closes the file.
+  /// Adds data set `lengths_name` [rows] int32, which has the number of items of each row, and
+  /// closes the file.
   void finish(const std::string& lengths_name, std::span<const std::int32_t> lengths);
 
 private:

@@ -19,7 +19,7 @@ struct ReadColumn {
   ColumnSpec spec;
   std::vector<std::byte> bytes;  // [rows, width], little-endian
 
-  /// Returns the values. Errors: Error when the column has another type.
+  /// Returns all values of the column, row by row. Errors: Error when the column has another type.
   template <class T>
   std::span<const T> values() const {
     if (column_type<T>() != spec.type) {
@@ -31,10 +31,11 @@ struct ReadColumn {
 
 struct ReadTable {
   std::int64_t rows = 0;
-  std::int64_t missing_rows = 0;  // rows that a partial file lacks, in all its tables
+  std::int64_t missing_rows = 0;  // rows that all tables of a partial file lack, added up; else 0
   std::vector<ReadColumn> columns;
 
-  /// Returns a column by name. Errors: Failure E605 (exit 65) when the file has no such column.
+  /// Returns a number column by name. Errors: Failure E605 (exit 65) when the table has no such
+  /// number column.
   const ReadColumn& column(std::string_view name) const;
 };
 
@@ -50,20 +51,22 @@ struct ReadTable {
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table);
 
-/// Reads the table on this process alone. Local.
+/// Reads the number columns of one table of an HDF5 file on this process alone. The file is
+/// checked, and errors are thrown, as by read_table() with a group. Local.
 ReadTable read_table(const std::filesystem::path& path, const std::string& table);
 
-/// Returns whether the file begins like a file that HDF5 writes. Local.
+/// Returns whether the file begins with the signature of HDF5 files. Local.
 bool looks_like_hdf5(const std::filesystem::path& path);
 
-/// A ragged column in host memory.
+/// A list column in host memory.
 struct ReadLists {
   ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
   ReadColumn values;   // [items] or [items, width]
 
   std::int64_t rows() const { return std::ssize(offsets.values<std::int64_t>()) - 1; }
 
-  /// Returns the row's list, item by item. Errors: Error when the values have another type.
+  /// Returns the list of one row: its items in order, each of `values.spec.width` values. Errors:
+  /// Error when the values have another type.
   template <class T>
   std::span<const T> row(std::int64_t row) const {
     const std::span<const std::int64_t> at =
@@ -75,8 +78,12 @@ struct ReadLists {
 };
 
 /// Reads a list column of a table of an HDF5 file; row r of the column belongs to row r of the
-/// table. Checks, memory and errors are as in read_table(); E605 also when offsets do not ascend
-/// from 0 to the number of values. Local.
+/// table. The file is checked as by read_table(). Local.
+///
+/// Memory: the column.
+/// Errors: Failure E603 (exit 66, missing file); E604 (exit 80, the bytes are not those written).
+///         E605 (exit 65): no such column, or offsets that do not ascend from 0 to the number of
+///         items.
 ReadLists read_lists(const std::filesystem::path& path, const std::string& table,
                      const std::string& column);
 

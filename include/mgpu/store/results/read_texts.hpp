@@ -8,15 +8,16 @@
 
 namespace mgpu::store {
 
-/// A text column of a result file, read piece by piece. Local.
+/// A text column of a result file, of which any range of rows can be read. Local.
 ///
-/// Texts of format 1, and of small tables of both formats, are HDF5 strings. Strings of format 1
-/// lie in HDF5's heap, where a damaged file can send the library into an endless loop. Open such
-/// files only when their owner asks for it.
+/// In files of format 1, and in the small tables (SmallTable) of all files, texts are HDF5 strings.
+/// In format 1 these lie in HDF5's heap, where a damaged file can send the library into an endless
+/// loop. Open a file of format 1 only when its owner asks for it.
 class TextColumn {
 public:
-  /// Opens the column and checks all offsets. Errors: Failure E603 (missing, exit 66), E605 (no
-  /// such column, exit 65), E604 (the offsets are damaged, exit 80).
+  /// Opens the column and checks all offsets. Errors: Failure E603 (missing file, exit 66), E605
+  /// (no such column, or wrong offsets, exit 65), E604 (the checksum of the offsets is wrong, exit
+  /// 80).
   TextColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   TextColumn(TextColumn&&) noexcept;
@@ -25,11 +26,12 @@ public:
 
   std::int64_t rows() const;
 
-  /// Returns rows [first, first + rows), fewer where the table ends. Errors: Failure E605.
+  /// Returns the texts of rows [first, first + rows), fewer where the table ends. Errors: Failure
+  /// E605.
   std::vector<std::string> read(std::int64_t first, std::int64_t rows) const;
 
-  /// Reads all texts and compares them with the checksum of the file; checksums of HDF5 strings are
-  /// not compared. Errors: Failure E604 (exit 80).
+  /// Reads all texts and compares their CRC-32C with the checksum in the file. Does nothing for
+  /// columns of HDF5 strings. Errors: Failure E604 (exit 80) when the two differ; E605.
   void check_bytes() const;
 
 private:
@@ -37,13 +39,14 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Returns a few rows of a text column. Errors: those of TextColumn.
+/// Returns the texts of rows [first, first + rows) of a text column, fewer where the table ends.
+/// Local. Errors: those of the constructor of TextColumn and of TextColumn::read().
 std::vector<std::string> read_texts(const std::filesystem::path& path, const std::string& table,
                                     const std::string& column, std::int64_t first,
                                     std::int64_t rows);
 
-/// Return the names of the text columns of a table, or of its list columns of numbers, in order of
-/// creation. Local. Errors: Failure E603, E605.
+/// text_columns() returns the names of a table's text columns, and list_columns() those of its list
+/// columns of numbers. Both are in order of creation. Local. Errors: Failure E603, E605.
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
 std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);
 

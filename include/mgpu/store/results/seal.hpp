@@ -25,15 +25,16 @@ struct AttributeGroup {
   std::vector<Attribute> attributes;
 };
 
-/// A table whose rows were journaled: chunk c holds rows [c, c + 1) * chunk_rows. The sealed table
-/// begins with a column `id` (i64, the row's number in this table), which `spec` leaves out.
+/// A table whose rows are in the journal: chunk c holds rows [c * chunk_rows, (c + 1) *
+/// chunk_rows). The sealed table begins with a column `id` (i64, the row's number in this table),
+/// which `spec` leaves out.
 struct ChunkedTable {
   TableSpec spec;
   std::uint32_t phase = 0;
   std::int64_t chunk_rows = 32;
 };
 
-/// A table in rank 0's memory; the other ranks may leave it out.
+/// A table that rank 0 holds in memory. The other ranks need not pass it to seal().
 struct SmallTable {
   TableSpec spec;
   std::vector<std::byte> rows;  // ChunkEncoder(spec, 0, spec.rows).finish()
@@ -41,11 +42,11 @@ struct SmallTable {
 
 struct SealRequest {
   std::filesystem::path path;         // of the finished file; appears only when complete
-  std::string what = "results";       // in messages, and the prefix of the failpoints
+  std::string what = "results";       // name of the file in messages and failpoints
   std::uint32_t attempt = 0;          //
   int gzip = 0;                       // 0 off, 1..9
   bool text = true;                   // false: leave text columns out
-  bool partial = false;               // missing chunks are left out, instead of an error
+  bool partial = false;               // true: leave missing chunks out; false: they are an error
   std::vector<Attribute> attributes;  // of the root
   std::vector<AttributeGroup> groups;
   std::vector<ChunkedTable> tables;  // the same on all ranks
@@ -55,25 +56,27 @@ struct SealRequest {
 };
 
 struct SealResult {
-  std::int64_t rows = 0;               // of all chunked tables
-  std::int64_t missing_rows = 0;       // left out of a partial file
+  std::int64_t rows = 0;               // rows of all chunked tables, added up
+  std::int64_t missing_rows = 0;       // rows left out of a partial file
   std::uint64_t file_bytes = 0;        //
   std::int64_t collective_writes = 0;  // writes that HDF5 made collectively
-  std::int64_t other_writes = 0;       // writes that should have been collective
+  std::int64_t other_writes = 0;       // writes that MPI-IO did not make collectively
 };
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
 ///
 /// All ranks write uncompressed columns collectively. All ranks compress the other columns, and
 /// rank 0 appends them. Lists and texts are never compressed. Every rank reads back the rows that
-/// it wrote and compares them; then the file gets its final name. Root attribute `status` is
-/// "complete" or "partial", with `missing_rows`. Each data set has the CRC-32C of its bytes as
-/// attribute `crc32c`. Texts of small tables are padded with zeros to the longest of their column.
-/// Tables follow AnnData's encoding of data frames; tables with a plot also follow NeXus' NXdata.
+/// it wrote and compares their checksums. Then the file gets its final name.
+///
+/// Root attribute `status` is "complete" or "partial", and `missing_rows` counts the rows left out.
+/// Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of a small table are
+/// padded with zeros to the longest text of the column. Tables follow AnnData's encoding of data
+/// frames; tables with a plot also follow NeXus' NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .sync .verify .rename .dirsync
-/// Memory: some 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB
-///         per rank while it gathers.
+/// Memory: about 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB per
+///         rank while it gathers compressed columns.
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks, and no file is published: E602 (I/O, disk full), E604 (a
 ///         chunk is damaged), E606 (other bytes are read back than were written); Error when chunks
@@ -81,7 +84,8 @@ struct SealResult {
 SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 
-/// Does the same for a file without journaled tables.
+/// Writes and publishes one HDF5 file without journaled tables, like seal() with a journal.
+/// SealRequest::tables must be empty.
 SealResult seal(const cluster::Group& group, const SealRequest& request);
 
 }  // namespace mgpu::store

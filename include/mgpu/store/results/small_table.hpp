@@ -17,7 +17,8 @@ struct SmallColumn {
   std::string units{};  // "nats", "steps"; "" for none
 };
 
-/// The columns of a plot of the table, for NeXus.
+/// The columns of the plot that viewers of NeXus files show by default: `signal` is the y axis, and
+/// `axis` the x axis.
 struct SmallPlot {
   std::string signal;
   std::string axis;
@@ -25,7 +26,7 @@ struct SmallPlot {
 
 /// Returns the columns as a table for SealRequest::small_tables.
 ///
-/// Errors: ShapeError when their lengths differ; Error as TableSpec::validate().
+/// Errors: ShapeError when the columns have different lengths; those of TableSpec::validate().
 SmallTable make_small_table(const std::string& path, const std::vector<SmallColumn>& columns,
                             const SmallPlot& plot = {});
 

@@ -75,10 +75,10 @@ struct ColumnSpec {
   }
 };
 
-/// One table of a result file: a group with a data set per column. Columns whose rows have
-/// different lengths are stored outside the group, in the way of Arrow's lists. Row r of column `x`
-/// of table `t` is arrays/t/x/values[row_offsets[r] : row_offsets[r + 1]]; the values of a text are
-/// its UTF-8 bytes.
+/// One table of a result file: an HDF5 group with a data set per column. Columns whose rows have
+/// different lengths are stored outside this group, as Arrow stores lists. Row r of column `x` of
+/// table `t` is values[row_offsets[r] : row_offsets[r + 1]]. Both data sets are in group
+/// arrays/t/x. The values of a text are its UTF-8 bytes.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  //
@@ -86,16 +86,16 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot (y axis); "" for none
   std::string axis;    // NeXus: the column of the x axis; "" for none
 
-  /// Checks the description.
+  /// Checks the names, widths and types of the columns.
   /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, or text
   ///         is ragged; also when `names` is set for a column other than one u8 per row.
   void validate() const;
 
-  /// Returns the position of the column. Errors: Error when no column has that name.
+  /// Returns the index of a column in `columns`. Errors: Error when no column has that name.
   std::size_t column_index(std::string_view name) const;
 
-  /// Returns the CRC-32C of names, types, widths, raggedness and the names of values. The writer
-  /// and the reader of a payload must have the same.
+  /// Returns the CRC-32C of the columns' names, types and widths, which are ragged, and the names
+  /// of values. A payload can only be read with the fingerprint with which it was written.
   std::uint32_t fingerprint() const;
 };
 

@@ -22,14 +22,15 @@ struct AttemptRecord {
   std::optional<ExitCode> exit{};  // empty as long as `ended` is ""
   std::vector<std::string> command;  // argv
 
-  /// Writes the record; secrets in the command are masked. Errors: Failure E602.
+  /// Writes attempts/NNNN.json; secrets in the command are masked. Errors: Failure E602.
   void write(const std::filesystem::path& run_directory) const;
 
-  /// Reads a record. Errors: Failure E602, E603; E604 (exit 80) when it cannot be understood.
+  /// Reads attempts/NNNN.json. Errors: Failure E602, E603; E604 (exit 80) when the file cannot be
+  /// parsed.
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// Returns all attempts of the run, in order. Local.
+/// Returns the records of all attempts of a run, by ascending number. Local.
 ///
 /// Errors: those of AttemptRecord::read().
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
@@ -37,7 +38,8 @@ std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_director
 /// Returns the highest attempt number of the run; 0 before the first. Local.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
-/// Returns "attempts/0007.json".
+/// Returns the path of an attempt's record in the run directory, such as
+/// outputs/run/STAMP/attempts/0007.json.
 std::filesystem::path attempt_path(const std::filesystem::path& run_directory,
                                    std::uint32_t attempt);
 

@@ -11,7 +11,7 @@
 
 namespace mgpu::store {
 
-/// The place of one rank; each rank supplies its own.
+/// Where one rank runs. Each rank passes its own to write_repro().
 struct RankFacts {
   std::string host;
   std::string gpu_uuid;  // "" on the CPU
@@ -20,7 +20,7 @@ struct RankFacts {
   std::string cores;     // "0-7"
 };
 
-/// The data that is needed to repeat a run. Only rank 0's facts are used.
+/// The facts that are needed to repeat a run. write_repro() uses those of rank 0 only.
 struct ReproFacts {
   std::string resolved_yaml;                    // Config::resolved_yaml()
   std::vector<std::string> command;             // argv
@@ -28,15 +28,16 @@ struct ReproFacts {
   std::map<std::string, std::uint64_t> seeds;   // "run", ...
 };
 
-/// Writes repro/: config.resolved.yaml, command.txt, versions.json (`facts.versions`, and those of
-/// compiler, MPI and HDF5), ranks.csv, env.txt, seeds.json. Each file appears only when complete.
+/// Writes repro/: config.resolved.yaml, command.txt, versions.json (`facts.versions`, and the
+/// versions of compiler, MPI and HDF5), ranks.csv, env.txt, seeds.json. Each file appears only when
+/// complete.
 ///
 /// Ranks:  collective.
 /// Errors: Failure E601, E602 on all ranks.
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);
 
-/// Returns "NAME=value" lines, sorted, of shown_environment(), with control characters escaped.
+/// Returns shown_environment() as sorted lines "NAME=value", with control characters escaped.
 std::string environment_text(const char* const* environment);
 
 /// Returns `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.

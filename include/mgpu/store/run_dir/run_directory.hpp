@@ -13,62 +13,65 @@
 
 namespace mgpu::store {
 
-/// The request to open a run directory. Only rank 0's is read.
+/// The request to open a run directory. Only the request of rank 0 is read.
 struct RunRequest {
   std::filesystem::path output = "outputs";  // run.output
   std::string name = "run";                  // run.name
   std::string resume = "auto";               // run.resume: auto, never, or a run directory
   std::string job;                           // "train"
   std::string identity;                      // Config::identity()
-  std::map<std::string, std::string> keys;   // what the identity covers, for messages
+  std::map<std::string, std::string> keys;   // keys and values of the identity
   std::vector<std::string> command;          // argv
-  bool reopens = false;                      // a finished run is continued, too
+  bool reopens = false;                      // true: a finished run is continued, too
   std::uint64_t needed_bytes = 0;            // free space that the run needs to begin
 };
 
 /// A run's directory outputs/<name>/<stamp>/, new or continued. It is locked, and has a new attempt
 /// number.
 ///
-/// `auto` continues the newest unfinished run of this name with the same identity, or starts a new
-/// one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK and
-/// lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to its tb/.
+/// With `resume` = auto it continues the newest unfinished run of the same name and identity, or
+/// starts a new one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK
+/// and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to its folder tb/.
 ///
-/// Ranks: only rank 0 touches the disk and holds the lock; all know path and attempt.
+/// Ranks:  only rank 0 touches the disk and holds the lock; all ranks know path and attempt.
 class RunDirectory {
 public:
+  /// Opens the directory of an earlier attempt, or makes a new one.
   /// Ranks:  collective.
-  /// Errors: Failure on all ranks: E601, E602 (also too little space), E607 (exit 81, another
-  ///         process works there), E608 (exit 73, it belongs to another config, with the keys;
-  ///         is finished; or has an older format), E609 (exit 66, not a run directory).
+  /// Errors: Failure on all ranks. E601, E602 (also too little space); E607 (exit 81, another
+  ///         process works there); E609 (exit 66, not a run directory). E608 (exit 73): the run has
+  ///         another configuration, whose keys are listed, or is finished, or has an older format.
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint32_t attempt() const { return attempt_; }  // from 1
   bool is_resumed() const { return attempt_ > 1; }
 
-  /// Points `latest` in the parent folder to this run, because it has a checkpoint or result now.
+  /// Points link `latest` in the parent folder to this run, which has a checkpoint or result now.
   /// Does nothing on ranks other than 0, and if the run is not below the output folder.
   void point_latest();
 
-  /// Removes the directory and the folders that became empty. For a run that failed before its
-  /// first step or chunk. Does nothing on ranks other than 0, for a resumed run, and if a ledger
-  /// has a chunk.
+  /// Removes the directory and the folders that become empty. Meant for a run that failed before
+  /// its first step or chunk. Does nothing on ranks other than 0, for a resumed run, and if a
+  /// ledger has a chunk.
   void discard() noexcept;
 
-  /// Returns warnings to print: a link that could not be made, a damaged run.json.
+  /// Returns warnings to print, such as a link that could not be made, or a run that is not resumed
+  /// because its run.json is damaged.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Throws on rank 0 unless this attempt still owns the run and may publish. For
+  /// Throws if another process has taken over the run, so that this attempt must not publish
+  /// results. Call it on rank 0 only, since other ranks hold no lock and always throw. Meant for
   /// SealRequest::check_current.
   ///
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. After `done` or `incomplete` the run is finished and cannot be
-  /// resumed.
+  /// Records how this attempt ended. After `done` or `incomplete` the run is finished, and is
+  /// resumed only by a request with `reopens`.
   ///
   /// Ranks:  collective.
-  /// Errors: Failure E602.
+  /// Errors: the same Failure on all ranks: E602, or an error of reading the run's records.
   void finish(const cluster::Group& group, ExitCode exit);
 
 private:
@@ -79,14 +82,14 @@ private:
   std::filesystem::path tb_link_;  // on rank 0; "" if the run is not below the output folder
 };
 
-/// Returns the folder of TensorBoard links to the runs of an output folder. If the output folder is
-/// called `outputs`, it is `runs` next to it; otherwise it is `runs` inside it.
+/// Returns the folder with TensorBoard links to all runs of an output folder. If the output folder
+/// is called `outputs`, this is folder `runs` next to it, otherwise folder `runs` inside it.
 std::filesystem::path runs_folder(const std::filesystem::path& output);
 
-/// Returns whether the run is finished and cannot be resumed. Local.
+/// Returns whether the run is finished. Local.
 ///
-/// Errors: Failure E609 (exit 66, not a run directory); E604, E605 when its run.json cannot be
-///         understood.
+/// Errors: Failure E609 (exit 66, not a run directory); E604 (exit 80) when its run.json cannot be
+///         parsed; E605 (exit 65) when a newer version wrote it.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
 /// The format of journal and results that this program writes. It also reads finished runs of
@@ -94,12 +97,12 @@ bool is_finished_run(const std::filesystem::path& run_directory);
 inline constexpr int kNewestRunFormat = 2;
 
 /// Returns the format of a run's journal and results, from 1 to kNewestRunFormat. Local.
-/// Errors: as is_finished_run().
+/// Errors: those of is_finished_run().
 int format_of_run(const std::filesystem::path& run_directory);
 
 /// Checks the free space of the folder's file system. Errors: Failure E602 with bytes needed and
-/// free when it is too small. Passes if the folder cannot be made: making it later gives a better
-/// message.
+/// free when the space is too small. Returns without an error if the folder cannot be made, because
+/// making it later gives a better message.
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
 }  // namespace mgpu::store

@@ -7,26 +7,26 @@
 
 namespace mgpu::store {
 
-/// Reserves a run directory for this process: an advisory lock on LOCK, and lease.json, which names
-/// the holder. The kernel drops the lock when the process dies for any reason.
+/// Reserves a run directory for this process by an advisory lock on file LOCK. File lease.json
+/// names the process. The kernel drops the lock when the process dies for any reason.
 ///
-/// On a file system without locks the lease decides. It is stale when its process no longer runs on
-/// this host, or this host was rebooted.
+/// On a file system without locks, lease.json decides who holds the directory. It is void when the
+/// process that it names no longer runs on this host, or this host was rebooted.
 ///
 /// Source: fcntl(2), open file description locks.
 class RunLock {
 public:
-  /// Takes the lock. Waits up to `wait_s` seconds, because the process that has it may be about to
-  /// end.
+  /// Takes the lock. If another process has it, waits up to `wait_s` seconds, because that process
+  /// may be about to end.
   ///
-  /// Errors: Failure E607 (exit 81) naming the holder; E601, E602.
+  /// Errors: Failure E607 (exit 81) naming the process that holds the lock; E601, E602.
   explicit RunLock(const std::filesystem::path& run_directory, double wait_s = 1.5);
   ~RunLock();
   RunLock(RunLock&&) noexcept = default;
   RunLock& operator=(RunLock&&) noexcept = default;
 
-  /// Returns whether this process still holds the lease. Another process may have taken over a lock
-  /// that the file system lost.
+  /// Returns whether lease.json still names this process. Another process may have taken over a
+  /// lock that the file system lost.
   bool is_held() const;
 
 private:

@@ -8,7 +8,7 @@
 
 namespace mgpu::store {
 
-/// The keys run.name, run.output, run.resume, output.* and ledger.*.
+/// The values of the keys run.name, run.output, run.resume, output.* and ledger.*.
 struct StoreConfig {
   std::string run_name;                    // run.name
   std::filesystem::path output_folder;     // run.output
@@ -20,10 +20,10 @@ struct StoreConfig {
   double sync_s = 1.0;                     // ledger.sync_s
 };
 
-/// Adds this module's rows to the program's table of keys.
+/// Adds the keys whose values StoreConfig holds to the program's table of keys.
 void add_store_keys(KeyTable& table);
 
-/// Reads the keys. Errors: Failure (exit 78) when a value breaks a rule that is not in the table.
+/// Returns the values of the keys that StoreConfig holds. Errors: those of Config's getters.
 StoreConfig read_store_config(const Config& config);
 
 /// Returns the keys that identify a run, with their values as text: RunRequest::keys.
