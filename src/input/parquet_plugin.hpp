@@ -9,7 +9,7 @@
 
 namespace mgpu::input {
 
-/// The interface of parquet_plugin.cpp, a library that is loaded with the first Parquet file. The
+/// The interface of a library that is loaded with the first Parquet file (parquet_plugin.cpp). The
 /// library uses only JsonValue of the program, and reports errors as std::runtime_error.
 class ParquetPlugin {
 public:
@@ -20,7 +20,8 @@ public:
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
-/// The function mgpu_open_parquet of the library; it takes ownership of the descriptor.
+/// The function mgpu_open_parquet of the library parquet_plugin.cpp. It takes ownership of the
+/// descriptor.
 using OpenParquet = std::unique_ptr<ParquetPlugin> (*)(int descriptor);
 
 }  // namespace mgpu::input

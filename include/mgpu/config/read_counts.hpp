@@ -7,8 +7,8 @@
 
 namespace mgpu {
 
-/// While an object lives, it counts how often its thread reads the value of each key, from any
-/// Config. Tests use it to find keys that are parsed more than once. At most one exists per thread.
+/// Counts how often the thread that made it reads the value of each key, from any Config. Tests use
+/// it to find keys that are parsed more than once. A thread may have only one ReadCounts at a time.
 class ReadCounts {
 public:
   ReadCounts();
@@ -16,7 +16,7 @@ public:
   ReadCounts(const ReadCounts&) = delete;
   ReadCounts& operator=(const ReadCounts&) = delete;
 
-  /// Returns the keys that were read, with the number of reads.
+  /// Returns the names of the keys that were read, with the number of reads.
   const std::map<std::string, int, std::less<>>& all() const { return counts_; }
 
   void add(std::string_view name);
@@ -25,7 +25,8 @@ private:
   std::map<std::string, int, std::less<>> counts_;
 };
 
-/// Counts a read if this thread has a ReadCounts. Config calls it.
+/// Counts a read of key `name` if the calling thread has a ReadCounts. The getters of Config call
+/// it.
 void count_read(std::string_view name);
 
 }  // namespace mgpu

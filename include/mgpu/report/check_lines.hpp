@@ -7,12 +7,12 @@ namespace mgpu::report {
 
 enum class Verdict { pass, warn, fail, skip };
 
-/// One line of --check.
+/// The result of one check, which --check prints as one line.
 struct Check {
   std::string area;  // "config", "memory", "nccl"
   std::string what;  // "conf/train_ad.yaml", "allreduce 256 MiB across nodes"
   Verdict verdict = Verdict::pass;
-  std::string detail{};  // "31 keys, 4 not default"; why it did not pass
+  std::string detail{};  // "31 keys, 4 not default"; if the verdict is not pass, the reason
 };
 
 /// Formats a check as one line without a newline. `color` paints the verdict.
