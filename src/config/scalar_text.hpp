@@ -35,7 +35,7 @@ std::string duration_text(double seconds);
 /// Formats the shortest text that reads back as the same size: 1000, 48GiB.
 std::string bytes_text(std::int64_t bytes);
 
-/// Returns the text without the quotes around it, if it has them.
+/// Returns `text` without its quotes; `text` itself if it has no quotes.
 std::string_view unquoted(std::string_view text);
 
 /// Formats the text as a YAML scalar: plain if every YAML reader takes it for text, else in double

@@ -26,7 +26,7 @@ public:
   /// Returns the unquoted scalar at the mark, without the part on later lines.
   std::string_view plain_text(const YAML::Mark& mark) const;
 
-  /// Returns the place of `length` characters at the mark.
+  /// Returns the place of `length` characters that begin at the mark.
   Place at(const YAML::Mark& mark, int length = 1) const;
 
   /// Returns the place of the scalar at the mark, whose text is `value`. The place includes its

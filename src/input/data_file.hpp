@@ -38,8 +38,8 @@ public:
   /// Throws Failure E534 (exit 65) when the file has changed since it was opened.
   void check_unchanged() const;
 
-  /// Checks that the file has the same size and time as on another rank, `elsewhere`. Errors:
-  /// Failure E534 (exit 65) if not.
+  /// Checks that the file here has the same size and time as `elsewhere`, the stamp of another
+  /// rank. Errors: Failure E534 (exit 65) if not.
   void check_same(const FileStamp& elsewhere) const;
 
   /// Returns a duplicate of the file descriptor, for a library that closes it. Errors: Failure

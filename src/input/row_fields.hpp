@@ -43,8 +43,8 @@ private:
   std::vector<std::string> checked_;  // columns whose type is checked
 };
 
-/// Returns the text that identifies a row: the text of its `id`, or the digits of a number; ""
-/// without an `id`.
+/// Returns the `id` of a row as a text: the text itself, or the digits of an integer; "" without an
+/// `id`.
 std::string id_of(const formats::JsonValue& row);
 
 }  // namespace mgpu::input

@@ -14,8 +14,8 @@
 
 namespace mgpu {
 
-/// The getters of Config throw it for a key whose value is wrong or missing. A rule that needs this
-/// value cannot be checked.
+/// An error that the getters of Config throw for a key whose value is wrong or missing. A rule that
+/// needs this value cannot be checked.
 class RefusedKey : public Error {
 public:
   using Error::Error;

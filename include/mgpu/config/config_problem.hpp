@@ -45,7 +45,7 @@ ErrorReport to_report(const Problem& problem);
 class ConfigFailure : public Failure {
 public:
   /// `problems`: at least one, in the order in which they are shown. `rules`: the failures of rules
-  /// between keys, which are shown last.
+  /// about several keys, which are shown last.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
                          const std::vector<ErrorReport>& rules = {}, Where where = Where::here());
 

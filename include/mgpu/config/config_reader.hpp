@@ -9,7 +9,7 @@
 
 namespace mgpu {
 
-/// One change from the command line: KEY=VALUE, or an option such as --gpus that stands for one.
+/// One change from the command line: KEY=VALUE, or an option that sets a key, such as --gpus.
 struct Override {
   std::string key;         // "train.max_steps"
   std::string value;       // as the shell gave it

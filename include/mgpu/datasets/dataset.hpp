@@ -44,7 +44,7 @@ public:
     return 0.0;
   }
 
-  /// Returns how results call the mean of score() over rows.
+  /// Returns the name that results use for the mean of score() over rows.
   virtual std::string_view metric() const { return "accuracy"; }
 };
 

@@ -64,8 +64,8 @@ public:
   /// has put in; the parser makes them a double.
   const Held& held() const { return held_; }
 
-  /// flag() returns the bool; nullptr if the value is not a bool. integer() to members() do so for
-  /// their types.
+  /// Returns the value if it is a bool, otherwise nullptr. The functions integer() to members() do
+  /// so for their types.
   const bool* flag() const { return std::get_if<bool>(&held_); }
   const std::int64_t* integer() const { return std::get_if<std::int64_t>(&held_); }
   const double* real() const { return std::get_if<double>(&held_); }

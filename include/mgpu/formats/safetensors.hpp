@@ -50,7 +50,8 @@ std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
 ///
 /// Memory: host; written in pieces of 8 MiB without a copy of the tensors.
 /// Errors: Error when a name is repeated or not UTF-8, or a view does not match its shape; Failure
-///         E601, E602 of DurableFile("checkpoint"), after which a partial file may remain.
+///         E601 (cannot be created, exit 73), E602 (write failed, exit 74), after which a partial
+///         file may remain.
 /// Source: huggingface/safetensors README, "Format".
 SafetensorsDigest write_safetensors(const fs::path& path, std::span<const NamedTensor> tensors,
                                     const TensorMetadata& metadata);

@@ -19,10 +19,10 @@ struct Check {
 /// "config     conf/train_ad.yaml ............................. PASS   31 keys, 4 not default"
 std::string check_line(const Check& check, bool color = false);
 
-/// Formats "9 passed, 1 warning in 6.4 s".
+/// Formats the numbers of checks by verdict: "9 passed, 1 warning in 6.4 s".
 std::string check_total(const std::vector<Check>& checks, double seconds);
 
-/// Formats [{"area": ..., "what": ..., "verdict": "pass", "detail": ...}, ...]
+/// Formats the checks as JSON: [{"area": ..., "what": ..., "verdict": "pass", "detail": ...}, ...]
 std::string checks_json(const std::vector<Check>& checks);
 
 }  // namespace mgpu::report

@@ -29,8 +29,8 @@ public:
 
   void line(std::string_view text) noexcept;
 
-  /// Throws the first failure of line(), if there was one. Call it on all ranks at the same point,
-  /// inside run_together(), so that all ranks throw.
+  /// Throws the first failure of line(). Call it on all ranks at the same point, inside
+  /// run_together(), so that all ranks throw.
   void check() const;
 
 private:
@@ -86,8 +86,8 @@ public:
   /// Prints the last line of a run, even with -q.
   void print_last_line(std::string_view line);
 
-  /// Throws the first failed write to events.jsonl or run.log, if there was one. Call it on all
-  /// ranks at the same point, inside run_together(), so that all ranks throw.
+  /// Throws the first failure to write events.jsonl or run.log. Call it on all ranks at the same
+  /// point, inside run_together(), so that all ranks throw.
   void check() const;
 
 private:

@@ -46,12 +46,11 @@ struct Plan {
   int ranks = 1;
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
-  std::vector<Memory> memory;  // of the fullest rank
-  /// The memory of that rank's GPU; on the CPU, its part of the node's memory; 0: unknown.
-  std::uint64_t card_bytes = 0;
+  std::vector<Memory> memory;    // of the fullest rank
+  std::uint64_t card_bytes = 0;  // memory of that rank's GPU, or its part of the node; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
-  std::vector<Limit> limits;         // any order
+  std::vector<Limit> limits;         // in any order
   std::vector<std::string> notes{};  // how the configuration was read
 };
 

@@ -29,8 +29,8 @@ std::string svg_bars(const BarChart& chart);
 /// Counts whole numbers in at most `count` classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// Counts whole numbers in at most `count` classes of equal, round width. In each bar, the part for
-/// numbers whose entry in `marked` is not 0 has the second color.
+/// Counts whole numbers in at most `count` classes of equal, round width. In each bar, numbers
+/// whose entry in `marked` is not 0 have the second color.
 /// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);

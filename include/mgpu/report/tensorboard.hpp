@@ -62,7 +62,7 @@ public:
 
   void flush();
 
-  /// Throws the first failed write, if there was one. Call it on all ranks at the same point,
+  /// Throws the failure of the first write that failed. Call it on all ranks at the same point,
   /// inside run_together(), so that all ranks throw.
   void check() const;
 

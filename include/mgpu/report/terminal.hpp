@@ -36,10 +36,11 @@ struct TerminalSource {
 };
 
 /// Finds out what the user's screen can do. It looks at stdout and stderr of the launcher, such as
-/// mpirun, among the ancestors of this process. Those of a rank mislead: Open MPI gives every rank
-/// a terminal as stdout and a pipe as stderr. They are used only without a launcher. Under srun or
-/// on another node, no descriptors are used. MGPU_TTY and MGPU_COLUMNS override the result;
-/// TERM=dumb means no screen; NO_COLOR and FORCE_COLOR decide on color.
+/// mpirun, among the ancestors of this process. The descriptors of a rank mislead: Open MPI gives
+/// every rank a terminal as stdout and a pipe as stderr. The rank looks at its own descriptors only
+/// if there is no launcher. Under srun or on another node, it looks at no descriptors. MGPU_TTY and
+/// MGPU_COLUMNS override the result; TERM=dumb means no screen; NO_COLOR and FORCE_COLOR decide on
+/// color.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
 /// Returns `asked`; instead of `automatic`, returns `bar` on a screen and `lines` elsewhere.

@@ -32,7 +32,7 @@ std::string bytes_text(std::uint64_t bytes);
 /// and "12.3M".
 std::string rate_text(double per_second);
 
-/// Formats a whole number as "412,300".
+/// Formats a whole number with commas: "412,300".
 std::string grouped(std::int64_t value);
 
 /// Formats a share in [0, 1] as "41.3 %".

@@ -13,7 +13,7 @@ namespace mgpu::run {
 struct JobKeys {
   std::uint64_t seed = 0;        // run.seed
   std::int64_t chunk_size = 32;  // run.chunk_size, samples
-  bool is_dynamic = true;        // run.schedule: true: a group that is free claims the next chunk
+  bool is_dynamic = true;        // run.schedule: whether a free group claims the next chunk
   ChunkPart part{};              // part run.worker_id of run.total_workers; --only sets both keys
 
   bool is_part_of_run() const { return part.count > 1; }
@@ -38,9 +38,9 @@ std::string part_note(const JobKeys& keys);
 /// If this run did only one part, logs how --merge joins the results of all parts.
 void log_part(const RunContext& run, const JobKeys& keys);
 
-/// Progress for the screen: samples done, and all samples to do. With run.schedule=static these are
-/// the samples of one group, of which each group is assumed to have equally many. Otherwise they
-/// are those of all groups.
+/// Progress for the screen: samples done, and all samples to do. With run.schedule=static both
+/// numbers are those of one group, and all groups are assumed to have equally many samples.
+/// Otherwise they are those of all groups together.
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;

@@ -103,7 +103,8 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
 /// hooks.finished is called on the leader. Returns whether the phase is complete; false means that
 /// a stop was requested.
 ///
-/// Each group has a static_share(), or its leader claims chunks, as `sharing` selects.
+/// With sharing.is_dynamic, the leader of each group claims its next chunk. Otherwise the chunks of
+/// each group are those of static_share().
 ///
 /// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.

@@ -55,8 +55,8 @@ struct SharedMemory {
 /// Returns the memory in which ranks compute: that of a GPU or of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
-/// Adds a limit to the plan: the ranks of `memory` need `need` bytes each. If they may not fill so
-/// much, `fits` returns arguments to suggest; "" if nothing helps.
+/// Adds a limit to the plan: the ranks of `memory` need `need` bytes each. If that is more than
+/// memory.allowed, `fits` returns arguments to suggest; "" if nothing helps.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
@@ -65,7 +65,7 @@ void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint6
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Returns the bytes of the gradient buffers of a rank. They are a part of a bucket that another
+/// Returns the bytes of the gradient buffers of a rank. They hold the part of a bucket that another
 /// rank sends and, with run.deterministic=layout, the partial sums of lanes.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);

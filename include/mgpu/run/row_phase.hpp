@@ -98,7 +98,7 @@ public:
     std::int64_t results_per_row = 1;  // such as completions of a prompt
   };
 
-  /// The settings of a job that a phase uses. They must outlive the phase.
+  /// The settings of a job that RowPhase uses. They must outlive the RowPhase.
   struct Keys {
     const JobKeys& run;
     const ModelKeys& model;
@@ -145,8 +145,8 @@ public:
   /// Returns the work of every group, in order, on every rank. Ranks: collective over the world.
   std::vector<GroupWork> work_of_groups() const;
 
-  /// Makes the outcome of the job with `exit`, and with the number of results that are done and
-  /// that the run has to make.
+  /// Makes the outcome of the job, with exit code `exit`. Its members `done` and `total` count the
+  /// results of the part that this run does.
   JobOutcome outcome(ExitCode exit) const;
 
 private:

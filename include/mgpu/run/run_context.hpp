@@ -63,10 +63,10 @@ struct JobOutcome {
   std::int64_t done = 0;                 // steps or samples so far
   std::int64_t total = 0;                // steps or samples of the whole run
   std::int64_t skipped = 0;              // steps of `done` without an update
-  std::int64_t steps_here = 0;           // what this attempt did
+  std::int64_t steps_here = 0;           // steps of this attempt
   std::int64_t samples_per_step = 0;     // 0: the job has no steps
   std::vector<std::string> step_phases;  // phases of the clock that are part of steps
-  std::int64_t samples_here = 0;         // what this rank did in this attempt
+  std::int64_t samples_here = 0;         // samples that this rank processed in this attempt
   report::StepPace pace;                 // times of steps, on `RunContext::clock`
   std::string result;                    // one line that states the result
   std::vector<report::Result> results;   // numbers for summary.json and report.html

@@ -8,8 +8,8 @@
 
 namespace mgpu::run {
 
-/// The run whose result file the run itself or --merge writes. The referenced objects must outlive
-/// this one.
+/// The run for which a result file is written, by the run itself or by --merge. The referenced
+/// objects must outlive this one.
 struct SealPlace {
   const Config& config;
   const store::StoreConfig& store;

@@ -83,7 +83,7 @@ private:
 
 /// The job of a session, and the ranks that run it.
 struct SessionRequest {
-  std::string name;             // in events
+  std::string name;             // shown in its events
   std::vector<int> members;     // ranks of the run, ascending
   Config config;                // its configuration, with the key `job`
   store::RunRequest directory;  // which run directory to open
