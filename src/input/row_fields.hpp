@@ -15,7 +15,8 @@ class RowFields {
 public:
   explicit RowFields(const RowOptions& options);
 
-  /// Checks the columns of a file whose rows all have the same ones.
+  /// Checks the names of the columns of a table (CSV, TSV or Parquet), whose rows all have the same
+  /// columns. `path` is for messages.
   /// Errors: Failure E533 (exit 65) when a required column is missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 

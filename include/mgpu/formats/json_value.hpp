@@ -60,8 +60,8 @@ public:
   // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
-  /// Returns the value. A std::uint64_t is only used for integers above 2^63 - 1 that the program
-  /// has put in; the parser makes them a double.
+  /// Returns the value. An integer above 2^63 - 1 is a std::uint64_t if the program made the value,
+  /// and a double if the parser did.
   const Held& held() const { return held_; }
 
   /// Returns the value if it is a bool, otherwise nullptr. The functions integer() to members() do

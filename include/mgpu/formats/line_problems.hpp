@@ -15,7 +15,7 @@ class LineProblems {
 public:
   explicit LineProblems(fs::path path) : path_(std::move(path)) {}
 
-  /// Adds the problem of a line, which counts from 1.
+  /// Adds the problem `why` of a line; lines count from 1.
   void add(std::int64_t line, const std::string& why);
 
   std::int64_t count() const { return count_; }

@@ -43,7 +43,8 @@ struct Output {
   std::function<void(std::string_view)> out;
   std::function<void(std::string_view)> err;
 
-  /// Writes to file descriptors 1 and 2, and ignores errors, such as those of a closed pipe.
+  /// Returns an Output that writes to file descriptors 1 and 2. It ignores errors, such as those of
+  /// a closed pipe.
   static Output real();
 };
 

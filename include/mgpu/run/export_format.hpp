@@ -22,7 +22,7 @@ struct ExportFormat {
   /// The name of the export in the run directory. "": the name of the result file, with `name` as
   /// its ending.
   std::string_view file_name;
-  /// Writes request.out and returns the number of rows in it. Local.
+  /// Writes request.out and returns the number of rows in it. Any rank may call it alone.
   std::int64_t (*write)(const ExportRequest& request);
 };
 

@@ -65,8 +65,8 @@ void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint6
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Returns the bytes of the gradient buffers of a rank. They hold the part of a bucket that another
-/// rank sends and, with run.deterministic=layout, the partial sums of lanes.
+/// Returns the bytes of the gradient buffers of a rank. They hold at most one bucket of gradients
+/// from another rank and, with run.deterministic=layout, the partial sums of lanes.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
