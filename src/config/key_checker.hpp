@@ -12,10 +12,10 @@
 
 namespace mgpu {
 
-/// Holds the result of checking one source: values by canonical key names, problems, and notes.
-/// `meant` has all keys that the source tries to set, even with a wrong value or a misspelled name.
-/// `wrong` has the keys whose value a problem makes unusable. `has_unknown_names`: the source has a
-/// name that may stand for any key.
+/// The result of checking one source, which is a file or the command line. `values` has the valid
+/// values by canonical key name. `meant` has all keys that the source tries to set, even with a
+/// wrong value or a misspelled name. `wrong` has the keys whose value a problem makes unusable.
+/// `has_unknown_names`: the source has a name that may stand for any key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;
@@ -25,11 +25,12 @@ struct ConfigLayer {
   bool has_unknown_names = false;
 };
 
-/// Checks one source against the table of keys: names, levels, types, ranges.
+/// Checks one source of a configuration, a file or the command line, against the table of keys. It
+/// checks names, sections, types and ranges.
 class KeyChecker {
 public:
-  /// Relative paths in this source start at `folder`. The check of a file stops after kMaxProblems
-  /// problems.
+  /// Results go to `layer`. Relative paths in the source start at `folder`. The check of a file
+  /// stops after kMaxProblems problems.
   KeyChecker(const KeyTable& table, std::filesystem::path folder, ConfigLayer& layer)
       : table_(table), folder_(std::move(folder)), layer_(layer) {}
 
@@ -54,7 +55,7 @@ private:
   const KeyTable& table_;
   std::filesystem::path folder_;
   ConfigLayer& layer_;
-  const YamlNode* root_ = nullptr;  // of the file being checked
+  const YamlNode* root_ = nullptr;  // of the file that is being checked
 };
 
 /// Returns the key or section that an unknown name probably stands for; "" if no name is near

@@ -11,8 +11,9 @@ namespace mgpu {
 /// Splits a text into lines without their ends, which are "\n" or "\r\n".
 std::vector<std::string_view> split_lines(std::string_view text);
 
-/// Finds mistakes that yaml-cpp accepts or reports far from their cause: tabs as indentation and
-/// unclosed quotes. Repairs `lines` in place, so that yaml-cpp can find the other mistakes.
+/// Finds mistakes that yaml-cpp accepts or reports far from their cause: tabs as indentation,
+/// unclosed quotes, and directives. Repairs `lines` in place, so that yaml-cpp can find the other
+/// mistakes.
 std::vector<Problem> repair_lines(std::vector<std::string>& lines, const std::string& origin);
 
 /// Finds mistakes in size or encoding that make the text unreadable. Returns an empty list if the

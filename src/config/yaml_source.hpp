@@ -10,10 +10,11 @@
 
 namespace mgpu {
 
-/// Converts yaml-cpp's marks, which count from 0 and in bytes, into places in the lines of a file.
+/// Converts marks of yaml-cpp, which count lines from 0 and columns in bytes, into places in a
+/// file.
 ///
-/// Memory: views of the lines that yaml-cpp reads and of the original lines; both have to outlive
-///         the source.
+/// Memory: views of the repaired lines, which yaml-cpp reads, and of the lines as written; both
+///         have to outlive the source.
 class YamlSource {
 public:
   YamlSource(const std::vector<std::string>& repaired, std::vector<std::string_view> as_written,
@@ -22,14 +23,14 @@ public:
   /// Returns the text from the mark to the end of its line.
   std::string_view rest_of_line(const YAML::Mark& mark) const;
 
-  /// Returns the plain scalar at the mark, without the part on later lines.
+  /// Returns the unquoted scalar at the mark, without the part on later lines.
   std::string_view plain_text(const YAML::Mark& mark) const;
 
-  /// Returns the place of `length` characters at the mark.
+  /// Returns the place of `length` characters that begin at the mark.
   Place at(const YAML::Mark& mark, int length = 1) const;
 
-  /// Returns the place of a scalar with the text `value`, with its quotes, but without the part on
-  /// later lines.
+  /// Returns the place of the scalar at the mark, whose text is `value`. The place includes its
+  /// quotes, but not the part on later lines.
   Place at_scalar(const YAML::Mark& mark, std::string_view value) const;
 
 private:

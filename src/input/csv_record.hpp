@@ -11,12 +11,12 @@ struct CsvRules {
   bool has_quotes = true;  // false: quotes are ordinary characters
 };
 
-/// The state of the CSV reader between two bytes.
+/// The state of the CSV reader between two bytes, which csv_place() advances.
 enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
 
-/// Returns the state after `byte`. It accepts any bytes, because csv_cells() reports what RFC 4180
-/// forbids. After a violation, cells and records end where the author of the file most likely
-/// intended.
+/// Returns the state of the CSV reader after `byte`. It accepts any bytes, because csv_cells()
+/// reports what RFC 4180 forbids. After a violation, cells and records end where the author of the
+/// file most likely intended.
 inline CsvPlace csv_place(CsvPlace place, char byte, const CsvRules& rules) {
   if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::behind_quote : CsvPlace::quoted;
   if (byte == '\n') return CsvPlace::record_end;

@@ -10,7 +10,7 @@
 
 namespace mgpu::input {
 
-/// Identifies a version of a file, provided that it is not being written.
+/// Size and time of a file, which identify its version unless it is being written.
 struct FileStamp {
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
@@ -27,20 +27,23 @@ public:
   const fs::path& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
 
-  /// Reads the bytes from `offset` on; returns fewer than requested only at the end of the file.
-  /// Errors: Failure E603 (exit 74), E534.
+  /// Reads bytes of the file, beginning at `offset`, until `bytes` is full or the file ends.
+  /// Returns their number.
+  /// Errors: Failure E603 (cannot be read, exit 74), E534 (the file has changed, exit 65).
   std::size_t read(std::uint64_t offset, std::span<char> bytes) const;
 
-  /// Calls `use` with each block of the file in order. Errors: those of read().
+  /// Reads the whole file, and calls `use` with each block in order. Errors: those of read().
   void for_each_block(const std::function<void(std::string_view)>& use) const;
 
-  /// Errors: Failure E534 (exit 65) when the file has changed since it was opened.
+  /// Throws Failure E534 (exit 65) when the file has changed since it was opened.
   void check_unchanged() const;
 
-  /// Compares with the stamp of another rank. Errors: Failure E534.
+  /// Checks that the file here has the same size and time as `elsewhere`, the stamp of another
+  /// rank. Errors: Failure E534 (exit 65) if not.
   void check_same(const FileStamp& elsewhere) const;
 
-  /// Duplicates the descriptor, for a library that closes it. Errors: Failure E603.
+  /// Returns a duplicate of the file descriptor, for a library that closes it. Errors: Failure
+  /// E603.
   int descriptor_copy() const;
 
 private:

@@ -8,7 +8,7 @@
 
 namespace mgpu::input {
 
-/// Identifies an id by 128 bits of its SHA-256.
+/// The `id` of a row, as 128 bits of its SHA-256.
 struct IdDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -25,9 +25,10 @@ struct DoubleId {
   std::int64_t first_line = 0;  // line of the first row with this id
 };
 
-/// Finds the rows that repeat an id, ascending, on every rank.
-/// Memory: `mine`, and about 8 MiB.
-/// Ranks:  collective over the readers; each passes the ids of its rows.
+/// Finds the rows of the whole file whose id occurs in an earlier row, in ascending order, on every
+/// rank. `mine`: the ids of the rows that this rank has read. `rows`: the number of all rows.
+/// Memory: about 8 MiB in addition to `mine`.
+/// Ranks:  collective over the readers.
 std::vector<DoubleId> find_double_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                       std::int64_t rows);
 

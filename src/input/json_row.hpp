@@ -8,13 +8,16 @@
 
 namespace mgpu::input {
 
-/// Parses one object; integers beyond 64 bits become texts of their digits. Errors: RowError.
+/// Parses one JSON object; integers beyond 64 bits become texts of their digits. Errors: RowError
+/// if `text` is anything else.
 formats::JsonValue parse_row_object(std::string_view text);
 
-/// Parses any JSON value, as in a cell of a table. Errors: RowError.
+/// Parses any JSON value, as in a cell of a table. Errors: RowError if `text` is not one JSON
+/// value.
 formats::JsonValue parse_cell(std::string_view text);
 
-/// Puts quotes around integers beyond 64 bits; returns nothing without such integers.
+/// Returns the JSON text with quotes around integers beyond 64 bits; nullopt if it has no such
+/// integers.
 std::optional<std::string> quote_large_integers(std::string_view text);
 
 }  // namespace mgpu::input

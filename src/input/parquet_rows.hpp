@@ -14,15 +14,15 @@ struct ParquetFacts {
   std::vector<std::string> columns;
 };
 
-/// Reads the number of rows and the columns.
-/// Errors: Failure E532 (not a Parquet file), E535 (not in this build).
+/// Reads the number of rows and the names of the columns of a Parquet file.
+/// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).
 ParquetFacts read_parquet_facts(const DataFile& file);
 
-/// Opens the rows of the file. A read decodes from the start of the row group, unless it goes on
-/// where the last read ended.
+/// Opens the rows of a Parquet file. Each read decodes from the start of a row group, unless it
+/// goes on where the last read ended.
 ///
-/// Memory: `file` must outlive it; 1024 rows, and 1 MiB per column.
-/// Errors: those of read_parquet_facts().
+/// Memory: `file` must outlive the result; 1024 rows, and 1 MiB per column.
+/// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).
 std::unique_ptr<RowSource> open_parquet_rows(const DataFile& file);
 
 }  // namespace mgpu::input

@@ -9,7 +9,7 @@
 
 namespace mgpu::input {
 
-/// The readers of a file: the ranks of a world, or one process without MPI.
+/// The ranks that read a file together: those of a world, or one process without MPI.
 class Readers {
 public:
   Readers() = default;
@@ -18,13 +18,14 @@ public:
   int rank() const { return world_ == nullptr ? 0 : world_->rank(); }
   int size() const { return world_ == nullptr ? 1 : world_->size(); }
 
-  /// Runs a step as cluster::run_together() does.
+  /// Runs `step` on all readers. If it fails on a reader, all readers throw that failure, as with
+  /// cluster::run_together().
   void together(const std::function<void()>& step) const {
     if (world_ == nullptr) return step();
     cluster::run_together(*world_, step);
   }
 
-  /// Returns rank 0's bytes.
+  /// Returns the `bytes` of rank 0 on every reader.
   std::string broadcast(std::string bytes) const {
     return world_ == nullptr ? bytes : world_->broadcast(std::move(bytes), 0);
   }

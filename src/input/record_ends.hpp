@@ -13,28 +13,28 @@ class RecordEnds {
 public:
   virtual ~RecordEnds() = default;
 
-  /// Returns the offset just past the current record's end in `block`; npos if the record
-  /// continues.
+  /// Returns the offset in `block` just past the end of the current record; npos if the record goes
+  /// on in the next block.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Returns whether the text up to the last end is a record; false only for the content of an
-  /// empty list `[]`.
+  /// Returns whether the text before the last end is a record. It is false only for the content of
+  /// an empty list `[]`.
   virtual bool is_record() const { return true; }
 
-  /// Returns whether no more records may follow, because the list is closed.
+  /// Returns whether no record can follow, because the list has been closed.
   virtual bool is_over() const { return false; }
 
-  /// Returns whether the end of the file ends the last record.
+  /// Returns whether the end of the file also ends a record.
   virtual bool ends_with_file() const { return true; }
 };
 
-/// A record ends with its line.
+/// Finds records that are one line each.
 class LineEnds : public RecordEnds {
 public:
   std::size_t find_end(std::string_view block) override;
 };
 
-/// A record ends with a line that ends outside quotes.
+/// Finds records of CSV. A record ends with the first line end outside quotes.
 class CsvEnds : public RecordEnds {
 public:
   explicit CsvEnds(const CsvRules& rules) : rules_(rules) {}
@@ -45,8 +45,8 @@ private:
   CsvPlace place_ = CsvPlace::cell_begin;
 };
 
-/// A record is an item of a JSON list with the comma or bracket after it. Reading starts after the
-/// bracket that opens the list.
+/// Finds records that are items of a JSON list. A record includes the comma or bracket after the
+/// item. Reading starts after the bracket that opens the list.
 class ListEnds : public RecordEnds {
 public:
   std::size_t find_end(std::string_view block) override;

@@ -22,10 +22,12 @@ struct Record {
 /// Reads the records of a file in order.
 class RecordReader {
 public:
-  /// Memory: `file` must outlive it; a block and a record.
+  /// Starts to read at `begin`.
+  /// Memory: one block of the file and one record. `file` must outlive this object.
   RecordReader(const DataFile& file, std::unique_ptr<RecordEnds> ends, const RowMark& begin);
 
-  /// Returns false at the end of the file. Errors: those of DataFile::read().
+  /// Reads the next record into `record`. Returns false at the end of the file. Errors: those of
+  /// DataFile::read().
   bool next(Record& record);
 
   /// Returns the position after the last record read.

@@ -9,21 +9,23 @@
 
 namespace mgpu::input {
 
-/// Renames a file's columns to our names, and checks the required ones.
+/// Renames the columns of a file to this program's names, such as `prompt`, and checks the columns
+/// that the job requires.
 class RowFields {
 public:
   explicit RowFields(const RowOptions& options);
 
-  /// Checks files whose rows all have the same columns.
-  /// Errors: Failure E533 when a required column is missing.
+  /// Checks the names of the columns of a table (CSV, TSV or Parquet), whose rows all have the same
+  /// columns. `path` is for messages.
+  /// Errors: Failure E533 (exit 65) when a required column is missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
-  /// Returns the row under our names. `has_cells`: the row is from CSV or TSV, whose lists are JSON
-  /// texts.
-  /// Errors: RowError when a required field is missing or has the wrong type.
+  /// Returns the row with this program's names of columns. `has_cells`: the row is from CSV or TSV,
+  /// whose lists are JSON texts.
+  /// Errors: RowError when a required column is missing or has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
-  /// Returns whether ids must be unique.
+  /// Returns whether rows must have ids, which must be unique.
   bool has_ids() const;
 
 private:
@@ -35,14 +37,15 @@ private:
   void drop(Members& members) const;
   void check(const formats::JsonValue& row) const;
 
-  std::vector<std::pair<std::string, std::string>> columns_;  // ours, theirs
-  std::vector<std::string> one_of_;                           // names of one_of that count
-  std::vector<std::string> left_out_;                         // names of one_of that are ignored
+  std::vector<std::pair<std::string, std::string>> columns_;  // name here, name in the file
+  std::vector<std::string> one_of_;    // names of RowOptions::one_of that count
+  std::vector<std::string> left_out_;  // those that are ignored
   std::vector<std::string> all_of_;
   std::vector<std::string> checked_;  // columns whose type is checked
 };
 
-/// Returns the text that identifies a row: the text of `id`, or its digits.
+/// Returns the `id` of a row as a text: the text itself, or the digits of an integer; "" without an
+/// `id`.
 std::string id_of(const formats::JsonValue& row);
 
 }  // namespace mgpu::input

@@ -19,7 +19,7 @@ struct RowMark {
   std::int64_t line = 1;
 };
 
-/// The facts about a file that every rank needs to read it.
+/// The facts about a file that every rank needs to read its rows.
 struct RowIndex {
   static constexpr std::int64_t kRowsPerMark = 32;
 
@@ -36,19 +36,20 @@ struct RowIndex {
   static RowIndex from_bytes(std::string_view bytes);
 };
 
-/// Returns the file's format, from the key data.format or the file's name.
-/// Errors: Failure E532 when neither determines it.
+/// Returns the format of the file in `options`, from the key data.format or the file's name.
+/// Errors: Failure E532 (exit 65) when neither determines it.
 RowFormat format_of(const RowOptions& options);
 
 CsvRules csv_rules(RowFormat format, const RowOptions& options);
 
-/// Makes the object that finds the ends of the indexed records.
+/// Makes the object that finds the ends of records in the file of `index`.
 std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOptions& options);
 
 /// Reads the whole file once, and returns its index.
 ///
-/// Memory: a block, 16 bytes for 32 rows.
-/// Errors: Failure E531 (empty), E532 (wrong format), E534, E535, E603.
+/// Memory: a block of the file, and 16 bytes per 32 rows.
+/// Errors: Failure E531 (empty file), E532 (wrong format), E534 (the file has changed), E535
+///         (Parquet is not in this build), E603 (cannot be read).
 RowIndex make_row_index(const DataFile& file, const RowOptions& options);
 
 }  // namespace mgpu::input

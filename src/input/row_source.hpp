@@ -13,32 +13,34 @@
 
 namespace mgpu::input {
 
-/// A row with the file's column names.
+/// A row under the file's names of columns, before any check.
 struct RawRow {
   std::int64_t line = 0;
   formats::JsonValue object;
   std::string problem;  // "" if `object` is valid
 };
 
-/// Reads the rows of a file by number.
+/// Reads rows by their number in the file.
 class RowSource {
 public:
   virtual ~RowSource() = default;
 
-  /// Reads `count` rows, beginning with row `first`. Rows that follow those of the last call need
-  /// no search.
+  /// Reads `count` rows, beginning with row `first`. A call is fast if its rows follow those of the
+  /// last call.
   /// Errors: those of DataFile::read().
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
+/// Opens the rows of a file in JSON Lines, JSON, CSV or TSV.
 /// Memory: `file`, `index` and `options` must outlive the result.
 std::unique_ptr<RowSource> open_text_rows(const DataFile& file, const RowIndex& index,
                                           const RowOptions& options);
 
+/// Opens rows that the program generates.
 /// Memory: `rows` must outlive the result.
 std::unique_ptr<RowSource> open_generated_rows(const GeneratedRows& rows);
 
-/// Generates all rows once, for their number, bytes and checksum.
+/// Generates all rows once, and returns an index with their number, bytes and checksum.
 RowIndex index_generated_rows(const GeneratedRows& rows);
 
 }  // namespace mgpu::input

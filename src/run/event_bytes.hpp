@@ -22,6 +22,7 @@ using Shown = std::variant<Event, ScalarPoint>;
 
 /// Packs `shown` for a message between ranks of one program.
 std::string to_bytes(const Shown& shown);
+/// Unpacks what to_bytes() packed.
 Shown shown_from_bytes(std::string_view bytes);
 
 }  // namespace mgpu::run

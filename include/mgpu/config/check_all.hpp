@@ -8,11 +8,11 @@
 
 namespace mgpu {
 
-/// Holds the failures of several checks. It shows them one below the other, and has the exit code
-/// of the first failure.
+/// The failures of several checks in one exception. Its text shows each failure, one below the
+/// other. Its exit code is that of the first failure.
 class CombinedFailure : public Failure {
 public:
-  /// `reports`: at least one.
+  /// Joins the failures in `reports` into one. Errors: Error if `reports` is empty.
   explicit CombinedFailure(std::vector<ErrorReport> reports);
 
   const std::vector<ErrorReport>& reports() const noexcept { return reports_; }
@@ -21,11 +21,12 @@ private:
   std::vector<ErrorReport> reports_;
 };
 
-/// Runs checks of rules between keys. A check throws Failure when its rule is broken. All failures
-/// are then thrown together. A check may itself call check_all().
+/// Runs every check in `checks`, and then throws the failures of all of them together. A check
+/// tests one rule about several keys, and throws Failure if the rule is broken. A check may itself
+/// call check_all().
 ///
-/// Errors: the Failure itself if only one check failed, otherwise CombinedFailure; RefusedKey when
-///         a check threw it and no other check failed.
+/// Errors: Failure if one check failed; CombinedFailure if several failed; RefusedKey if a check
+///         threw it and no check failed.
 void check_all(std::initializer_list<std::function<void()>> checks);
 
 }  // namespace mgpu

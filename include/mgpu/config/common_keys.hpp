@@ -9,9 +9,9 @@
 
 namespace mgpu {
 
-/// Adds the keys that belong to no module: schema, job, include, run.seed, run.deterministic,
-/// run.chunk_size, run.time_limit, log.*, report.*. Call this first, because they are printed
-/// first. `jobs`: names, at least one.
+/// Adds the keys that belong to no module: schema, job, include, log.*, report.* and most of run.*,
+/// such as run.seed. Call it before other functions that add keys, because keys are printed in the
+/// order in which they were added. `jobs`: the values of the key `job`; at least one.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
 /// Adds the key data.path, which every job reads.
@@ -23,7 +23,7 @@ std::string read_job_name(const Config& config);
 /// Reads the key run.seed.
 std::uint64_t read_seed(const Config& config);
 
-/// Reads the key data.path; "" if it is null.
+/// Returns the value of the key data.path; "" if the value is null.
 std::string read_data_path(const Config& config);
 
 }  // namespace mgpu

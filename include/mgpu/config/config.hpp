@@ -14,14 +14,16 @@
 
 namespace mgpu {
 
-/// Thrown when a rule asks for a key whose value was refused, so the rule cannot be checked.
+/// An error that the getters of Config throw for a key whose value is wrong or missing. A rule that
+/// needs this value cannot be checked.
 class RefusedKey : public Error {
 public:
   using Error::Error;
 };
 
-/// The configuration of one run: a value for every key of the table. A getter accepts only the
-/// names of keys of its type. Any other name is a bug of the program and throws Error.
+/// The configuration of one run: a value for every key of the table. A getter of a type, such as
+/// integer(), throws Error for a key of another type, which is a bug of the program. Every getter
+/// but text() also throws Error for a word such as `auto`; call is() first.
 class Config {
 public:
   struct Value {
@@ -30,62 +32,63 @@ public:
     Place place{};
   };
 
-  /// Keys that `values` lacks get their default. `notes`: lines for the banner about how the values
-  /// were read, such as keys given under another name.
+  /// Makes a config from `values`; a key that is not in it gets its default. `notes`: lines for the
+  /// banner about how the values were read, for example that a key was given under an alias.
   ///
   /// Memory: `table` has to outlive the config.
-  /// Errors: Error for a name that is not in the table, or a value that does not have the type of
-  ///         its key. For files and arguments, read_config() has reported such mistakes before.
+  /// Errors: Error for a name that is not in the table, or a value of the wrong type. read_config()
+  ///         finds such mistakes of users first, and reports them.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::vector<std::string> notes = {});
 
-  /// Makes a config whose getters throw RefusedKey for the `refused` keys. With it, rules between
-  /// keys can be checked although some values are wrong.
+  /// Makes a config whose getters throw RefusedKey for the `refused` keys. With it, rules about
+  /// several keys can be checked although some values are wrong.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::set<std::string, std::less<>> refused);
 
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   bool flag(std::string_view name) const;
-  std::string text(std::string_view name) const;  // also for a word of any type
+  std::string text(std::string_view name) const;  // also for a choice or a word of any type
   double seconds(std::string_view name) const;
   std::int64_t bytes(std::string_view name) const;
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 
-  /// Returns whether the value is this word ("auto", "all", "null") rather than a value of the
-  /// key's type.
+  /// Returns whether the value of key `name` is this word, such as "auto", "all" or "null", and not
+  /// a value of the key's type.
   bool is(std::string_view name, std::string_view word) const;
 
-  /// Formats the value of any key for printing: "3e-04", "30min", "[1, 3]".
+  /// Formats the value of any key for printing: "3e-4", "30min", "[1, 3]".
   std::string shown(std::string_view name) const;
 
   /// Returns whether a file or the command line sets the key.
   bool is_given(std::string_view name) const;
   const Place& place(std::string_view name) const;
 
-  /// Returns the keys that are set to another value than their default, in the table's order.
+  /// Returns the names of the keys that are set to another value than their default, in the order
+  /// of the table.
   std::vector<std::string> not_default() const;
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Returns a failure with exit code 78 that points at the key's value with a caret. Rules between
-  /// keys throw it.
+  /// Makes the failure (exit 78) for a broken rule about several keys. Its text points with a caret
+  /// at the value of key `name`, or shows the default if the key is not set.
   Failure problem(std::string_view code, std::string_view name, std::string sentence,
                   std::string help = "") const;
 
-  /// Returns a copy with another value for one key. Errors: those of the constructor.
+  /// Returns a copy in which key `name` has the value `text`. Errors: Error for a name that is not
+  /// in the table, or a value of the wrong type.
   Config with(std::string_view name, std::string_view text) const;
 
-  /// Returns the specifications of the keys that the job reads, in the table's order; of all keys
-  /// if the table has no key `job`.
+  /// Returns the specifications of all keys that the job reads, in the order of the table.
   std::vector<const KeySpec*> keys() const;
 
-  /// Returns the job's keys, defaults included, as canonical YAML. A program that reads this YAML
-  /// gets the same config.
+  /// Formats the keys that the job reads, with their values or defaults, as canonical YAML. Reading
+  /// this YAML gives an equal config.
   std::string resolved_yaml() const;
 
-  /// Returns the SHA-256 of the job's keys that determine results.h5. All attempts of one run have
-  /// the same identity.
+  /// Returns the SHA-256 of the values of those keys of the job that can change results.h5. All
+  /// attempts of one run have the same identity.
   std::string identity() const;
 
   const KeyTable& table() const { return *table_; }

@@ -6,21 +6,23 @@
 
 namespace mgpu {
 
-/// Formats the job's keys with their values as canonical YAML, which reads back as the same config.
+/// Formats the keys that the job reads, with their values, as canonical YAML. Reading this YAML
+/// gives an equal config.
 std::string print_resolved(const Config& config);
 
-/// Formats the keys that a file or the command line sets, each with a comment that names its
-/// source.
+/// Formats the keys that a file or the command line sets. A comment after each key names the file
+/// and line, or the argument.
 std::string print_changed(const Config& config);
 
-/// Formats every key that a job reads, with its default and explanation, as in conf/JOB/full.yaml.
+/// Formats every key that `job` reads, with its default and explanation, as in conf/JOB/full.yaml.
 /// If `job` is "", formats every key of the table.
 std::string print_full(const KeyTable& table, const std::string& job = "");
 
-/// Formats every key of the job, with its value, source and explanation.
+/// Formats every key that the job reads, with its value, the source of the value, and an
+/// explanation.
 std::string print_full(const Config& config);
 
-/// Formats the job's keys as JSON, nested like the YAML, with numbers as numbers.
+/// Formats the keys that the job reads as JSON, nested like the YAML; numbers are JSON numbers.
 std::string print_json(const Config& config);
 
 /// Returns the text about one key that --explain KEY prints.

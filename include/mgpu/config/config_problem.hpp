@@ -12,13 +12,14 @@ namespace mgpu {
 struct Place {
   std::string origin{};  // "conf/train.yaml", "command line, argument 3", or "" for the default
   int line = 0;          // from 1; 0 where there is no line
-  int column = 0;        // of the value, from 1, in characters
+  int column = 0;        // where the value begins, from 1, in characters
   std::string text{};    // the line or argument; of a long line, the part around the value
-  int length = 1;        // characters under the caret
+  int length = 1;        // how many characters the carets mark
   int cut = 0;           // characters of the line that `text` leaves out at its start
 };
 
-/// Returns the place of `length` characters at `column` of `line_text`, which may be of any length.
+/// Makes the Place of `length` characters of `line_text`, which begin at `column`. Of a long line,
+/// the Place keeps only the part around these characters.
 Place place_in_line(std::string origin, int line, std::string_view line_text, int column,
                     int length);
 
@@ -29,15 +30,14 @@ std::string source_of(const Place& place);
 /// One mistake in a configuration.
 struct Problem {
   std::string code;      // "E101"
-  std::string sentence;  // no final period
+  std::string sentence;  // what is wrong, without a final period
   Place place{};         // without an origin, only the sentence is shown
-  std::string under{};   // printed after the caret
+  std::string under{};   // text after the caret
   std::string help{};    // something to type
-  Place first{};         // another place that is shown, such as that of the first of two equal keys
+  Place first{};         // a second place to show, such as the first of two equal keys
 };
 
-/// Formats the mistake for printing: the place, the line with a caret, the help. The exit code is
-/// 78.
+/// Makes the error report of a mistake (exit 78): the place, the line with a caret, and the help.
 ErrorReport to_report(const Problem& problem);
 
 /// Holds all mistakes of a configuration. what() shows each of them, then "5 errors in conf.yaml;
@@ -45,7 +45,7 @@ ErrorReport to_report(const Problem& problem);
 class ConfigFailure : public Failure {
 public:
   /// `problems`: at least one, in the order in which they are shown. `rules`: the failures of rules
-  /// between keys, which are shown last.
+  /// about several keys, which are shown last.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
                          const std::vector<ErrorReport>& rules = {}, Where where = Where::here());
 

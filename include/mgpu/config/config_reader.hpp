@@ -9,7 +9,7 @@
 
 namespace mgpu {
 
-/// One change from the command line: KEY=VALUE, or an option such as --gpus that stands for one.
+/// One change from the command line: KEY=VALUE, or an option that sets a key, such as --gpus.
 struct Override {
   std::string key;         // "train.max_steps"
   std::string value;       // as the shell gave it
@@ -18,21 +18,21 @@ struct Override {
   int value_column = 1;    // where the value begins in `argument`, from 1
 };
 
-/// All sources of a configuration, lowest priority first: built-in defaults, `include` files, the
-/// file, overlays, overrides.
+/// All sources of a configuration, lowest priority first: built-in defaults, `include` files,
+/// `file`, `overlays`, `overrides`.
 struct ConfigSources {
   std::string file{};                   // "": defaults and overrides only; "-": stdin
   std::vector<std::string> overlays{};  // --with
   std::vector<Override> overrides{};
   std::filesystem::path working_directory{};  // absolute; the command line's paths start here
 
-  /// Returns the bytes of a file, the same on every rank. All ranks call it for the same files in
-  /// the same order.
-  /// Errors: Failure E603 when it cannot be read.
+  /// Reads a file, and gives every rank the same bytes. All ranks call it for the same files in the
+  /// same order. Errors: Failure E603 when the file cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
 
-  /// Checks the rules between keys; throws Failure. Called only when some values are wrong, to find
-  /// further mistakes. The config that it gets throws RefusedKey for those values.
+  /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
+  /// it only when some values are wrong, to report further mistakes. Getters of its Config throw
+  /// RefusedKey for the wrong values.
   std::function<void(const Config&)> rules{};
 };
 
@@ -43,8 +43,8 @@ struct ConfigSources {
 /// command line or of a default is relative to the working directory.
 ///
 /// Memory: `table` has to outlive the config.
-/// Errors: ConfigFailure with all mistakes of all sources, and with the rules that the other values
-///         break; Failure E603 (exit 66) when `file` or an overlay cannot be read.
+/// Errors: ConfigFailure (exit 78) with the mistakes of all sources, and with the rules that the
+///         valid values break; Failure E603 (exit 66) when `file` or an overlay cannot be read.
 Config read_config(const KeyTable& table, const ConfigSources& sources);
 
 }  // namespace mgpu

@@ -6,7 +6,7 @@
 
 namespace mgpu {
 
-/// Error codes of the configuration.
+/// Error codes of configurations, with the texts that --explain prints.
 inline constexpr auto kConfigErrors = std::to_array<ErrorPage>({
     {"E101", "unknown key",
      "A name in the configuration is not in the table of keys, so nothing would read it.",

@@ -6,8 +6,8 @@
 
 namespace mgpu {
 
-/// Returns the one of `choices` that other programs call `text`, such as "fp16" for "float16"; ""
-/// if no choice is known by that name.
+/// Translates a value as other programs write it into one of `choices`: "float16" into "fp16".
+/// Returns "" if none of the choices is known to correspond to `text`.
 std::string translated_value(std::string_view text, const std::vector<std::string>& choices);
 
 }  // namespace mgpu

@@ -25,13 +25,13 @@ enum class KeyType {
 /// Describes a type to a user: "an integer", "a duration such as 90, 30min or 24:00:00".
 std::string type_in_words(KeyType type);
 
-/// The name of a setting in another program. Its meaning differs from that of any key here, so the
-/// name is refused (E111) with help.
+/// The name of a setting in another program. No key here has quite the same meaning, so the name is
+/// refused (E111), with help.
 struct ForeignName {
   std::string name;     // "per_device_train_batch_size"
   std::string program;  // "transformers"
   std::string help{};   // what to write instead; "" in KeySpec::foreign means "here it is `KEY`"
-  bool top_level_only = false;
+  bool top_level_only = false;  // true: the name counts only outside of any section
 };
 
 /// One row of the table of keys: all that validation, --help, --print-config, --explain and the
@@ -47,21 +47,21 @@ struct KeySpec {
   std::vector<std::string> choices{};  // of type choice: its values; of another type: words
                                        // such as "auto" or "all" that are also accepted
   std::vector<std::string> aliases{};  // other accepted names, noted in the banner
-  std::string alias_note{};            // how the key differs from the usual meaning of those names
+  std::string alias_note{};            // how the key differs from the usual meaning of its aliases
   const char* (*why_not)(const std::string& value) = nullptr;  // of type text: returns why a value
                                                                // is wrong (E107), or nullptr
-  bool identity = true;       // false: does not change results.h5, so may differ when a run resumes
-  bool required = false;      // true: a file or the command line has to give it
+  bool identity = true;   // false: a resumed run may change the key, as results.h5 does not change
+  bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths
-  std::vector<ForeignName> foreign{};  // names of the setting in other programs
-  std::vector<std::string> jobs{};     // that read the key; empty: all jobs
+  std::vector<ForeignName> foreign{};  // names of this setting in other programs
+  std::vector<std::string> jobs{};     // jobs that read the key; empty: all jobs
 
   bool is_read_by(std::string_view job) const;
 };
 
-/// Returns whether `value` is the path of a file or folder. It must be a value of `spec`, but not
-/// one of the key's words.
+/// Returns whether `value`, a valid value of `spec`, is the path of a file or folder. `value` must
+/// not be a word such as "auto".
 bool is_path(const KeySpec& spec, std::string_view value);
 
 /// A name that has no effect in this program: accepted in a file, and noted in the banner.
@@ -74,45 +74,48 @@ struct AcceptedName {
 class KeyTable {
 public:
   /// Adds a key.
-  /// Errors: Error when the name or an alias is already in use, a name is also a section, or the
-  ///         default does not parse.
+  /// Errors: Error when the name, an alias or a name in `foreign` is already in use, a name is also
+  ///         a section, or the default does not parse.
   void add(KeySpec spec);
 
-  /// Records that a job reads the key. If a key has such records, only the recorded jobs read it.
+  /// Records that `job` reads the key `name`. All jobs read a key without such a record; otherwise
+  /// only the recorded jobs read it.
   /// Errors: Error when there is no such key.
   void add_reader(std::string_view name, std::string job);
 
   /// Accepts another name for a whole section: ("training", "train") accepts `training.max_steps`.
   void add_section_alias(std::string alias, std::string section);
 
-  /// Accepts a name that has no effect.
+  /// Accepts a name that has no effect here: a file may contain it, and the banner notes it.
   /// Errors: Error when a key has that name.
   void accept(AcceptedName name);
 
-  /// Adds a name of another program that corresponds to no key.
-  /// Errors: Error when the name exists already.
+  /// Adds the name of a setting in another program. Files that contain the name are refused (E111),
+  /// with help.
+  /// Errors: Error when the name was added before.
   void add_foreign(ForeignName name);
 
-  /// Looks up the last part of `path`, such as "epochs" in "train.epochs", as a name of another
-  /// program. Returns nullptr if the name is unknown.
+  /// Returns what add_foreign() added for the last part of `path`, such as "epochs" in
+  /// "train.epochs". Returns nullptr if the name is unknown.
   const ForeignName* find_foreign(std::string_view path) const;
 
   const std::vector<ForeignName>& foreign_names() const { return foreign_; }
 
-  /// Returns the accepted name `name`; nullptr if no such name is accepted.
+  /// Returns what accept() recorded for `name`; nullptr if no such name is accepted.
   const AcceptedName* find_accepted(std::string_view name) const;
 
-  /// Returns the key of that name, not of an alias; nullptr if there is no such key.
+  /// Returns the key with this name, which must not be an alias; nullptr if there is no such key.
   const KeySpec* find(std::string_view name) const;
 
-  /// Returns the key of that name or alias, also under the alias of its section; nullptr if there
-  /// is no such key.
+  /// Returns the key with this name or alias; the section in the name may be an alias, too. Returns
+  /// nullptr if there is no such key.
   const KeySpec* find_called(std::string_view name) const;
 
-  /// Returns whether keys are called "<name>.<something>".
+  /// Returns whether `name` is a section: whether some key is called "<name>.<something>".
   bool has_section(std::string_view name) const;
 
-  /// Returns `name`, in which the name of a section replaces an alias of that section.
+  /// Replaces the alias of a section at the start of `name` with the name of that section. After
+  /// add_section_alias("training", "train"), "training.max_steps" becomes "train.max_steps".
   std::string canonical(std::string_view name) const;
 
   const std::vector<KeySpec>& keys() const { return keys_; }

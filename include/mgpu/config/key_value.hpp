@@ -11,9 +11,9 @@
 
 namespace mgpu {
 
-/// A value of the right type; `text` is its canonical spelling.
+/// A valid value of a key; `text` is its canonical spelling.
 struct KeyValue {
-  std::string text;          // "3e-04", "30min", "[1, 3]", "auto"
+  std::string text;          // "3e-4", "30min", "[1, 3]", "auto"
   double number = 0.0;       // for types number and duration (seconds)
   std::int64_t integer = 0;  // for types integer and bytes; 1 for a true flag
   std::vector<std::int64_t> integers{};
@@ -30,18 +30,19 @@ struct ValueProblem {
 };
 
 /// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are no integers, `yes` is
-/// no flag, quoted digits are text. A node without a place comes from a shell, which has removed
-/// the quotes, so its text may look like a value of any type.
+/// no flag, quoted digits are text. A node without a line number comes from the command line. The
+/// shell has removed its quotes, so its text may look like a value of any type.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
-/// Reads a value from one text, as a shell passes it. Lists may be written [1, 3] or 1,3.
+/// Reads `text` as a value of `spec`, as typed on the command line. Lists may be written [1, 3] or
+/// 1,3.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, std::string_view text);
 
 /// Returns the key's default. Errors: Error when it does not parse.
 KeyValue default_value(const KeySpec& spec);
 
-/// Formats the value as --print-config prints it: in quotes where YAML 1.1 or 1.2 might read it as
-/// something else.
+/// Formats the value as YAML for --print-config. It is quoted where YAML 1.1 or 1.2 might read it
+/// as something else.
 std::string yaml_of(const KeySpec& spec, const KeyValue& value);
 
 }  // namespace mgpu

@@ -7,8 +7,9 @@
 
 namespace mgpu {
 
-/// While an object lives, it counts how often its thread reads the value of each key, from any
-/// Config. Tests use it to find keys that are parsed more than once. At most one exists per thread.
+/// Counts how often a thread reads the value of each key, from any Config. The thread is the one
+/// that constructs the ReadCounts; it may have only one at a time. Tests use it to find keys that
+/// are parsed more than once.
 class ReadCounts {
 public:
   ReadCounts();
@@ -16,7 +17,7 @@ public:
   ReadCounts(const ReadCounts&) = delete;
   ReadCounts& operator=(const ReadCounts&) = delete;
 
-  /// Returns the keys that were read, with the number of reads.
+  /// Returns the names of the keys that were read, with the number of reads.
   const std::map<std::string, int, std::less<>>& all() const { return counts_; }
 
   void add(std::string_view name);
@@ -25,7 +26,8 @@ private:
   std::map<std::string, int, std::less<>> counts_;
 };
 
-/// Counts a read if this thread has a ReadCounts. Config calls it.
+/// Counts a read of key `name` if the calling thread has a ReadCounts. The getters of Config call
+/// it.
 void count_read(std::string_view name);
 
 }  // namespace mgpu

@@ -14,21 +14,21 @@ struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
 
   Kind kind = Kind::null;
-  std::string text{};  // of a scalar, unquoted
+  std::string text{};  // of a scalar, without quotes
   bool quoted = false;
-  Place place{};                  // of the value; of its key where the value is left out
+  Place place{};                  // of the value; of the key if the value is missing
   std::vector<YamlNode> items{};  // in the order of the file; a mapping has no key twice
-  std::string key{};              // of an item of a mapping
+  std::string key{};              // if this node is an item of a mapping
   Place key_place{};
 };
 
 struct YamlDocument {
   YamlNode root;
-  bool complete = true;  // false: reading stopped early, and the tree ends there
+  bool complete = true;  // false: reading stopped early, and later text is missing from the tree
   std::vector<Problem> problems{};
 };
 
-/// The limits of a file, which keep the reader fast and small on any input.
+/// The largest file that read_yaml() reads. The limits keep it fast and small on any input.
 struct YamlLimits {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;
@@ -37,15 +37,15 @@ struct YamlLimits {
   static constexpr std::size_t kProblems = 1000;  // further problems are not recorded
 };
 
-/// Reads the part of YAML that a person writes by hand into a configuration, strictly.
+/// Parses the part of YAML that people write by hand into a configuration, strictly.
 ///
-/// Refused: doubled keys, anchors, aliases, tags, directives, several documents, keys that are not
-/// plain text, and quoted text over several lines. Also tabs as indentation, "${", control
-/// characters, anything but UTF-8, and files beyond YamlLimits. All problems are collected; after a
-/// tab or an unclosed quote, reading goes on as if the line were correct.
+/// It refuses repeated keys, anchors, aliases, tags, directives, several documents, keys that are
+/// not plain text, and quoted text over several lines. It also refuses tabs as indentation, "${",
+/// control characters, bytes that are not UTF-8, and files beyond YamlLimits. It collects all
+/// problems: after a tab or an unclosed quote, it goes on as if the line were correct.
 ///
-/// Errors: none; every mistake is a Problem of code E103, E108, E109 or E110 at its place in
-///         `origin`.
+/// Errors: none; every mistake becomes a Problem E103, E108, E109 or E110 with its place. `origin`
+///         names the file in places.
 YamlDocument read_yaml(std::string_view text, const std::string& origin);
 
 /// Formats `text` as a double-quoted YAML scalar on one line.

@@ -10,13 +10,13 @@ namespace mgpu::datasets {
 /// A part of a data set. No row is in two splits.
 enum class Split : std::uint8_t { train, validation, test };
 
-/// The completion of a row by a model.
+/// The completion that a model has written for a row.
 struct Answer {
   std::string_view text;              // "" if the model has no tokenizer
-  std::span<const std::int64_t> ids;  // of the completion
+  std::span<const std::int64_t> ids;  // tokens of the completion
 };
 
-/// A data set that the program generates: rows, and a check of answers to them.
+/// A data set that the program generates: its rows, and optionally a check of answers to them.
 ///
 /// A row has the columns of a data file: `prompt` and `completion`, `messages`, `text`, or
 /// `token_ids` and `completion_ids`. Rows and scores are functions of their arguments and of the
@@ -30,7 +30,7 @@ public:
   Dataset& operator=(Dataset&&) = delete;
   virtual ~Dataset() = default;
 
-  /// Returns the number of rows; 0 if the data set does not have the split.
+  /// Returns the number of rows of a split; 0 if the data set does not have the split.
   virtual std::int64_t rows(Split split) const = 0;
 
   /// Returns row `index` of a split as a JSON object on one line.
@@ -39,12 +39,12 @@ public:
   /// Returns whether score() can judge answers.
   virtual bool has_check() const { return false; }
 
-  /// Returns how good an answer to a row is, from 0 (wrong) to 1 (right).
+  /// Returns how good an answer to row `index` of a split is, from 0 (wrong) to 1 (right).
   virtual double score(Split /*split*/, std::int64_t /*index*/, const Answer& /*answer*/) const {
     return 0.0;
   }
 
-  /// Returns the name of the mean score.
+  /// Returns the name that results use for the mean of score() over rows.
   virtual std::string_view metric() const { return "accuracy"; }
 };
 

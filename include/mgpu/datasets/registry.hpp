@@ -13,17 +13,17 @@
 
 namespace mgpu::datasets {
 
-/// One line of the registry. A data set is a file NAME.cpp with a function NAME_dataset() that
-/// returns its entry. MGPU_DATASETS in registry.cpp lists its name.
+/// One data set of the registry. The source file NAME.cpp has a function NAME_dataset() that
+/// returns this entry, and MGPU_DATASETS in registry.cpp lists NAME.
 struct DatasetEntry {
   std::string_view name;     // "synthetic_texts"
   std::string_view summary;  // for the help of data.dataset
 
-  /// Adds the keys of the data set; nullptr: the data set has no keys.
+  /// Adds the keys of the data set to the table; nullptr: it has no keys.
   AddKeys add_keys = nullptr;
 
-  /// An integer key of the data set. A value above 0 selects the data set if data.dataset is
-  /// `none`. "": only data.dataset can select it.
+  /// The name of an integer key of the data set. If its value is above 0 and data.dataset is
+  /// `none`, this data set is chosen. "": only data.dataset can choose the data set.
   const char* chosen_by = "";
 
   bool has_prompts = true;  // every row has a prompt and a completion
@@ -39,27 +39,28 @@ std::span<const DatasetEntry> datasets();
 /// Adds data.dataset, data.split and the keys of all data sets.
 void add_dataset_keys(KeyTable& table);
 
-/// Returns the data set that the configuration chooses; nullptr if it chooses none.
+/// Returns the entry of the data set that the configuration chooses; nullptr if it chooses none.
 const DatasetEntry* dataset_of(const Config& config);
 
-/// Returns the key that chooses the data set: data.dataset, or DatasetEntry::chosen_by.
-/// Requires that the configuration chooses one.
+/// Returns the name of the key that chooses the data set: data.dataset, or DatasetEntry::chosen_by.
+/// Call it only if the configuration chooses a data set.
 std::string key_of_dataset(const Config& config);
 
 /// A split of the data set that a configuration chooses.
 struct DatasetRows {
   std::shared_ptr<const Dataset> dataset;
   Split split = Split::train;
-  std::shared_ptr<const input::GeneratedRows> rows;  // of the split, for readers of data files
+  std::shared_ptr<const input::GeneratedRows> rows;  // rows of the split, for readers of files
 };
 
-/// Reads data.dataset, data.split and the keys of the data set. `otherwise` is the split if
-/// data.split is `auto`. Returns nullopt if the configuration chooses no data set.
-/// Errors: Failure E124 (exit 78) if the data set lacks the split, or keys are given that belong to
-///         another data set or to none; those of DatasetEntry::make.
+/// Reads data.dataset, data.split and the keys of the chosen data set, and makes the data set.
+/// `otherwise` is the split if data.split is `auto`. Returns nullopt if the configuration chooses
+/// no data set.
+/// Errors: Failure E124 (exit 78) if the data set lacks the split, data.split is given without a
+///         data set, or a given key belongs to another data set; those of DatasetEntry::make.
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
 
-/// Returns the rows of another split of the same data set; nullptr if it has no such split.
+/// Returns the rows of another split of `chosen.dataset`; nullptr if the data set lacks that split.
 std::shared_ptr<const input::GeneratedRows> rows_of(const DatasetRows& chosen, Split split);
 
 }  // namespace mgpu::datasets

@@ -15,7 +15,8 @@ int bits_for(std::uint64_t count);
 /// Errors: Error when a number needs more bits.
 std::vector<std::uint8_t> pack_bits(std::span<const std::uint32_t> values, int bits);
 
-/// Unpacks the first `count` numbers. Errors: ShapeError when there are too few bytes.
+/// Unpacks the first `count` numbers that pack_bits() packed with `bits` bits each. Errors:
+/// ShapeError when there are too few bytes.
 std::vector<std::uint32_t> unpack_bits(std::span<const std::uint8_t> bytes, int bits,
                                        std::size_t count);
 

@@ -11,7 +11,7 @@ namespace mgpu::formats {
 
 static_assert(std::endian::native == std::endian::little, "the ledger is written as it lies");
 
-/// Appends the bytes of one number.
+/// Appends the bytes of one number to `out`, least significant first.
 template <class T>
 void put(std::vector<std::byte>& out, T value) {
   static_assert(std::is_arithmetic_v<T>);
@@ -19,7 +19,8 @@ void put(std::vector<std::byte>& out, T value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
-/// Removes one number from the front; the caller has checked that there are enough bytes.
+/// Removes one number from the front of `from`, and returns it. The caller has checked that there
+/// are enough bytes.
 template <class T>
 T take(std::span<const std::byte>& from) {
   static_assert(std::is_arithmetic_v<T>);

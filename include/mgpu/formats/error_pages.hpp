@@ -6,7 +6,7 @@
 
 namespace mgpu::formats {
 
-/// Error codes of safetensors and JSON files of models.
+/// Error codes of safetensors and JSON files of models, with the texts that --explain prints.
 inline constexpr auto kFormatsErrors = std::to_array<ErrorPage>({
     {"E621", "malformed safetensors file",
      "The file violates the format: it is truncated, its tensors overlap, or its header is wrong.",

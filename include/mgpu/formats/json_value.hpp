@@ -60,11 +60,12 @@ public:
   // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
-  /// Returns the value. It holds a std::uint64_t only for numbers above 2^63 - 1. The parser makes
-  /// a double of such numbers.
+  /// Returns the value. An integer above 2^63 - 1 is a std::uint64_t if the program made the value,
+  /// and a double if the parser did.
   const Held& held() const { return held_; }
 
-  /// Returns nullptr if the value has another type.
+  /// Returns the value if it is a bool, otherwise nullptr. The functions integer() to members() do
+  /// so for their types.
   const bool* flag() const { return std::get_if<bool>(&held_); }
   const std::int64_t* integer() const { return std::get_if<std::int64_t>(&held_); }
   const double* real() const { return std::get_if<double>(&held_); }
@@ -72,14 +73,16 @@ public:
   const List* list() const { return std::get_if<List>(&held_); }
   const Members* members() const { return std::get_if<Members>(&held_); }
 
-  /// Returns the member of an object; nullptr if it is missing, or this is not an object.
+  /// Returns the member `name` of an object; nullptr if it is missing, or if this value is not an
+  /// object.
   const JsonValue* find(std::string_view name) const;
 
-  /// Does the same for a member that must exist. Errors: JsonError when find() returns nullptr.
+  /// Returns the member `name` of an object. Errors: JsonError if it is missing, or if this value
+  /// is not an object.
   const JsonValue& at(std::string_view name) const;
 
-  /// Reads a bool, an integer, a double, a std::string or a JsonValue, or a std::vector or
-  /// std::map<std::string, T> of them. An integer can be read as a double.
+  /// Converts the value to T: a bool, an integer, a double, a std::string or a JsonValue, or a
+  /// std::vector or std::map<std::string, T> of these. An integer may become a double.
   /// Errors: JsonError for another type, or an integer out of range.
   template <class T>
   T as() const {
@@ -88,7 +91,8 @@ public:
     return value;
   }
 
-  /// Reads a member in the same way. Errors: JsonError, also when it is missing.
+  /// Reads member `name` of an object, with the types and rules of as().
+  /// Errors: JsonError if the member is missing, or has another type or an integer out of range.
   template <class T>
   T get(std::string_view name) const {
     T value{};
@@ -131,30 +135,36 @@ private:
   Held held_ = nullptr;
 };
 
-/// Parses an untrusted text that holds one object. Checks depth (32), UTF-8 and repeated names.
-/// Errors: JsonError; the caller adds the origin of the text.
+/// Parses an untrusted text that holds one JSON object. Refuses more than 32 levels, text that is
+/// not UTF-8, and repeated names.
+/// Errors: JsonError, without the origin of the text, which the caller adds.
 JsonValue parse_json_object(std::string_view text);
 
-/// Parses the object in an untrusted file. Size, depth (32) and repeated names are checked before
-/// any value is used.
+/// Parses an untrusted file that holds one JSON object. Refuses large files, more than 32 levels,
+/// and repeated names before any value is used.
 ///
 /// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
 ///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 
-/// Does the same for text that is already in memory; `path` is for messages.
+/// Parses the text of an untrusted file of a model, which holds one JSON object. Refuses more than
+/// 32 levels and repeated names. `path` is for messages.
+/// Errors: Failure E622 (a Git LFS pointer, exit 65), E623 (not one JSON object, or a name twice,
+///         exit 65).
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
-/// Selects how texts that are not UTF-8 are written. `refuse` throws JsonError. `replace` writes
+/// How to_json() writes texts that are not UTF-8. `refuse` throws JsonError. `replace` writes
 /// U+FFFD for each longest part that cannot be a character (Unicode 15.0, section 3.9).
 enum class BadUtf8 { refuse, replace };
 
-/// Formats a value, indented by 2 as in transformers, with members in their order. NaN and
-/// infinities become null.
+/// Formats a value as JSON over several lines, indented by 2 as in transformers, with members in
+/// their order. NaN and infinities become null.
 /// Errors: JsonError when a text is not UTF-8, unless `bad_utf8` is `replace`.
 std::string to_json(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
-/// Does the same on one line, without a line end.
+/// Formats a value as JSON on one line without a line end, with members in their order. NaN and
+/// infinities become null.
+/// Errors: JsonError when a text is not UTF-8, unless `bad_utf8` is `replace`.
 std::string to_json_line(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
 }  // namespace mgpu::formats

@@ -15,20 +15,22 @@ class LineProblems {
 public:
   explicit LineProblems(fs::path path) : path_(std::move(path)) {}
 
+  /// Adds the problem `why` of a line; lines count from 1.
   void add(std::int64_t line, const std::string& why);
 
   std::int64_t count() const { return count_; }
 
-  /// packed() serializes the problems for another rank, and unpack() adds them to those of that
-  /// rank.
+  /// Serializes the problems for another rank, which adds them to its own with unpack().
   std::string packed() const;
+  /// Adds the problems that packed() serialized on another rank.
   void unpack(std::string_view packed);
 
-  /// Returns the first problem: "data.jsonl:3: it is an empty line". There must be one.
+  /// Returns the problem of the first bad line: "data.jsonl:3: it is an empty line". Errors: Error
+  /// if no line is bad.
   std::string first_text() const;
 
-  /// Throws one error that shows the first five lines.
-  /// Errors: Failure E531 (exit 65) when there are any problems.
+  /// Throws Failure E531 (exit 65) if there are any problems. It shows their number and the first
+  /// five lines.
   void throw_if_any(const std::string& help = "repair or remove them; none is skipped") const;
 
 private:

@@ -24,16 +24,17 @@ struct NamedTensor {
 
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// Formats "[192, 64]".
+/// Formats a shape as "[192, 64]".
 std::string to_text(std::span<const std::int64_t> shape);
 
-/// Returns the format's name of a type: "F32", "BF16".
+/// Returns the name of a type in safetensors files: "F32", "BF16".
 std::string_view name_of(DType dtype);
 
-/// Checks the view. Errors: Error when it is not host memory or its size differs from the shape's.
+/// Checks the view of `tensor`. Errors: Error when it is not host memory, or its size differs from
+/// that of the shape.
 void check_view(const NamedTensor& tensor);
 
-/// Sizes and checksums of a file, computed in memory during the write.
+/// Sizes and checksums of a written file, computed in memory during the write.
 struct SafetensorsDigest {
   std::uint64_t bytes = 0;                       // of the file
   std::string sha256;                            // of the file
@@ -49,12 +50,13 @@ std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
 ///
 /// Memory: host; written in pieces of 8 MiB without a copy of the tensors.
 /// Errors: Error when a name is repeated or not UTF-8, or a view does not match its shape; Failure
-///         E601, E602 of DurableFile("checkpoint"), after which a partial file may remain.
+///         E601 (cannot be created, exit 73), E602 (write failed, exit 74), after which a partial
+///         file may remain.
 /// Source: huggingface/safetensors README, "Format".
 SafetensorsDigest write_safetensors(const fs::path& path, std::span<const NamedTensor> tensors,
                                     const TensorMetadata& metadata);
 
-/// One tensor of a file.
+/// One tensor of an open SafetensorsFile.
 struct StoredTensor {
   std::string name;
   std::string dtype_name;      // as in the file: "BF16", "F8_E4M3"
@@ -91,7 +93,7 @@ public:
 
   /// Returns the tensors in the order of their data.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  /// Returns nullptr if there is no such tensor.
+  /// Returns the tensor `name`; nullptr if there is no such tensor.
   const StoredTensor* find(std::string_view name) const;
   const TensorMetadata& metadata() const { return metadata_; }
 

@@ -35,10 +35,11 @@ public:
 
   const fs::path& folder() const { return folder_; }
 
-  /// Returns nullptr if there is no such tensor. Valid as long as this object.
+  /// Returns the tensor `name`, which is valid as long as this object; nullptr if there is no such
+  /// tensor.
   const StoredTensor* find(std::string_view name) const;
 
-  /// Returns the tensors of all files, ordered by name.
+  /// Returns the tensors of all files by name, in order of the names.
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
   /// Compares a tensor's bytes with the manifest, if there is one. Reads all bytes of the tensor.

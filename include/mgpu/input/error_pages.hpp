@@ -6,7 +6,7 @@
 
 namespace mgpu::input {
 
-/// Error codes of data files.
+/// Error codes of data files, with the texts that --explain prints.
 inline constexpr auto kInputErrors = std::to_array<ErrorPage>({
     {"E531", "rows of a data file that cannot be used",
      "Rows violate their format (one JSON object per line, as many cells as columns), or lack "

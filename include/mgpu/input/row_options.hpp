@@ -29,15 +29,16 @@ enum class BadRow {
   mark,  // results keep these rows, with the reason
 };
 
-/// Which rows of which file to read, and the fields that they need.
+/// Which rows of which file to read, and the columns that the job needs.
 ///
-/// "Our names" are the names by which this program calls columns: text, prompt, completion,
-/// messages, token_ids, completion_ids, label, group and id.
+/// This program has its own names for columns: text, prompt, completion, messages, token_ids,
+/// completion_ids, label, group and id. `columns` tells where the file uses other names.
 struct RowOptions {
   fs::path path;
   std::shared_ptr<const GeneratedRows> generated{};  // instead of `path`; nullptr: a file
   RowFormat format = RowFormat::automatic;
-  /// Maps our names to the file's names; names that are not listed are equal in both.
+  /// Pairs of this program's name of a column and its name in the file. A column without a pair has
+  /// the same name in both.
   std::vector<std::pair<std::string, std::string>> columns;
   std::int64_t start = 0;                   // first row
   std::optional<std::int64_t> max_samples;  // nullopt: up to the end of the file
@@ -45,14 +46,14 @@ struct RowOptions {
   bool has_header = true;  // csv and tsv only; if false, columns are called 1, 2, 3
   bool has_quotes = true;  // csv and tsv only; if false, quotes are ordinary characters
 
-  /// Our names for the job's main input: a row must have exactly one of these columns. If `columns`
-  /// maps some of these names, the other names are ignored and omitted from rows.
+  /// The columns for the job's main input, by this program's names: a row must have exactly one of
+  /// them. If `columns` maps some of these names, the others are ignored and omitted from rows.
   std::vector<std::string> one_of;
-  std::vector<std::string> all_of;    // our names that every row must also have
-  std::vector<std::string> may_have;  // our names that the job uses if present
-  std::vector<std::string> keeps;     // our names that results keep by default
+  std::vector<std::string> all_of;    // columns that every row must also have
+  std::vector<std::string> may_have;  // columns that the job uses if present
+  std::vector<std::string> keeps;     // columns that results keep by default
 
-  /// Returns the path, or the name of generated rows, for messages.
+  /// Returns the path of the file, or the name of the generated rows, for messages.
   std::string source() const { return generated ? generated->name() : path.string(); }
 };
 
@@ -64,8 +65,8 @@ void add_input_keys(KeyTable& table);
 /// data.columns.*.
 bool is_format_key(std::string_view name);
 
-/// Reads the keys of add_input_keys(), and data.path (empty if null). The caller adds `one_of`,
-/// `all_of`, `may_have` and `keeps`.
+/// Reads data.path (empty if null) and the keys that add_input_keys() adds. The caller adds
+/// `one_of`, `all_of`, `may_have` and `keeps`.
 RowOptions read_row_options(const Config& config);
 
 }  // namespace mgpu::input

@@ -23,30 +23,30 @@ struct BannerHead {
   struct Node {
     std::string host;
     std::vector<int> ranks;    // world ranks, ascending
-    std::vector<int> devices;  // of each rank: GPU index on its node; empty on the CPU
+    std::vector<int> devices;  // for each rank, the index of its GPU on the node; empty on the CPU
   };
   std::vector<Node> nodes;
 };
 std::string head_lines(const BannerHead& head);
 
-/// The training settings, which are printed in a fixed wording.
+/// The settings that the training block of the banner shows. The wording of this block is fixed.
 struct TrainingBlock {
   int processes = 1;
   DeviceKind device = DeviceKind::cpu;
   std::string mixed_precision = "no";
-  std::int64_t gradient_accumulation_steps = 1;  // passes of an optimizer step
+  std::int64_t gradient_accumulation_steps = 1;  // passes per optimizer step
   int gpu = 0;                                   // index of rank 0's GPU; unused on the CPU
 };
 std::string training_block(const TrainingBlock& block);
 
-/// The GPUs of each copy of the model, or its ranks on the CPU, which are printed in a fixed
-/// wording.
+/// The workers that a block of the banner lists: each is a group of ranks with one copy of the
+/// model. The block shows their GPUs, or on the CPU their ranks. Its wording is fixed.
 struct WorkerBlock {
   struct Place {
     std::string host;  // printed if there are several hosts
-    int number = 0;    // GPU on its node, or rank of the world
+    int number = 0;    // index of the GPU on its node; on the CPU, the rank in the world
   };
-  using Worker = std::vector<Place>;  // in the order of its ranks
+  using Worker = std::vector<Place>;  // one entry per rank, ascending
   std::string title;                  // "Multi-GPU Teacher Logits Generation"
   DeviceKind device = DeviceKind::cuda;
   std::vector<Worker> workers;
@@ -58,9 +58,9 @@ struct BannerFacts {
   struct Batch {
     std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: omit this line
     std::int64_t passes = 1;
-    std::int64_t copies = 1;  // of the model
+    std::int64_t copies = 1;  // number of copies of the model
     std::int64_t global = 0;  // samples per optimizer step
-    std::int64_t steps = 0;   // of the job
+    std::int64_t steps = 0;   // number of steps of the job
   };
   struct Setting {
     std::string key;

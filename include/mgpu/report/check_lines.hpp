@@ -7,22 +7,22 @@ namespace mgpu::report {
 
 enum class Verdict { pass, warn, fail, skip };
 
-/// One line of --check.
+/// The result of one check, which --check prints as one line.
 struct Check {
   std::string area;  // "config", "memory", "nccl"
   std::string what;  // "conf/train_ad.yaml", "allreduce 256 MiB across nodes"
   Verdict verdict = Verdict::pass;
-  std::string detail{};  // "31 keys, 4 not default"; why it did not pass
+  std::string detail{};  // "31 keys, 4 not default"; if the verdict is not pass, the reason
 };
 
 /// Formats a check as one line without a newline. `color` paints the verdict.
 /// "config     conf/train_ad.yaml ............................. PASS   31 keys, 4 not default"
 std::string check_line(const Check& check, bool color = false);
 
-/// Formats "9 passed, 1 warning in 6.4 s".
+/// Formats the numbers of checks by verdict: "9 passed, 1 warning in 6.4 s".
 std::string check_total(const std::vector<Check>& checks, double seconds);
 
-/// Formats [{"area": ..., "what": ..., "verdict": "pass", "detail": ...}, ...]
+/// Formats the checks as JSON: [{"area": ..., "what": ..., "verdict": "pass", "detail": ...}, ...]
 std::string checks_json(const std::vector<Check>& checks);
 
 }  // namespace mgpu::report

@@ -6,12 +6,12 @@
 
 namespace mgpu::report {
 
-/// Returns the end table, which a run prints at its end, without the last line. It shows the time
-/// of each phase with its share and its spread over ranks, then performance, memory, result, NOTEs,
-/// and the output files.
+/// Formats the end table of a run, without last_line(). It shows the time of each phase with its
+/// share of the run and its spread over ranks. Performance, memory, the result, NOTEs and the
+/// output files follow.
 std::string end_table(const RunSummary& summary);
 
-/// Returns "GPU Memory Summary:" and a line per GPU, or on the CPU one line about host memory. A
+/// Formats "GPU Memory Summary:" and a line per GPU, or on the CPU one line about host memory. A
 /// run prints these lines also before its end (log.memory_every). GB means 2^30 bytes, as in other
 /// tools that print these words.
 std::string memory_lines(const RunSummary& summary);

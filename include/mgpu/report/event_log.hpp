@@ -15,19 +15,22 @@
 
 namespace mgpu::report {
 
-/// A text file that grows by lines and survives kills. Each line is one write. If an earlier
-/// attempt was killed in the middle of its last line, a newline ends that line first.
+/// A text file to which lines are appended. Each line is one write. If an earlier attempt was
+/// killed in the middle of its last line, the constructor ends that line with a newline.
 ///
-/// line() never throws, because one rank may not fail alone in the middle of its work. The first
-/// failure is kept, later lines are dropped, and check() reports the failure.
+/// line() never throws, so that no rank fails alone in the middle of its work. After a first
+/// failure, later lines are dropped, and check() throws that failure.
 class LineFile {
 public:
-  /// `what`: see DurableFile. Errors: Failure E601, E602.
+  /// Opens the file, and creates it if it is missing. `what` names the kind of file in messages and
+  /// failpoints: "run log".
+  /// Errors: Failure E601 (cannot be created, exit 73), E602 (write failed, exit 74).
   LineFile(const fs::path& path, const std::string& what);
 
   void line(std::string_view text) noexcept;
 
-  /// Rethrows the failure of line(). Call it on all ranks at the same point, inside run_together().
+  /// Throws the first failure of line(). Call it on all ranks at the same point, inside
+  /// run_together(), so that all ranks throw.
   void check() const;
 
 private:
@@ -35,12 +38,13 @@ private:
   std::exception_ptr failure_;
 };
 
-/// The destinations of printed text; tests capture both.
+/// Writes text to stdout (`out`) and stderr (`err`). Tests replace both, to capture the text.
 struct Output {
   std::function<void(std::string_view)> out;
   std::function<void(std::string_view)> err;
 
-  /// Writes to file descriptors 1 and 2, and ignores errors, such as those of a closed pipe.
+  /// Returns an Output that writes to file descriptors 1 and 2. It ignores errors, such as those of
+  /// a closed pipe.
   static Output real();
 };
 
@@ -49,38 +53,42 @@ enum class Verbosity { quiet, normal, verbose };
 /// All output of rank 0: events to events.jsonl, lines to run.log, and both to the screen if the
 /// options ask for it.
 ///
-/// An event with a `total` is progress and may come in every iteration of a loop. The bar is drawn
-/// at most five times a second. A line is written after 1, 2, 5, 10 and 30 s, then each minute.
-/// File events.jsonl gets the first and the last event of the loop, and at most one event a second
-/// in between. Only one thread may use an EventLog.
+/// An event with a field `total` reports progress, and may come in every iteration of a loop. The
+/// screen redraws the progress bar at most five times a second. File run.log gets a line after 1,
+/// 2, 5, 10 and 30 s, then each minute. File events.jsonl gets the first and the last event of the
+/// loop, and at most one event a second in between.
+///
+/// Only one thread may use an EventLog.
 class EventLog : public EventSink {
 public:
   struct Options {
     fs::path events_file;  // "" for none
     fs::path run_log;      // "" for none
     Verbosity verbosity = Verbosity::normal;
-    bool json = false;  // events go to stdout, and text for people to stderr
+    bool json = false;  // true: events go to stdout, and text for people to stderr
     ProgressMode progress = ProgressMode::automatic;
-    double record_every_s = 1.0;
+    double record_every_s = 1.0;  // least time between two progress events of a loop
   };
 
-  /// Errors: Failure E601, E602 from the two files.
+  /// Opens the files of `options`.
+  /// Errors: Failure E601 (cannot be created, exit 73), E602 (write failed, exit 74).
   EventLog(const Options& options, const Terminal& terminal, Output output = Output::real(),
            ReportClock clock = ReportClock::real());
 
-  /// Never throws for a full disk: see check(). Event "debug" is shown with -v only.
-  /// Errors: Error for an event that gives a field twice (our bug).
+  /// Writes the event to the files and the screen. A failed write, such as on a full disk, is not
+  /// thrown here but by check(). Event "debug" is dropped without -v.
+  /// Errors: Error for an event that has a field twice, which is a bug of the program.
   void event(const Event& event) override;
 
-  /// Writes text of several lines (banner, end table) to run.log and, unless quiet, to the screen.
-  /// Removes a progress bar that is still visible.
+  /// Writes text of several lines, such as the banner, to run.log and, unless quiet, to the screen.
+  /// Removes the progress bar if one is visible.
   void print(std::string_view text);
 
   /// Prints the last line of a run, even with -q.
   void print_last_line(std::string_view line);
 
-  /// Rethrows the first failure of a file. Call it on all ranks at the same point, inside
-  /// run_together().
+  /// Throws the first failure to write events.jsonl or run.log. Call it on all ranks at the same
+  /// point, inside run_together(), so that all ranks throw.
   void check() const;
 
 private:
@@ -92,7 +100,8 @@ private:
   void print_text(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
-  /// A running loop, whose events have a `total`. Events of several loops may alternate.
+  /// A loop that is running, known by events with a field `total`. Events of several loops may
+  /// alternate.
   struct Loop {
     std::int64_t total = 0;
     ProgressMeter meter;

@@ -10,7 +10,7 @@
 
 namespace mgpu::report {
 
-/// A number that the first screen shows large.
+/// A number that the top of the page shows in large type.
 struct Tile {
   std::string value;  // "14.6"
   std::string label;  // "return in episode 8, goals never seen"
@@ -35,16 +35,16 @@ struct Table {
   std::string title;
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;    // aligned left in the first column, else right
-  std::vector<std::vector<std::string>> keys{};  // JSON pointers of the cells, where given
-  bool is_text = false;                          // aligns all columns left
+  std::vector<std::vector<std::string>> keys{};  // JSON pointers of cells, or ""
+  bool is_text = false;                          // true: all columns are aligned left
 };
 
 /// A page for one run: result, charts of the job and of the machine, notes, provenance, tables.
 struct HtmlPage {
   std::string headline;  // one sentence that states the result
   std::vector<Tile> tiles;
-  std::vector<Section> sections;                                // of the job
-  PhaseTable phases;                                            // for the time line
+  std::vector<Section> sections;  // figures of the job
+  PhaseTable phases;              // times of all ranks, for the time line
   std::vector<std::pair<std::string, std::string>> provenance;  // name, value
   std::vector<Table> tables;
 };
@@ -53,7 +53,8 @@ struct HtmlPage {
 /// dark palette, and prints on A4.
 std::string html_page(const HtmlPage& report, const RunSummary& summary);
 
-/// Errors: Failure E601, E602.
+/// Writes html_page() to `path`.
+/// Errors: Failure E601 (cannot be created, exit 73), E602 (write failed, exit 74).
 void write_html_page(const fs::path& path, const HtmlPage& report, const RunSummary& summary);
 
 }  // namespace mgpu::report

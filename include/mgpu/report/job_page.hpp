@@ -5,7 +5,7 @@
 
 namespace mgpu::report {
 
-/// The part of a run's page that its job contributes.
+/// The part of report.html and summary.json that depends on the job.
 class JobPage {
 public:
   virtual ~JobPage() = default;
@@ -13,8 +13,8 @@ public:
   /// Puts the job's numbers into summary.results and its short curves into summary.series.
   virtual void record(RunSummary& summary) const = 0;
 
-  /// Returns headline, tiles, sections and tables; the run adds phases and provenance. Call it
-  /// after record().
+  /// Returns a page with the headline, tiles, sections and tables; the caller adds `phases` and
+  /// `provenance`. Call it after record().
   virtual HtmlPage page(const RunSummary& summary) const = 0;
 };
 

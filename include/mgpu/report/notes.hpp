@@ -9,12 +9,13 @@
 
 namespace mgpu::report {
 
-/// The numbers that rules compare: "share/evaluation" = 0.054, "rank/evaluation" = 0, ...
+/// Numbers about a run, which NoteRules compare with thresholds: "share/evaluation" = 0.054,
+/// "rank/evaluation" = 0, ...
 using NoteFacts = std::map<std::string, double, std::less<>>;
 
-/// A run gets a NOTE when `fact` is above `threshold`. In `text`, {percent} becomes the fact, and
-/// {rank} the rank that spent most time in the phase. In `effect`, {double} becomes "key=..." with
-/// twice the current value.
+/// Advice for a run: it gets a NOTE when the number `fact` is above `threshold`. In `text`,
+/// {percent} stands for that number, and {rank} for the rank that spent most time in the phase of
+/// `fact`. In `effect`, {double} stands for "KEY=..." with twice the current value.
 struct NoteRule {
   const char* fact;
   double threshold;
@@ -34,12 +35,12 @@ struct Note {
   std::string sentence() const { return text + ". " + effect + '.'; }
 };
 
-/// Returns the facts about phases: share/<phase>, rank/<phase> and spread/<phase>. `rank` is the
+/// Returns the numbers share/<phase>, rank/<phase> and spread/<phase> of each phase. `rank` is the
 /// rank that spent most time in the phase. `spread` is how much more time that rank spent than the
 /// mean, as a share of the mean. Only phases that take over 10 % of the run have a `spread`.
 NoteFacts facts_of(const std::vector<PhaseRow>& rows);
 
-/// Returns the notes of the rules whose fact is above the threshold, in the order of the rules.
+/// Returns the notes of those rules whose `fact` is above the threshold, in the order of the rules.
 /// `settings`: the value of each key of this run.
 std::vector<Note> notes_of(std::span<const NoteRule> rules, const NoteFacts& facts,
                            const std::map<std::string, std::string, std::less<>>& settings);

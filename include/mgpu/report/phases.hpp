@@ -10,28 +10,29 @@
 
 namespace mgpu::report {
 
-/// The time of one rank by phase. The time line is cut into equal bins, which makes it small enough
-/// for a gather.
+/// The time that one rank spent in each phase of its PhaseClock. `shares` cuts the time of the run
+/// into equal bins, so that the course of a long run fits into few numbers.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
   std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered
   double wall_s = 0.0;                               // sum of the seconds
-  std::map<std::string, std::vector<float>> shares;  // phase -> share of each bin, 0 to 1
+  std::map<std::string, std::vector<float>> shares;  // phase -> its share of each bin, 0 to 1
 };
 
 /// The phases of all ranks, over one common time axis.
 struct PhaseTable {
-  std::vector<std::string> phases;  // in order of first use, rank 0 first
+  std::vector<std::string> phases;  // in order of first use on rank 0, then on rank 1, ...
   std::vector<RankPhases> ranks;
-  double wall_s = 0.0;  // the longest of all ranks; the bins divide it
+  double wall_s = 0.0;  // largest RankPhases::wall_s; the bins divide it
 };
 
-/// Returns the phase times of all ranks on rank 0, and an empty table on the other ranks.
+/// Gathers the times of all ranks, and returns them on rank 0; other ranks get an empty table.
 ///
 /// Ranks:  collective over `group`.
 PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock);
 
-/// One phase, as a line of the end table. The row "other" is the last one.
+/// One phase, as a line of the end table. The row "other", for time outside of named phases, is the
+/// last one.
 struct PhaseRow {
   std::string phase;
   double mean_s = 0.0;  // over ranks

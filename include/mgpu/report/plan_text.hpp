@@ -11,6 +11,7 @@ namespace mgpu::report {
 /// The answer of --plan: the work of each rank, whether it fits into memory, and the estimated
 /// time.
 struct Plan {
+  /// The ids that one rank or worker processes.
   struct Share {
     std::string who;         // "rank 0", "worker 2 (GPUs 4,5)"
     std::string where;       // "node01:GPU 0", "node01"
@@ -24,7 +25,7 @@ struct Plan {
   struct Time {
     std::string what;  // a phase
     double seconds = 0.0;
-    std::string basis{};  // of the guess: "12 MiB written, 100 MB/s assumed"
+    std::string basis{};  // of the estimate: "12 MiB written, 100 MB/s assumed"
   };
   struct Traffic {
     std::string link;  // "inside node01", "node01-node02"
@@ -35,8 +36,8 @@ struct Plan {
     double used = 0.0;     // needed amount / available amount
     std::string detail;    // "2.1 of 79.3 GiB"
     std::string key;       // the setting that changes the need
-    double allowed = 1.0;  // the plan warns above this share
-    std::string fits{};    // a setting that fits: "train.micro_batch_size=8"; or ""
+    double allowed = 1.0;  // the plan warns if `used` is higher
+    std::string fits{};    // arguments that fit: "train.micro_batch_size=8"; "" for none
   };
 
   std::string name;
@@ -46,18 +47,20 @@ struct Plan {
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
   std::vector<Memory> memory;    // of the fullest rank
-  std::uint64_t card_bytes = 0;  // of that rank's GPU, or its part of the host; 0: unknown
+  std::uint64_t card_bytes = 0;  // memory of that rank's GPU, or its part of the node; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
-  std::vector<Limit> limits;         // any order
+  std::vector<Limit> limits;         // in any order
   std::vector<std::string> notes{};  // how the configuration was read
 };
 
-/// Formats the plan as tables: shares (only the first and last if there are more than 12), memory
-/// with bars, estimated times, traffic, and the three tightest limits.
+/// Formats the plan as tables: the ids of each rank or worker, memory with bars, estimated times,
+/// traffic, and the three tightest limits. If there are more than 12 ranks or workers, only the
+/// first and last ones are shown.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
-/// Returns the whole plan, with all shares, as JSON for --plan=json.
+/// Formats the plan as JSON for --plan=json. Unlike plan_text(), it lists every Plan::Share (the
+/// ids that one rank or worker processes) and every limit.
 std::string plan_json(const Plan& plan);
 
 }  // namespace mgpu::report

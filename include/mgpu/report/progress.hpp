@@ -17,20 +17,22 @@ namespace mgpu::report {
 
 /// The two clocks of progress lines and logs; tests replace them.
 struct ReportClock {
-  std::function<double()> elapsed_s;  // steady, since the program began
-  std::function<std::chrono::system_clock::time_point()> utc;
+  std::function<double()> elapsed_s;  // seconds since the program began, from a steady clock
+  std::function<std::chrono::system_clock::time_point()> utc;  // date and time
 
-  /// Returns the real clocks. `elapsed_s`: how long the program has been running.
+  /// Returns clocks that show the real time. `elapsed_s`: how long the program has been running.
   static ReportClock real(double elapsed_s = 0.0);
 };
 
-/// Estimates speed and remaining time of a loop from its positions in the last minute. The first
-/// position only sets the start, so a resumed run does not count the work of earlier attempts.
+/// Estimates the speed and the remaining time of a loop from its progress in the last minute. The
+/// first update() only sets the start, so a resumed run does not count the work of earlier
+/// attempts.
 class ProgressMeter {
 public:
   void update(std::int64_t done, double now_s);
 
-  /// Returns units per second; nullopt until there are two positions at least 0.2 s apart.
+  /// Returns steps or samples per second; nullopt until there were two calls of update() at least
+  /// 0.2 s apart.
   std::optional<double> rate() const;
   std::optional<double> eta_s(std::int64_t total) const;
 
@@ -55,21 +57,22 @@ private:
   double next_s_ = 1.0;
 };
 
-/// Formats the remaining time as "52:50", or "0:52:50" for a log. Beyond 24 h it formats the time
-/// at which the loop ends: "2026-11-22T12:00Z".
+/// Formats the remaining time of a loop as "52:50", or "0:52:50" for a log. Beyond 24 h, it formats
+/// the time at which the loop ends: "2026-11-22T12:00Z".
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
-/// Formats progress as one line for a screen of `terminal.columns`. If it is too long, the bar
-/// shrinks first, then parts are dropped from the right. `rate` and `eta` come from ProgressMeter.
+/// Formats progress as one line for a screen of `terminal.columns`. If the line is too long, the
+/// bar shrinks first, then fields are dropped from the right. `rate` is that of ProgressMeter, and
+/// `eta` is from eta_text().
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 
-/// A line at the bottom of the screen, redrawn at most five times a second.
+/// A progress bar in the last line of the screen, redrawn at most five times a second.
 class ProgressBar {
 public:
   explicit ProgressBar(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
-  /// Returns whether draw() would draw now. If not, the caller need not make the text.
+  /// Returns whether draw() would draw now. If not, the caller need not format the text.
   bool ready(double now_s) const { return now_s - drawn_s_ >= kRedraw_s; }
 
   void draw(std::string text, double now_s);

@@ -8,7 +8,7 @@
 
 namespace mgpu::report {
 
-/// The rank that writes a log, for its header.
+/// Describes a rank in the header of its log.
 struct RankIdentity {
   int rank = 0;
   int ranks = 1;
@@ -19,18 +19,19 @@ struct RankIdentity {
   std::string device;           // "cuda:0 GPU-e7b3bccd", "cpu"
 };
 
-/// Writes the events of one rank to logs/rank_NN.log, but "debug" events only with -v. It keeps the
-/// warnings until take_warnings().
+/// Writes the events of one rank to logs/rank_NN.log, but "debug" events only with -v. It keeps
+/// "warn" events until take_warnings().
 class RankLog : public EventSink {
 public:
-  /// Writes the header. Errors: Failure E601, E602.
+  /// Opens the log in `folder` and writes its header.
+  /// Errors: Failure E601 (cannot be created, exit 73), E602 (write failed, exit 74).
   RankLog(const fs::path& folder, const RankIdentity& who, Verbosity verbosity = Verbosity::normal,
           ReportClock clock = ReportClock::real());
 
-  /// Never throws for a full disk: see LineFile.
+  /// Writes an event. A failed write, such as on a full disk, is not thrown here but by check().
   void event(const Event& event) override;
 
-  /// Returns the fields of the "warn" events since the last call, as event_fields() writes them.
+  /// Returns event_fields() of each "warn" event since the last call of take_warnings().
   std::vector<std::string> take_warnings();
 
   void check() const { file_.check(); }
@@ -54,9 +55,9 @@ struct SharedWarning {
   Event as_event() const;
 };
 
-/// Joins equal warnings of different ranks. The order is that of the lowest rank with the warning,
-/// then the order in which that rank gave its warnings. Rank 0 gets the list; other ranks get an
-/// empty one.
+/// Gathers the warnings of all ranks on rank 0, where equal warnings of different ranks become one.
+/// Other ranks get an empty list. The order is that of the lowest rank with the warning, then the
+/// order in which that rank gave its warnings. `mine`: the warnings of this rank.
 ///
 /// Ranks:  collective over `group`: call it at boundaries (evaluation, checkpoint, end).
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,

@@ -6,14 +6,14 @@
 
 namespace mgpu::report {
 
-/// Records the times at which steps were done. It keeps every n-th step, and doubles n whenever it
-/// holds kMaxMarks times.
+/// Records at which times the steps of a loop were done. It keeps the time of every n-th step, and
+/// doubles n whenever it holds kMaxMarks times.
 class StepPace {
 public:
   static constexpr std::size_t kMaxMarks = 2048;
 
   struct Mark {
-    std::int64_t steps = 0;  // done
+    std::int64_t steps = 0;  // how many steps were done
     double time_s = 0.0;
   };
 

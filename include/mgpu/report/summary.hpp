@@ -27,8 +27,8 @@ struct Result {
   std::string text() const;  // "14.5" or "14.5 steps"
 };
 
-/// All facts at the end of a run. The end table, summary.json and report.html all show this one
-/// summary, so no number can differ between them.
+/// All facts at the end of a run. The end table, summary.json and report.html show only numbers
+/// from this struct, so that no number differs between them.
 struct RunSummary {
   static constexpr int kSchema = 1;
 
@@ -57,7 +57,7 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // of `done`: steps whose gradient was not finite, twice
+  std::int64_t skipped = 0;    // steps of `done` without an update: gradient not finite, twice
   std::string unit = "steps";  // of done and total
 
   // Time and memory.
@@ -84,17 +84,20 @@ struct RunSummary {
 
 const char* word_of(Outcome outcome);
 
-/// Returns the outcome that an exit code means. Errors: Error for the exit code of a failure.
+/// Returns the outcome of a run with this exit code. Errors: Error if the exit code means a
+/// failure.
 Outcome outcome_of(ExitCode exit);
 
-/// Returns the headline for a job that has no other: "train_ad stopped after 50 of 3000 steps."
+/// Returns the headline for a job whose page has no headline: "train_ad stopped after 50 of 3000
+/// steps."
 std::string plain_headline(const RunSummary& summary);
 
-/// Formats the summary as indented JSON: schema, status, exit_code, and a member for each field
-/// above. NaN becomes null.
+/// Formats the summary as indented JSON: schema, status, exit_code, and the fields of RunSummary.
+/// NaN becomes null.
 std::string summary_json(const RunSummary& summary);
 
-/// Errors: Failure E601, E602.
+/// Writes summary_json() to `path`.
+/// Errors: Failure E601 (cannot be created, exit 73), E602 (write failed, exit 74).
 void write_summary(const fs::path& path, const RunSummary& summary);
 
 }  // namespace mgpu::report

@@ -11,7 +11,7 @@ struct Point {
   double y = 0.0;
 };
 
-/// Where a text is anchored, horizontally.
+/// Which point of a text lies at its position: its start, middle or end (text-anchor of SVG).
 enum class Anchor { start, middle, end };
 
 /// Builds one SVG chart for an HTML page. Shapes have CSS classes, so that the page's light and
@@ -28,10 +28,11 @@ public:
   void polyline(const std::vector<Point>& points, std::string_view css);
   /// Draws a closed, filled polygon.
   void polygon(const std::vector<Point>& points, std::string_view css);
-  /// `key`: JSON pointer into summary.json of the number that the text shows; "" for none.
+  /// Draws a text. `key`: JSON pointer into summary.json of the number that the text shows; "" for
+  /// none.
   void text(Point at, std::string_view words, std::string_view css, Anchor anchor = Anchor::start,
             std::string_view key = "");
-  /// Puts the following shapes into a group, until close().
+  /// Begins an element <g>, which has all later shapes until close().
   void open(std::string_view css, double opacity = 1.0);
   void close();
 
@@ -45,11 +46,13 @@ private:
 /// ten apart.
 std::vector<double> round_ticks(double low, double high, int count);
 
-/// Formats a short text with as many decimals as `step` needs: "0", "0.5", "20k", "3e-04".
+/// Formats the label of a tick. It has as many decimals as `step`, the distance between ticks,
+/// needs: "0", "0.5", "20k", "3e-04".
 std::string tick_text(double value, double step);
 
-/// Moves positions apart until neighbors are `gap` away, staying within [low, high] if they fit;
-/// keeps their order. Used for labels at the ends of curves.
+/// Moves positions apart until neighbors are at least `gap` away, and keeps their order. The
+/// positions stay within [low, high] if there is room. Charts use it for labels at the ends of
+/// curves.
 std::vector<double> spread_apart(std::vector<double> positions, double gap, double low,
                                  double high);
 

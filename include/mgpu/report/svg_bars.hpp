@@ -20,16 +20,17 @@ struct BarChart {
   double width = 520;
   double height = 260;
   std::vector<Bar> bars;
-  std::string css = "c1";  // palette entry
-  std::string marked_css = "c2";
-  std::string marked_label{};  // legend of the marked parts, above the bars; "" for none
+  std::string css = "c1";         // CSS class of the first color
+  std::string marked_css = "c2";  // CSS class of the second color
+  std::string marked_label{};     // legend of the marked parts, above the bars; "" for none
 };
 std::string svg_bars(const BarChart& chart);
 
 /// Counts whole numbers in at most `count` classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// Does the same, and marks the values whose entry in `marked` is not 0.
+/// Counts whole numbers in at most `count` classes of equal, round width. In each bar, numbers
+/// whose entry in `marked` is not 0 have the second color.
 /// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);

@@ -28,16 +28,16 @@ Curve thinned(const Curve& curve, std::size_t count);
 struct DrawnCurve {
   std::string label;  // at the right end of the curve
   Curve curve;
-  std::string css;            // palette entry: "c1" to "c6", "ref"
-  bool dots = false;          // a dot at each point, with its value on hover
-  bool emphasis = false;      // thick
-  bool dashed = false;        //
-  std::vector<double> low{};  // band around it: as long as the curve, or empty
-  std::vector<double> high{};
-  std::string key{};  // JSON pointer of the last value, which the label then shows
+  std::string css;             // CSS class of its color: "c1" to "c6", "ref"
+  bool dots = false;           // a dot at each point, which shows its value on hover
+  bool emphasis = false;       // thick
+  bool dashed = false;         // a dashed line
+  std::vector<double> low{};   // lower edge of a band around the curve; or empty
+  std::vector<double> high{};  // upper edge of the band, as long as `low`
+  std::string key{};           // JSON pointer into summary.json of the last value; "" for none
 };
 
-/// A horizontal line to compare with.
+/// A horizontal reference line.
 struct Level {
   std::string label;
   double value = 0.0;
@@ -64,8 +64,8 @@ std::string svg_line_chart(const LineChart& chart);
 /// Waiting is red, and exposed communication is orange.
 std::string svg_timeline(const PhaseTable& table);
 
-/// Returns the palette entry of a phase: "ph-wait" for waiting, an entry by name for known phases,
-/// and one of four entries, by `index`, for others.
+/// Returns the CSS class for the color of a phase: "ph-wait" for waiting, a class by name for known
+/// phases. Other phases get one of four classes, by `index`.
 std::string phase_css(const std::string& phase, std::size_t index);
 
 /// Draws the allocated and reserved memory of each GPU as bars, relative to its total memory.

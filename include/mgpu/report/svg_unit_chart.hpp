@@ -7,18 +7,18 @@
 
 namespace mgpu::report {
 
-/// A curve in the unit square, with its diagonal.
+/// A curve with values from 0 to 1 on both axes, and the diagonal y = x to compare with.
 struct UnitChart {
   std::string title;  // for screen readers
   std::string x_label;
   std::string y_label;
-  std::string diagonal;  // meaning of the diagonal
+  std::string diagonal;  // text that explains the diagonal
   Curve curve{};
-  std::vector<double> low{};         // interval of each point, or none
-  std::vector<double> high{};        //
-  std::vector<std::string> hover{};  // of each point, which then has a dot; or none
-  std::string note{};                // next to the meaning of the diagonal
-  bool has_room_above = false;       // text at the upper left, else at the lower right
+  std::vector<double> low{};         // lower end of an interval for each point; or empty
+  std::vector<double> high{};        // upper end of that interval
+  std::vector<std::string> hover{};  // text for each point, which then has a dot; or empty
+  std::string note{};                // text next to `diagonal`
+  bool has_room_above = false;  // true: these texts are at the upper left, else at the lower right
   std::string css = "c1";
 };
 std::string svg_unit_chart(const UnitChart& chart);

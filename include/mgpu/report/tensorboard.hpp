@@ -26,15 +26,15 @@ std::vector<ScalarChart> standard_charts();
 
 /// One TensorBoard event file, written without protobuf or TensorFlow.
 ///
-/// Records are buffered and written about every ten seconds. No call throws in the middle of the
-/// work: the first failure is kept for check().
+/// Records are buffered and written about every ten seconds. After construction, a failed write is
+/// thrown only by check(), so that no rank fails alone in the middle of its work.
 /// Source: tensorflow/core/lib/io/record_writer.cc (framing), tensorflow/core/util/event.proto.
 class TensorBoardFile : public ScalarSink {
 public:
   using Hparam = std::variant<double, std::string, bool>;
 
   /// Creates events.out.tfevents.<seconds>.<host>.<pid>.<n> in `folder`.
-  /// Errors: Failure E601, E602.
+  /// Errors: Failure E601 (cannot be created, exit 73), E602 (write failed, exit 74).
   TensorBoardFile(
       const fs::path& folder, const std::string& host,
       std::function<std::chrono::system_clock::time_point()> utc = [] {
@@ -46,21 +46,24 @@ public:
 
   void scalar(std::string_view tag, std::int64_t step, double value) override;
 
-  /// Adds a text, shown as Markdown. Indent it by four spaces to keep its columns.
+  /// Adds a text, shown as Markdown. A text indented by four spaces keeps its columns.
   void text(std::string_view tag, std::string_view markdown, std::int64_t step = 0);
 
-  /// Tells readers to drop the points of earlier files from `step` on.
+  /// Tells TensorBoard to drop the points from `step` on that are in earlier files of the folder.
   void resumed_at(std::int64_t step) override;
 
+  /// Sets the charts of the Custom Scalars page, under the heading `title`.
   void layout(const std::string& title, const std::vector<ScalarChart>& charts);
 
-  /// Adds the run as a row of the HParams page; its metrics are the scalars of this folder.
+  /// Adds the run as a row of the HParams page. The metrics in this row are the scalars in the
+  /// folder of this file.
   void begin_session(const std::string& group, const std::map<std::string, Hparam>& hparams);
   void end_session(bool success);
 
   void flush();
 
-  /// Rethrows the first failure. Call it on all ranks at the same point, inside run_together().
+  /// Throws the failure of the first write that failed. Call it on all ranks at the same point,
+  /// inside run_together(), so that all ranks throw.
   void check() const;
 
   const fs::path& path() const { return file_.path(); }

@@ -11,7 +11,8 @@ namespace mgpu::report {
 enum class ProgressMode { automatic, bar, lines, off };
 enum class ColorMode { automatic, always, never };
 
-/// The abilities of the user's screen. Under mpirun the ranks' own descriptors do not show them.
+/// The abilities of the user's screen. Under mpirun, stdout and stderr of a rank do not show them;
+/// see probe_terminal().
 struct Terminal {
   bool is_screen = false;         // launcher's stderr is a terminal with a movable cursor
   bool stdout_is_screen = false;  // launcher's stdout is a terminal
@@ -22,11 +23,11 @@ struct Terminal {
   friend bool operator==(const Terminal&, const Terminal&) = default;
 };
 
-/// The sources of probe_terminal(); the defaults are the real ones, tests replace them.
+/// How probe_terminal() looks at the system: real() returns the real functions, tests replace them.
 struct TerminalSource {
   std::function<std::string(const std::string&)> variable;  // environment, "" when unset
   fs::path proc = "/proc";
-  int parent = 0;                                         // 0: getppid()
+  int parent = 0;                                         // process id of the parent; 0: getppid()
   std::function<bool(int)> is_terminal;                   // takes a descriptor of this process
   std::function<bool(const fs::path&)> is_terminal_path;  // takes the path of a device file
   std::function<int(const fs::path&)> columns_of;         // 0 when unknown
@@ -34,11 +35,12 @@ struct TerminalSource {
   static TerminalSource real();
 };
 
-/// Finds out what the user's screen can do from the descriptors of the launcher (mpirun, mpiexec,
-/// orterun, prterun) among this process's ancestors. The rank's own descriptors mislead: Open MPI
-/// gives every rank a terminal as stdout and a pipe as stderr. They are used only without a
-/// launcher. Under srun or on another node, no descriptors are used. MGPU_TTY and MGPU_COLUMNS
-/// override the result; TERM=dumb means no screen; NO_COLOR and FORCE_COLOR decide on color.
+/// Finds out what the user's screen can do. It looks at stdout and stderr of the launcher, such as
+/// mpirun, among the ancestors of this process. The descriptors of a rank mislead: Open MPI gives
+/// every rank a terminal as stdout and a pipe as stderr. The rank looks at its own descriptors only
+/// if there is no launcher. Under srun or on another node, it looks at no descriptors. MGPU_TTY and
+/// MGPU_COLUMNS override the result; TERM=dumb means no screen; NO_COLOR and FORCE_COLOR decide on
+/// color.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
 /// Returns `asked`; instead of `automatic`, returns `bar` on a screen and `lines` elsewhere.

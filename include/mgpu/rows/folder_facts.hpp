@@ -10,21 +10,21 @@
 
 namespace mgpu::rows {
 
-/// Checks that model.path, which is `folder`, exists. Called on one rank, before anything is
-/// written. Errors: Failure E603 (exit 66) that points at the key.
+/// Checks that `folder`, the value of model.path, exists and has a config.json. Called on one rank,
+/// before anything is written. Errors: Failure E603 (exit 66) that points at the key.
 void check_model_folder(const Config& config, const std::filesystem::path& folder);
 
-/// Identifies the contents of a model's folder, for the program and for a person.
+/// Identifies the contents of a model folder, by a checksum and by a text for people.
 struct FolderFacts {
-  /// Checksum of the folder's contents, for the journal. Chunks made with other weights or another
-  /// tokenizer are never reused. It covers the files of configuration and tokenizer, and every
-  /// tensor, but of a tensor only 4 KiB at each end.
+  /// Checksum of the files of configuration and tokenizer, and of every tensor: its name, type,
+  /// shape, and 4 KiB at each end of its data. A run with another checksum does not reuse the
+  /// chunks in the journal.
   std::uint32_t fingerprint = 0;
   std::string text;  // "llama, 15.2 M parameters in bfloat16"
 };
 
-/// Returns the facts about a folder. With `models`, each node opens the files once, even if several
-/// ranks call it. Local.
+/// Identifies the contents of a model folder. With `models`, each node opens the files once, even
+/// if several ranks call it. Local.
 /// Errors: those of read_lm_config() and WeightFiles.
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
 
@@ -37,8 +37,8 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// Returns a checksum of `crc` and the number of ranks that share the model; only `crc` if the
-/// rounding of the model's sums does not depend on this number.
+/// Returns a checksum of `crc` and the number of ranks that share the model. Returns `crc` itself
+/// if the rounding of the model's sums does not depend on this number.
 std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

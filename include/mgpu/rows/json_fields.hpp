@@ -9,19 +9,19 @@
 
 namespace mgpu::rows {
 
-/// Returns the string `value`. Errors: JsonError when `value`, called `name`, is absent or not a
-/// string.
+/// Returns `value` as a text. `name` is its name for messages. Errors: JsonError when `value` is
+/// nullptr or not a text.
 const std::string& text_of(const formats::JsonValue* value, const char* name);
 
-/// Returns the member `name` of an object; nullptr when it is absent or null.
+/// Returns the member `name` of `object`; nullptr when it is absent or null.
 const formats::JsonValue* member_of(const formats::JsonValue& object, const char* name);
 
-/// Parses a list of token ids, called `name`. Errors: JsonError when it is not a list of integers,
-/// or empty.
+/// Converts a list of token ids. `name` is its name for messages. Errors: JsonError when `value` is
+/// not a list of integers, or is empty.
 std::vector<std::int64_t> ids_of(const formats::JsonValue& value, const char* name);
 
-/// Parses `messages` of a row. Errors: JsonError when it is not a list of messages with a `role`
-/// and a `content`, or empty.
+/// Converts the value of `messages` in a row. Errors: JsonError when it is not a list of messages
+/// with the texts `role` and `content`, or is empty.
 std::vector<text::ChatMessage> messages_of(const formats::JsonValue& value);
 
 }  // namespace mgpu::rows

@@ -6,7 +6,7 @@
 
 namespace mgpu::rows {
 
-/// How a sample with more tokens than data.max_length is treated.
+/// How to treat a sample with more tokens than data.max_length.
 enum class TooLong { truncate, drop, error };
 
 /// Adds the keys data.max_length and data.too_long.

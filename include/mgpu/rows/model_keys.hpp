@@ -13,10 +13,10 @@
 
 namespace mgpu::rows {
 
-/// Adds the key model.path: a Hugging Face folder.
+/// Adds the key model.path, whose value is the Hugging Face folder of a model.
 void add_model_folder_keys(KeyTable& table);
 
-/// Reads the key model.path, which must be set.
+/// Returns the value of the key model.path, which must be set.
 std::filesystem::path read_model_path(const Config& config);
 
 /// The folder of a language model, and the rows that it is applied to.
@@ -29,22 +29,24 @@ struct ModelRowKeys {
   run::ModelKeys model{};                                  // how ranks hold the model
 };
 
-/// Reads the keys in ModelRowKeys. check_model_keys() must accept the configuration.
+/// Reads the keys that the members of ModelRowKeys name. Call it only after check_model_keys() has
+/// accepted the configuration.
 ModelRowKeys read_model_row_keys(const Config& config);
 
 /// Checks the keys of any job that runs a language model over rows. They must name a model, and
-/// either a file or a data set. Groups must have equal sizes if the size affects the results.
-/// `data` is the argument that is suggested if data.path is missing.
-/// Errors: Failure (exit 78).
+/// either a file or a data set. Groups must have equal sizes if the size affects the results. The
+/// part run.worker_id must exist. `data` is the argument to suggest if data.path is missing.
+/// Errors: Failure (exit 78); CombinedFailure if several checks fail.
 void check_model_keys(const Config& config, const char* data);
 
 /// Refuses data.path together with a data set, and a data set that lacks the split. `otherwise` is
-/// the split if data.split is `auto`. Errors: Failure E124 (exit 78).
+/// the split if data.split is `auto`.
+/// Errors: Failure E124 (exit 78); those of read_dataset().
 void check_dataset_keys(const Config& config, datasets::Split otherwise);
 
-/// Checks that data.path exists, unless a data set is chosen; `help` describes the expected file.
-/// Called on one rank, before anything is written. Errors: Failure E603 (exit 66) that points at
-/// the key.
+/// Checks that the file data.path exists, unless a data set is chosen. `help` tells users which
+/// file the job expects. Called on one rank, before anything is written. Errors: Failure E603 (exit
+/// 66) that points at the key.
 void check_data_file(const Config& config, const input::RowOptions& rows, const char* help);
 
 }  // namespace mgpu::rows

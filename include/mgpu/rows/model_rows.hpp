@@ -15,13 +15,13 @@
 
 namespace mgpu::rows {
 
-/// Holds the inputs of a job on rows, without the weights: rows of data.path, and the model of
-/// model.path.
+/// The inputs of a job that runs a language model over rows: the rows, and the files of the model
+/// folder except for the weights.
 struct ModelRows {
   std::filesystem::path folder;  // model.path
   lm::LmConfig model;
   input::RowOptions row_options;
-  std::optional<text::TextFiles> text;  // from the folder; without it rows must be token ids
+  std::optional<text::TextFiles> text;  // of the folder; nullopt: rows must be token ids
   input::RowFile rows;
   KeptColumns kept;
   std::uint32_t crc = 0;  // of rows, weights, tokenizer, chat template, and the number of ranks
@@ -29,14 +29,16 @@ struct ModelRows {
 };
 
 /// Opens the rows, and reads the files of the model except for the weights.
-/// Errors: those of open_rows(), read_lm_config() and read_tokenizer_files(); the same on all
-/// ranks.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
+/// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns; every
+///         rank throws the same.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Does the same on a single rank, for --check and --plan.
+/// Opens the rows, and reads the files of the model except for the weights, on a single rank. For
+/// --check and --plan.
+/// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
 }  // namespace mgpu::rows

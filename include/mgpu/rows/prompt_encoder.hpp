@@ -15,33 +15,36 @@
 
 namespace mgpu::rows {
 
-/// A row, encoded for the model.
+/// The tokens of a row, as input for the model.
 struct EncodedPrompt {
   std::string text{};               // "" for token ids without a tokenizer
   std::vector<std::int64_t> ids{};  // not empty unless there is a problem
-  RowFacts facts{};                 // reason: why the row cannot be completed; "" if it can
+  RowFacts facts{};                 // its `reason` tells why the row cannot be used; "" if it can
 };
 
-/// Encodes rows as tokens, with the files of a model's folder. A row has a `prompt`, or `messages`,
-/// which the folder's chat template renders, or `token_ids`.
+/// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has a
+/// `prompt`, or `messages`, which the chat template renders, or `token_ids`.
 class PromptEncoder {
 public:
   struct Options {
-    bool add_special_tokens = true;     // for `prompt` rows; chat templates write their own
-    bool add_generation_prompt = true;  // for `messages` rows
+    bool add_special_tokens = true;     // for rows with a `prompt`; chat templates write their own
+    bool add_generation_prompt = true;  // for rows with `messages`: whether to begin the answer
     std::int64_t vocab = 0;             // size of the model's vocabulary
   };
 
+  /// Parses `files`, which are those of `folder`; nullopt if the folder has no tokenizer.
   /// Errors: those of parse_tokenizer_files().
   PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
                 const Options& options);
 
-  /// Errors: E544, E546 of the folder's chat template.
+  /// Encodes a row. A row that cannot be used gets the status bad_row, with the reason.
+  /// Errors: Failure E544, E546 when the chat template of the folder cannot be used.
   EncodedPrompt encode(const input::Row& row);
 
   /// Returns the text of a completion, without special tokens; "" without a tokenizer.
   std::string decode(std::span<const std::int64_t> ids) const;
 
+  /// Returns the tokenizer; nullptr if the folder has no tokenizer.
   const text::Tokenizer* tokenizer() const;
 
 private:

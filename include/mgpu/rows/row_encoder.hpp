@@ -17,14 +17,15 @@ struct LearnedText {
   std::vector<std::uint8_t> is_learned;
 };
 
-/// Encodes rows of training data as tokens. The loss covers `completion` after `prompt`,
-/// `completion_ids` after `token_ids`, and the assistant's part of `messages`, which the folder's
-/// chat template renders. It covers all of `text`, and all of `token_ids` without `completion_ids`.
-/// Other members are ignored.
+/// Turns rows of training data into tokens, and marks the tokens that the loss covers.
 ///
-/// A completion ends with the eos token if the folder has one; a text also does if
+/// The loss covers `completion` after `prompt`, `completion_ids` after `token_ids`, and the
+/// messages of the assistant in `messages`, which the folder's chat template renders. It covers all
+/// of `text`, and all of `token_ids` without `completion_ids`. Other members of a row are ignored.
+///
+/// A completion ends with the eos token if the folder has one; so does a text if
 /// Options::ends_texts is set. The prompt is tokenized alone and together with the completion. The
-/// loss begins at the first token at which the two differ, which may come before the end of the
+/// loss begins at the first token at which these two differ, which may come before the end of the
 /// prompt.
 class RowEncoder {
 public:
@@ -33,16 +34,19 @@ public:
     bool ends_texts = true;  // whether texts end with the eos token
   };
 
-  /// Without a folder only `token_ids` can be used.
+  /// Without a folder, rows must have `token_ids`.
   RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
 
-  /// Encodes a row. It comes from input::RowFile without a problem, and has exactly one of the
-  /// contents above.
-  /// Errors: JsonError for a row that cannot be used; Failure E543 and E545 for its text, E544,
-  ///         E546 of the folder's chat template.
+  /// Encodes a row of input::RowFile without a problem. The row has exactly one of these: `prompt`
+  /// and `completion`, `messages`, `text`, `token_ids`.
+  /// Errors: JsonError for a row that cannot be used; Failure E543 and E545 for its text; Failure
+  ///         E544, E546 of the folder's chat template.
   LearnedText encode(const formats::JsonValue& row);
 
-  /// Encodes a prompt with a completion, which the loss covers. Errors: as encode().
+  /// Encodes a prompt with a completion, which the loss covers.
+  /// Errors: JsonError if the completion is empty, the folder has no tokenizer, or a token is
+  ///         outside the model's vocabulary; Failure E543 for texts that the tokenizer cannot
+  ///         encode.
   LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
 
 private:

@@ -9,8 +9,8 @@
 
 namespace mgpu::rows {
 
-/// Column `status` of all tables: how a row of the user's data was used. The model never sees rows
-/// with the last two values.
+/// How a row of a data file was used: the column `status` of all tables. The model never sees rows
+/// with the status too_long or bad_row.
 enum class RowStatus : std::uint8_t {
   ok,         // used completely
   truncated,  // cut to the first data.max_length tokens
@@ -18,18 +18,19 @@ enum class RowStatus : std::uint8_t {
   bad_row,    // unusable
 };
 
-/// "ok", "truncated", "too_long", "bad_row".
+/// Returns the name of a status: "ok", "truncated", "too_long" or "bad_row".
 const char* name_of(RowStatus status);
 std::vector<std::string> names_of_row_status();
 
-/// Facts about a row of the user's data that every table has, in addition to a job's own columns.
+/// Facts about a row of a data file. Every table has columns for them, in addition to the columns
+/// of its job.
 struct RowFacts {
   RowStatus status = RowStatus::ok;
   std::string reason{};             // why the status is not `ok`; "" if it is
-  std::vector<std::string> kept{};  // values of KeptColumns::names(); empty: row not read
+  std::vector<std::string> kept{};  // values of KeptColumns::names(); empty: the row was not read
 };
 
-/// Adds the columns `status`, `reason` and row_<name> for each of the kept names.
+/// Adds the columns `status` and `reason`, and a column row_<name> for each name in `kept`.
 /// `facts(row)` returns a reference to the RowFacts of a row of the table.
 template <class Row, class Facts>
 void add_row_columns(store::Columns<Row>& columns, const std::vector<std::string>& kept,

@@ -7,15 +7,17 @@
 
 namespace mgpu::rows {
 
-/// Calls `work` on a row and returns why the row cannot be used, or "" if it can. The reason is the
-/// message of a JsonError, of the tokenizer (E543) or of the chat template (E545).
+/// Calls `work`, which processes a row, and returns why the row cannot be used, or "" if it can.
+/// The reason is the message of a JsonError, or of a Failure E543 (tokenizer) or E545 (chat
+/// template). Other exceptions pass through.
 std::string problem_of(const std::function<void()>& work);
 
 /// Advice about rows that are longer than data.max_length.
 inline constexpr const char* kTooLongHelp =
     "data.too_long=truncate or drop, or a larger data.max_length";
 
-/// Throws a failure that names only this row. Errors: Failure E531 (exit 65).
+/// Throws Failure E531 (exit 65) for one unusable row of `file`. It shows the line of the row,
+/// `why` it is unusable, and `help`.
 [[noreturn]] void refuse_row(const fs::path& file, const input::Row& row, const std::string& why,
                              const std::string& help);
 

@@ -11,8 +11,8 @@
 
 namespace mgpu::rows {
 
-/// Searches growing completions for stop strings, token by token. Bytes at the end that may still
-/// change are not searched yet.
+/// Searches completions for stop strings while they grow, token by token. Bytes at the end that the
+/// next token may still change are not searched yet.
 class StopStrings {
 public:
   /// The tokenizer must outlive this object.

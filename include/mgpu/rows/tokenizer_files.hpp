@@ -15,48 +15,56 @@ namespace mgpu::rows {
 /// Adds the key data.chat_template.
 void add_chat_template_key(KeyTable& table);
 
-/// The chat template that renders conversations.
+/// The chat template that renders conversations: the value of data.chat_template.
 struct ChatChoice {
-  std::string chosen{};  // a file, or a template's name in the folder; empty: the folder's own
-  bool is_none = false;  // ignore the folder's template
+  std::string chosen{};  // file, or name of a template in the folder; "": the default of the folder
+  bool is_none = false;  // true: use no template, not even that of the folder
 };
 
 ChatChoice read_chat_choice(const Config& config);
 
 /// Reads the files of a folder that define its tokenizer, and the chosen chat template. Returns
-/// nothing without tokenizer.json, which rows of token ids do not need. Called on one rank.
+/// nullopt if the folder has no tokenizer.json, which rows of token ids do not need. Called on one
+/// rank.
 ///
-/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when no
-///         template has that name, E544 when the template is empty or not UTF-8.
+/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
+///         has no template of the chosen name, E544 when the template is empty or not UTF-8.
 std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
                                                     const ChatChoice& chat);
 
-/// Parses a chosen template before any work. `config` is for messages that point at the key.
+/// Parses the template that `chat` chooses, to find mistakes before any work. `config` is for
+/// messages that point at the key.
 ///
-/// Errors: those of read_tokenizer_files(); Failure E544, E546 with the position in the template.
+/// Errors: Failure E603 (exit 66) when there is no such file or template; Failure E544, E546 with
+///         the position in the template.
 void check_chat_template(const Config& config, const std::filesystem::path& folder,
                          const ChatChoice& chat);
 
 /// Files and checksum that identify a model and its tokenizer.
 struct FolderText {
-  std::optional<text::TextFiles> files;  // of read_tokenizer_files()
-  std::uint32_t fingerprint = 0;         // of model_fingerprint()
+  std::optional<text::TextFiles> files;  // those that read_tokenizer_files() reads
+  std::uint32_t fingerprint = 0;         // that of model_fingerprint()
 };
 
+/// Reads the tokenizer files and the checksum of a model folder.
 /// Errors: those of read_tokenizer_files() and model_fingerprint().
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 
-/// Reads the files on rank 0 and broadcasts the result to every rank.
+/// Reads the tokenizer files and the checksum of a model folder on rank 0, and broadcasts them to
+/// every rank.
 ///
-/// Ranks:  collective. Errors: the same on all ranks.
+/// Ranks:  collective over `world`.
+/// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
-/// Returns the checksum of the chat template; 0 for the template in tokenizer_config.json.
+/// Returns the checksum of `files->chat_template`; 0 without it, which means the template in
+/// tokenizer_config.json.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
-/// Parses the files, for a model with a vocabulary of `vocab` tokens.
+/// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns
+/// nullopt if `files` is empty.
 ///
 /// Errors: those of text::parse_text_folder(); Failure E702 when the tokenizer has tokens outside
 ///         the model's vocabulary.

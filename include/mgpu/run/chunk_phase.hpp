@@ -21,7 +21,8 @@ struct Chunk {
   std::int64_t count = 0;
 };
 
-/// Selects one of `count` contiguous parts of all chunks. The first parts take the remainder.
+/// Part `index` of `count` contiguous, nearly equal parts of all chunks. If they are not equal, the
+/// first parts have one chunk more.
 struct ChunkPart {
   int index = 0;
   int count = 1;
@@ -29,76 +30,87 @@ struct ChunkPart {
 
 /// One loop over the chunks of a data set.
 struct ChunkPhase {
-  std::string name;          // "histories", for messages
-  std::uint32_t id = 0;      // number in the journal
-  std::int64_t samples = 0;  // in the data set
-  std::int64_t chunk_rows = 32;
-  ChunkPart part{};  // the part that the loop covers
+  std::string name;              // "histories", for messages
+  std::uint32_t id = 0;          // number of the phase in the journal
+  std::int64_t samples = 0;      // in the data set
+  std::int64_t chunk_rows = 32;  // samples per chunk
+  ChunkPart part{};              // the part that the loop covers
 };
 
 /// How chunks are assigned to ranks. The contents of a chunk do not depend on the assignment.
 struct ChunkSharing {
-  bool is_dynamic = false;   // idle groups claim the next chunk; else see static_share()
-  double timeout_s = 300.0;  // limit of the wait for a claim
+  bool is_dynamic = false;   // true: a free group claims the next chunk; false: static_share()
+  double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
 };
 
-/// Callbacks of the loop.
+/// Callbacks of run_chunks().
 struct ChunkHooks {
-  /// Returns the journal payload of a chunk; must not communicate.
+  /// Processes a chunk, and returns the bytes that the journal records. See run_chunks() for
+  /// whether it may communicate.
   std::function<std::vector<std::byte>(const Chunk&)> work;
   /// Called between chunks. If it returns true on any rank, the loop ends on all ranks.
   std::function<bool()> stop_asked;
-  /// Called after each chunk of this rank with its number of samples.
+  /// Called after each chunk of this rank, with the number of samples of the chunk.
   std::function<void(std::int64_t samples)> finished;
-  /// Clock whose phase "journal" counts the time that recording chunks takes.
+  /// Measures the time that recording chunks takes, as phase "journal"; nullptr: not measured.
   PhaseClock* clock = nullptr;
 };
 
-/// Returns the number of samples in the phase's part.
+/// Returns the number of samples in `phase.part`.
 std::int64_t samples_of_part(const ChunkPhase& phase);
 
-/// Returns the global id of the part's first sample.
+/// Returns the global id of the first sample in `phase.part`.
 std::int64_t first_of_part(const ChunkPhase& phase);
 
-/// Returns the number of samples of the phase's part up to the end of `chunk`. When chunks are
-/// claimed, this estimates how many samples all groups have done when one of them finishes `chunk`.
+/// Returns the number of samples from the start of `phase.part` to the end of `chunk`. Groups claim
+/// chunks in order, so this estimates how many samples all groups have done when one of them
+/// finishes `chunk`.
 std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);
 
-/// Returns the chunks of the phase's part that are not in `done`. Both lists ascend.
+/// Returns the chunks of `phase.part` whose index is not in `done`, in ascending order. `done` must
+/// ascend, too.
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
 
-/// Divides the chunks into `parts` contiguous shares, and returns share number `part`. The first
-/// shares take the remainder.
+/// Divides `chunks` into `parts` contiguous shares, and returns share number `part`. If the shares
+/// cannot be equal, the first ones have one chunk more.
 std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts);
 
-/// Calls work() for each chunk of this rank's share; work() must not communicate. When work() fails
-/// or returns false, all ranks stop at their next chunk.
+/// Divides `chunks` among the ranks of `group` with static_share(), and calls `work` for each chunk
+/// of this rank. `work` must not communicate. After it throws or returns false on one rank, each
+/// rank still finishes its current chunk, and then stops.
 ///
 /// Ranks:  collective over `group`.
-/// Errors: the failure of the lowest failing rank on all ranks, one chunk later at most.
+/// Errors: the failure of the lowest failing rank, on all ranks.
 void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
                const std::function<bool(const Chunk&)>& work);
 
-/// Processes all chunks that the journal lacks, each rank its share, and commits the journal.
-/// Returns whether the phase is complete; false means that a stop was requested.
+/// Calls hooks.work for every chunk that the journal lacks, and commits the results to the journal.
+/// Each rank processes alone the chunks that static_share() gives it, and hooks.work must not
+/// communicate. Returns whether the phase is complete; false means that a stop was requested.
 ///
-/// The contents of a chunk never depend on the rank that computed it, so any number of ranks may
-/// resume.
+/// The contents of a chunk never depend on the rank that computed it, so a run may resume with any
+/// number of ranks.
 ///
 /// Ranks:  collective over `group`.
-/// Errors: the failure of the lowest failing rank on all ranks, one chunk later at most; chunks
-///         that the journal has synced by then are kept.
+/// Errors: the failure of the lowest failing rank, on all ranks, after each has finished its
+///         current chunk. Chunks that the journal has synced by then are kept.
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);
 
-/// Does the same, but all ranks of a model group process a chunk together. Each group has a share,
-/// or its leader claims chunks for the group. `work` may communicate inside the group. One rank of
-/// the group returns the payload, and the others return nothing. `finished` is called on the
-/// leader.
+/// Calls hooks.work for every chunk that the journal lacks, and commits the results to the journal.
+/// All ranks of a model group process a chunk together, and hooks.work may communicate inside the
+/// group. One rank of the group returns the bytes for the journal, and the others return nothing.
+/// hooks.finished is called on the leader. Returns whether the phase is complete; false means that
+/// a stop was requested.
+///
+/// With sharing.is_dynamic, the leader of each group claims its next chunk. Otherwise the chunks of
+/// each group are those of static_share().
 ///
 /// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.
-/// Errors: those of the other run_chunks(); E402 on one rank when a claim is not answered.
+/// Errors: the failure of the lowest failing rank, on all ranks, after each has finished its
+///         current chunk. Chunks that the journal has synced by then are kept. E402 on one rank
+///         when its claim is not answered in time.
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
                 store::ChunkJournal& journal, const ChunkHooks& hooks,
                 const ChunkSharing& sharing = {});

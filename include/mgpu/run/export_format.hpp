@@ -12,15 +12,17 @@ namespace mgpu::run {
 struct ExportRequest {
   const Config& config;           // of the run
   std::filesystem::path results;  // its result file
-  std::filesystem::path out;      // the file to write; it is renamed afterwards
+  std::filesystem::path out;      // the file to write; the caller renames it afterwards
 };
 
 /// A format in which --export can write the result file of a job.
 struct ExportFormat {
-  std::string_view name;       // "csv"
-  std::string_view alias;      // a former name, or ""
-  std::string_view file_name;  // in the run directory; "": the result file's name with .`name`
-  /// Writes the file and returns its number of rows. Local.
+  std::string_view name;   // "csv"
+  std::string_view alias;  // a former name, or ""
+  /// The name of the export in the run directory. "": the name of the result file, with `name` as
+  /// its ending.
+  std::string_view file_name;
+  /// Writes request.out and returns the number of rows in it. Any rank may call it alone.
   std::int64_t (*write)(const ExportRequest& request);
 };
 

@@ -11,7 +11,8 @@ namespace mgpu::run {
 struct FileCheck {
   std::string what;  // "data/prompts.jsonl"
 
-  /// Opens the file and describes its contents. Collective; its Failures are the same on all ranks.
+  /// Opens the file and describes its contents. Collective over `world`; every rank throws the same
+  /// Failure.
   std::function<std::string(const cluster::Group& world)> look;
 };
 

@@ -9,8 +9,8 @@ namespace mgpu::run {
 /// One file or table that --merge made from an unfinished run.
 struct MergedPart {
   std::string what;          // "histories", "training", "evaluation"
-  std::int64_t present = 0;  //
-  std::int64_t planned = 0;  //
+  std::int64_t present = 0;  // how many there are, in `unit`
+  std::int64_t planned = 0;  // how many a finished run has
   std::string unit;          // "histories", "steps", "episodes"
 };
 

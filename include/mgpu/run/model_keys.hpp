@@ -14,10 +14,10 @@ struct ModelKeys {
   lm::GroupPlan plan{};
   lm::MatrixType matrices = lm::MatrixType::f32;
   std::vector<int> group_sizes = {1};  // of the groups in order; the last size repeats
-  bool has_groups = false;             // devices.groups gives the sizes, not devices.gpus_per_model
+  bool has_groups = false;             // whether devices.groups gives the sizes
 
-  /// The number of ranks that share each sum of the model and so determine its rounding: 1 when
-  /// ranks share layers.
+  /// Returns how many ranks add up each sum of the model. The rounding of the sums depends on this
+  /// number. It is 1 for a pipeline, whose ranks each hold whole layers.
   int summing_ranks() const { return plan.split == lm::Split::pipeline ? 1 : group_sizes.front(); }
 };
 

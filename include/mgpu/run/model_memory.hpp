@@ -16,17 +16,18 @@
 // on models share this code in their plans, during the work and in their summaries.
 namespace mgpu::run {
 
-/// Names for what a job puts into a batch.
+/// How messages name the items of a batch.
 struct BatchNames {
-  const char* key;         // "generate.batch_size"
+  const char* key;         // key of the batch size: "generate.batch_size"
   const char* one;         // "completion"
   const char* many;        // "completions"
-  const char* length_key;  // limits the tokens of each: "generate.max_new_tokens"
+  const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
 };
 
-/// Opens the model of this rank's group.
+/// Opens the model in `folder` on every model group.
 ///
-/// Ranks:  collective over the world. Errors: those of ModelGroup::open().
+/// Ranks:  collective over the world.
+/// Errors: those of ModelGroup::open().
 lm::ModelGroup open_model(const RunContext& run, const ModelKeys& keys,
                           const std::filesystem::path& folder);
 
@@ -37,8 +38,8 @@ std::string at_once_text(std::int64_t batch, const BatchNames& names);
 /// 0.
 std::string use_text(const lm::MemoryUse& use);
 
-/// Returns suggested arguments: "devices.gpus_per_model=2 generate.batch_size=4"; "" when nothing
-/// fits.
+/// Formats `fit` as suggested arguments: "devices.gpus_per_model=2 generate.batch_size=4"; "" if
+/// `fit` is empty.
 std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names);
 
@@ -46,33 +47,37 @@ std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& 
 /// free memory after loading the model. The fraction devices.memory_margin of the free memory stays
 /// unused.
 ///
-/// Ranks:  collective over the world. Errors: no_headroom() when not even one sequence fits.
+/// Ranks:  collective over the world.
+/// Errors: Failure E301 (exit 71) of no_headroom() when not even one sequence fits.
 std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand, const BatchNames& names);
 
-/// Returns the failure for when not even one sequence fits. It names the memory that each rank of
-/// the group needs, and a command that fits.
+/// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. It
+/// names the memory that each rank of the group needs, and a command that fits.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                     lm::MemoryDemand demand, const BatchNames& names);
 
-/// Formats the needed and the free memory of this rank: "416.0 KiB = weights 108.0 KiB + ...; 3.2
-/// GiB free".
+/// Formats the memory that this rank needs, and the memory that is free now: "416.0 KiB = weights
+/// 108.0 KiB + ...; 3.2 GiB free after loading the weights".
 std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand);
 
-/// Callbacks that process a chunk in batches, and change the size of the batches.
+/// Callbacks of run_within_memory(): `run` processes a chunk in batches, the others get and set the
+/// size of the batches.
 struct BatchWork {
   std::function<void()> run;
   std::function<std::int64_t()> batch_size;
   std::function<void(std::int64_t)> set_batch_size;
 };
 
-/// Calls work.run. Each time memory runs out, it halves the batch, reports that, and calls work.run
+/// Calls work.run. Each time memory runs out, halves the batch, logs that, and calls work.run
 /// again.
 ///
-/// Ranks:  collective over the group. Errors: no_headroom(); others of the work.
+/// Ranks:  collective over the group.
+/// Errors: Failure E301 (exit 71) of no_headroom() when memory runs out with a batch of 1; any
+///         other failure of work.run.
 void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                        const lm::MemoryDemand& demand, const BatchNames& names,
                        const BatchWork& work);

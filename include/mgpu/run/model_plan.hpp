@@ -19,12 +19,11 @@ namespace mgpu::run {
 std::int64_t num_parameters(const std::vector<tensor::ParameterSpec>& specs);
 std::int64_t num_parameters(const lm::LmConfig& config);
 
-/// Builds the plan of a job that runs a language model over samples: the parts that all such jobs
-/// share.
+/// Builds those parts of a --plan that all jobs on language models share.
 class ModelPlan {
 public:
-  /// Assumed speed of a rank. Decoding is limited by the memory bandwidth, prompts by the speed of
-  /// matrix products.
+  /// The speed that a plan assumes for a rank. Decoding is limited by the memory bandwidth, prompts
+  /// by the speed of matrix products.
   struct Rates {
     double decode_bytes;
     double prompt_flops;
@@ -33,17 +32,17 @@ public:
 
   struct Work {
     lm::LmConfig model;
-    lm::MemoryDemand demand;  // device and matrices are set by the plan
+    lm::MemoryDemand demand;  // the plan sets its members device and matrices
     BatchNames names;
     std::string unit;               // "prompts"
-    std::int64_t samples = 0;       //
-    std::uint64_t other_bytes = 0;  // bytes of a rank in addition to model and batch
-    const char* other_name = "";    // "prompts"
+    std::int64_t samples = 0;       // in the whole data set
+    std::uint64_t other_bytes = 0;  // bytes of a rank in addition to the model and the batch
+    const char* other_name = "";    // name of other_bytes: "prompts"
     std::uint64_t disk = 0;         // upper bound of the bytes that the run writes
   };
 
-  /// `config` has the keys that all jobs share. `keys`, `model` and `machine` must outlive the
-  /// plan.
+  /// `config` has the keys that all jobs share. `keys`, `model` and `machine` must outlive this
+  /// object.
   ModelPlan(const Config& config, const JobKeys& keys, const ModelKeys& model,
             const PlanMachine& machine, Work work);
 
@@ -51,16 +50,18 @@ public:
   const lm::MemoryDemand& demand() const { return work_.demand; }
   const Rates& rates() const;
 
+  /// Adds which samples each group of ranks processes.
   void add_shares();
 
-  /// Finds the smallest group and the largest batch that fit; with `is_auto` also the batch that a
-  /// run would choose.
+  /// Finds the smallest group of ranks and the largest batch that fit into memory. With `is_auto`,
+  /// also sets demand().batch_size to the batch that a run would choose.
   void find_batch(bool is_auto);
 
-  /// Adds the memory of the fullest rank. If a model has several ranks, notes give the memory of
-  /// each of them.
+  /// Adds the memory of the rank that needs most. If a model has several ranks, notes give the
+  /// memory of each of them.
   void add_memory();
-  /// Adds the time of a phase. `seconds` covers all samples, even if the run processes only a part.
+  /// Adds the estimated time of a phase. `seconds` is the time for all samples; the plan reduces it
+  /// if the run processes only a part.
   void add_time(const char* what, double seconds, std::string basis);
   void add_seal_time();
   void add_limits();

@@ -11,7 +11,7 @@ namespace mgpu::run {
 struct PlanMachine {
   std::string name;                 // of a node
   int ranks = 1;                    // of the whole run
-  int ranks_per_node = 1;           //
+  int ranks_per_node = 1;           // most ranks on a node
   int cores = 0;                    // of a node; 0: unknown
   std::uint64_t host_bytes = 0;     // memory of a node that the run may use
   std::uint64_t program_bytes = 0;  // of a process right after it starts

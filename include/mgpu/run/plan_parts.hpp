@@ -20,53 +20,59 @@ inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with
 /// Truncates to whole bytes and limits the result to 2^60, so that many results can be added.
 std::uint64_t whole_bytes(double bytes);
 
-/// Returns a plan with its name and machine.
+/// Starts a plan: sets only its name, machine, ranks, unit and memory size.
 report::Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit);
 
-/// Returns the memory of a process, including what its libraries load on first use.
+/// Returns the estimated memory of a process without data and models, including what its libraries
+/// load on first use.
 std::uint64_t program_bytes(const PlanMachine& machine);
 
 int nodes_of(const PlanMachine& machine);
 
-/// Divides the phase's chunks into `parts` shares, and returns share number `part`.
+/// Returns the samples in share number `part`, if static_share() divides the chunks of `phase` into
+/// `parts` shares.
 report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 
 /// Returns the sum of all parts of plan.memory, in bytes.
 std::uint64_t planned_bytes(const report::Plan& plan);
 
+/// Adds a limit to the plan: `need` of `have` bytes. `what` names the resource, and `key` the
+/// setting that changes the need. Adds nothing if `have` is 0.
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
-/// The memory of a GPU or node, of which the fraction devices.memory_margin stays free.
+/// The memory of a GPU or of a node, which one or more ranks share. The fraction
+/// devices.memory_margin of it stays free.
 struct SharedMemory {
   const char* what;                // "memory of a node"
   std::uint64_t have;              // 0: unknown
   std::uint64_t copies;            // ranks that share this memory
-  double allowed;                  // share of the memory that these ranks may fill
+  double allowed;                  // fraction of the memory that these ranks may fill
   const char* key;                 // setting that changes the need
-  std::uint64_t headroom() const;  // for one rank
+  std::uint64_t headroom() const;  // what one rank may fill
 };
 
 /// Returns the memory in which ranks compute: that of a GPU or of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
-/// Adds the limit for ranks that need `need` bytes each. If they need more than they may fill,
-/// `fits` returns the suggested arguments; "" if nothing helps.
+/// Adds a limit to the plan: the ranks of `memory` need `need` bytes each. If that is more than
+/// memory.allowed, `fits` returns arguments to suggest; "" if nothing helps.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
-/// Returns "KEY=N" with the memory's key, for the largest N of `rows` / 2, `rows` / 4, ... for
-/// which `bytes_of(N)` fits into a rank's memory; "" if no N fits.
+/// Returns "KEY=N" for memory.key and the largest N of `rows` / 2, `rows` / 4, ... for which
+/// `bytes_of(N)` fits into the memory of a rank; "" if no N fits.
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Returns the bytes of the gradient buffers of a rank: the partial sums of lanes (layout mode),
-/// and the part of a bucket that another rank sends.
+/// Returns the bytes of the gradient buffers of a rank. They hold at most one bucket of gradients
+/// from another rank and, with run.deterministic=layout, the partial sums of lanes.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
-/// Adds the bytes of gradients that a rank sends in a step. A ring sends 2 (R - 1) / R times the
-/// gradients. A tree (layout mode) sends all gradients once per level, with log2 R levels.
+/// Adds the bytes of gradients that each of R ranks sends in a step. A ring sends 2 (R - 1) / R
+/// times the gradients. A tree (run.deterministic=layout) sends all gradients once per level, with
+/// log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -15,12 +15,13 @@ struct RankMemory {
   tensor::DeviceMemory device;
 };
 
-/// Returns the peak memory of every rank, on every rank.
+/// Returns the peak memory so far of every rank, on every rank.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
 std::vector<RankMemory> gather_memory(const cluster::Group& world, Device device);
 
-/// Stores the peak memory of `ranks` in `summary`, for report::memory_lines().
+/// Stores the peak memory of `ranks`, the kind of device and the number of nodes in `summary`, for
+/// report::memory_lines().
 void fill_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
                  Device device, report::RunSummary& summary);
 

@@ -26,7 +26,7 @@ struct RowTokens {
   std::int64_t output = 0;
 };
 
-/// The work of a group of ranks in this attempt.
+/// The work that one group of ranks has done in this attempt.
 struct GroupWork {
   std::int64_t rows = 0;
   std::int64_t input_tokens = 0;
@@ -38,11 +38,12 @@ struct GroupWork {
   std::int64_t tokens() const { return output_tokens > 0 ? output_tokens : input_tokens; }
 };
 
-/// Rows or tokens per second.
+/// Rows or tokens per second, of each group and of the run.
 struct GroupSpeeds {
-  std::vector<double> of_groups;
-  double total = 0.0;  // work of all groups, divided by the time of the slowest
+  std::vector<double> of_groups;  // of each group, during its own work
+  double total = 0.0;             // all rows or tokens, divided by the time of the slowest group
 };
+/// Returns the speeds of `groups`. `unit` is the counter in question, such as &GroupWork::rows.
 GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit);
 
 /// The callbacks by which a job processes rows of a file with a language model. RowPhase calls them
@@ -57,19 +58,20 @@ public:
   /// Encodes `count` rows, beginning with row `first`.
   virtual std::vector<Sample> encode(std::int64_t first, std::int64_t count) = 0;
 
-  /// Returns a result for each sample; the first sample is row `first`. RowPhase repeats the call
-  /// with a smaller batch when memory runs out.
+  /// Applies the model to `samples`, and returns a result for each. The first sample is row
+  /// `first`. RowPhase repeats the call with a smaller batch when memory runs out.
   virtual std::vector<Result> work(std::span<const Sample> samples, std::int64_t first) = 0;
 
-  /// Returns the placeholder for a quarantined row, which the model never sees.
+  /// Returns a sample and a result that stand for a quarantined row, which the model never sees.
   virtual std::pair<Sample, Result> left_out(const std::string& reason) = 0;
 
   virtual RowTokens tokens(const Sample& sample, const Result& result) const = 0;
 
-  /// Returns whether this rank writes the rows of its group's chunks into the journal.
+  /// Returns whether this rank, of all ranks of its group, writes results into the journal.
   virtual bool records() const = 0;
 
-  /// Packs the rows of the job's table for the journal.
+  /// Serializes the results of a chunk, as rows of the job's table, for the journal. The first
+  /// sample is row `first`.
   virtual std::vector<std::byte> pack(std::int64_t first, std::span<const Sample> samples,
                                       std::span<const Result> results) = 0;
 
@@ -84,40 +86,44 @@ public:
   virtual void write_scalars(const GroupWork& /*work*/) {}
 };
 
-/// One pass of a language model over the rows of a file. It opens the model on every group of
-/// ranks, finds the batch and assigns the chunks. It also quarantines rows, halves the batch when
-/// memory runs out, and reports progress.
+/// Runs a language model over the rows of a file. It opens the model on every group of ranks, finds
+/// the batch and assigns the chunks. It also quarantines rows, halves the batch when memory runs
+/// out, and reports progress.
 class RowPhase {
 public:
   struct Options {
     ChunkPhase chunks;
-    BatchNames names{};                // of the key and of the items in a batch
-    const char* clock_phase = "";      // phase of the run's clock while the model works
+    BatchNames names{};                // how messages name the items of a batch
+    const char* clock_phase = "";      // phase of the clock (PhaseClock) while the model works
     std::int64_t results_per_row = 1;  // such as completions of a prompt
   };
 
-  /// The settings of a job that a phase uses. They must outlive the phase.
+  /// The settings of a job that RowPhase uses. They must outlive the RowPhase.
   struct Keys {
     const JobKeys& run;
     const ModelKeys& model;
     const std::filesystem::path& folder;  // of the model
   };
 
-  /// Ranks:  collective over the world. Errors: those of ModelGroup::open().
+  /// Opens the model on every group of ranks.
+  ///
+  /// Ranks:  collective over the world.
+  /// Errors: those of ModelGroup::open().
   RowPhase(RunContext& run, const Keys& keys, Options options);
 
   lm::ModelGroup& group() { return group_; }
   const ChunkPhase& chunks() const { return options_.chunks; }
 
-  /// Fixes the number of sequences that a model holds at once. Without `is_auto`, this is
-  /// demand.batch_size; with `is_auto`, it is the largest batch up to demand.batch_size for which
-  /// every rank has memory. Returns the number.
+  /// Sets how many sequences a model holds at once, and returns this number. Without `is_auto`, it
+  /// is demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size for
+  /// which every rank has memory.
   ///
-  /// Ranks:  collective over the world. Errors: no_headroom().
+  /// Ranks:  collective over the world.
+  /// Errors: Failure E301 (exit 71) when not even one sequence fits.
   std::int64_t choose_batch(lm::MemoryDemand demand, bool is_auto);
 
-  /// Formats the batch and the memory that rank 0 needs, with the same text on every rank: "8 texts
-  /// at once: 416.0 KiB = ...".
+  /// Formats the batch and the memory that rank 0 needs for it: "8 texts at once: 416.0 KiB = ...".
+  /// All ranks get the same text.
   ///
   /// Ranks:  collective over the world.
   std::string memory_text(std::int64_t batch_size) const;
@@ -125,7 +131,8 @@ public:
   /// Processes all chunks that the journal lacks. Returns whether the phase is complete; false
   /// means that a stop was requested.
   ///
-  /// Ranks:  collective over the world. Errors: those of the worker and of run_chunks().
+  /// Ranks:  collective over the world.
+  /// Errors: those of `worker` and of run_chunks().
   template <class Sample, class Result>
   bool run(RowWorker<Sample, Result>& worker);
 
@@ -135,11 +142,11 @@ public:
   /// Returns the work of this rank's group.
   const GroupWork& work() const { return work_; }
 
-  /// Returns the work of every group, on every rank. Ranks: collective over the world.
+  /// Returns the work of every group, in order, on every rank. Ranks: collective over the world.
   std::vector<GroupWork> work_of_groups() const;
 
-  /// Returns an outcome with `exit` and the numbers of results: those done, and all of the phase's
-  /// part.
+  /// Makes the outcome of the job, with exit code `exit`. Its members `done` and `total` count the
+  /// results of the part that this run does.
   JobOutcome outcome(ExitCode exit) const;
 
 private:

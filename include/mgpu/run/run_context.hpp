@@ -52,24 +52,24 @@ struct RunContext {
   lm::ResidentModels* models = nullptr;  // model folders that sessions share; or nullptr
 };
 
-/// Logs, for -v, that this rank has done a chunk of `phase`.
+/// Logs that this rank has done a chunk of `samples` samples of `phase`. Only -v shows it.
 void log_chunk(RunContext& run, const char* phase, std::int64_t samples);
 
 /// How a job ended, and its results. The program makes the end table, summary.json and report.html
 /// from these.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
-  std::string unit = "steps";            // of done and total
-  std::int64_t done = 0;                 //
-  std::int64_t total = 0;                //
-  std::int64_t skipped = 0;              // of `done`, without an update
-  std::int64_t steps_here = 0;           // of this attempt
-  std::int64_t samples_per_step = 0;     //
+  std::string unit = "steps";            // what done and total count
+  std::int64_t done = 0;                 // steps or samples so far
+  std::int64_t total = 0;                // steps or samples of the whole run
+  std::int64_t skipped = 0;              // steps of `done` without an update
+  std::int64_t steps_here = 0;           // steps of this attempt
+  std::int64_t samples_per_step = 0;     // 0: the job has no steps
   std::vector<std::string> step_phases;  // phases of the clock that are part of steps
-  std::int64_t samples_here = 0;         // of this attempt and rank
-  report::StepPace pace;                 // on the run's clock
-  std::string result;                    // one line
-  std::vector<report::Result> results;   // numbers
+  std::int64_t samples_here = 0;         // samples that this rank processed in this attempt
+  report::StepPace pace;                 // times of steps, on `RunContext::clock`
+  std::string result;                    // one line that states the result
+  std::vector<report::Result> results;   // numbers for summary.json and report.html
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
   std::vector<report::Note> notes;               // in addition to the notes of rules
   std::span<const report::NoteRule> note_rules;  // static; in addition to those of the program

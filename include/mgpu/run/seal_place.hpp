@@ -8,15 +8,16 @@
 
 namespace mgpu::run {
 
-/// Where --merge or the run itself writes result files. The referenced objects must outlive this.
+/// The run for which a result file is written, by the run itself or by --merge. The referenced
+/// objects must outlive this one.
 struct SealPlace {
   const Config& config;
   const store::StoreConfig& store;
   const store::RunDirectory& directory;
 };
 
-/// Returns the parts of a seal request that all jobs share: the path, and the facts about the run,
-/// which did `part` of the work. The job adds its tables.
+/// Starts the request to write a result file (store::SealRequest): it sets the path and the facts
+/// about the run, and the job adds its tables. `part`: the part of all chunks that the run did.
 store::SealRequest seal_request(const SealPlace& place, const char* job,
                                 const ChunkPart& part = {});
 

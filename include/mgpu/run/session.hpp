@@ -19,10 +19,11 @@
 
 namespace mgpu::run {
 
-/// How the sessions of a run ended.
+/// How the sessions of a run ended. A session is a job that some ranks of a run do in a separate
+/// directory.
 struct SessionsEnd {
   /// The exit of the run, the same on all ranks: `stopped` if a session stopped, otherwise
-  /// `incomplete` if one of them failed or is incomplete itself.
+  /// `incomplete` if a session failed or is incomplete, otherwise `done`.
   ExitCode exit = ExitCode::done;
 
   /// The warnings and failures of the sessions, on rank 0; empty on other ranks. The job copies
@@ -30,13 +31,13 @@ struct SessionsEnd {
   std::vector<report::Note> notes{};
 };
 
-/// Holds what the sessions of a run share: groups of ranks, which are made once and reused, and
-/// model folders that stay in memory. It also relays events and curves of all leaders to rank 0 of
-/// the run, and remembers how the sessions ended. Each event has a field `session` with the
-/// session's name; each curve's tag starts with the name.
+/// Holds everything that the sessions of a run share. It makes and reuses groups of ranks, and
+/// keeps model folders in memory. It relays events and curves of the leaders of all sessions to
+/// rank 0 of the run, and remembers how the sessions ended. Each event has a field `session` with
+/// the session's name; each curve's tag starts with the name.
 ///
-/// Ranks: the constructor and close() are collective over the run's ranks; group_of() is collective
-///        over the members; all other calls are local.
+/// Ranks:  the constructor and close() are collective over the run's ranks; group_of() is
+///         collective over the members; all other calls are local.
 class SessionHost {
 public:
   /// `run` must outlive the host.
@@ -45,22 +46,25 @@ public:
   RunContext& run() { return run_; }
   lm::ResidentModels& models() { return models_; }
 
-  /// Returns the group of these ranks of the run, which must ascend.
-  /// Ranks: collective over the members if the group is new, else local.
+  /// Returns the group (communicator) of these ranks of the run, which must ascend. The first call
+  /// with them makes it.
+  /// Ranks:  collective over the members if the group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
-  /// Shows an event or a point of a curve on rank 0 of the run; other ranks send it there.
+  /// Shows an event on rank 0 of the run; on other ranks, sends it to rank 0.
   void event(const Event& event);
+  /// Shows a point of a TensorBoard curve on rank 0 of the run; on other ranks, sends it to rank 0.
   void scalar(const std::string& tag, std::int64_t step, double value);
 
-  /// Shows what other ranks have sent, on rank 0 of the run; does nothing elsewhere. Call it often,
-  /// so that events appear soon after they happen.
+  /// Shows events and points that other ranks have sent. Does nothing on ranks other than rank 0 of
+  /// the run. Call it often, so that events appear soon after they happen.
   void show();
 
-  /// Records with which exit a session ended. Every rank of the session calls it.
+  /// Records with which exit a session ended. Every member of the session calls it.
   void ended(ExitCode exit);
 
-  /// Waits for the events of all ranks and shows them.
+  /// Shows the last events of all ranks, and returns how the sessions ended.
+  /// Ranks:  collective over the run's ranks.
   SessionsEnd close();
 
 private:
@@ -77,12 +81,12 @@ private:
   std::int64_t notes_left_out_ = 0;
 };
 
-/// The work of a session.
+/// The job of a session, and the ranks that run it.
 struct SessionRequest {
-  std::string name;          // in events
-  std::vector<int> members;  // ranks of the run, ascending
-  Config config;             // with the key `job`
-  store::RunRequest directory;
+  std::string name;             // shown in its events
+  std::vector<int> members;     // ranks of the run, ascending
+  Config config;                // its configuration, with the key `job`
+  store::RunRequest directory;  // which run directory to open
 };
 
 /// How a session ended.
@@ -91,9 +95,9 @@ struct SessionOutcome {
   std::optional<ErrorReport> failure{};  // the same on all ranks; empty: the session did not fail
 };
 
-/// Runs a job on some ranks of a run, in its own directory. Other ranks may run other sessions at
-/// the same time. The results are those of the job alone; they depend on neither the other sessions
-/// nor the number of ranks.
+/// Runs a job on some ranks of a run, in a separate directory. Other ranks may run other sessions
+/// at the same time. The results are those that the job alone would have. They depend on neither
+/// other sessions nor the number of ranks.
 ///
 /// Ranks:  all calls are collective over the members; other ranks do not take part.
 /// Errors: a failure that all members agree on ends only this session, and SessionHost::close()
@@ -101,14 +105,15 @@ struct SessionOutcome {
 ///         know of ends the run.
 class Session {
 public:
-  /// Opens the directory. If that fails, run() returns the failure. `host` must outlive the
-  /// session.
+  /// Opens the directory of the session. If that fails on all members, run() returns the failure.
+  /// `host` must outlive the session.
   Session(SessionHost& host, SessionRequest request);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Runs the job and records in the directory how it ended. A failure is also an event `error`.
+  /// Calls `job`, and records in the directory how it ended. Returns a failure of the job, and logs
+  /// it as event `error`.
   SessionOutcome run(const std::function<JobOutcome(RunContext&)>& job);
 
   /// Returns the session's directory; empty if it could not be opened.
