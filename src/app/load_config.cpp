@@ -28,8 +28,8 @@ std::string read_stream(std::istream& stream) {
   return bytes;
 }
 
-/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when nobody
-/// writes for 10 s.
+/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when no
+/// process writes for 10 s.
 std::string read_pipe(const fs::path& path) {
   const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::string bytes(kReadBytes, '\0');
@@ -39,7 +39,7 @@ std::string read_pipe(const fs::path& path) {
     if (!fd || ::poll(&wait, 1, 10'000) == 0) {
       throw Failure({"E603",
                      ExitCode::no_input,
-                     "cannot read a file: nobody writes into this pipe",
+                     "cannot read a file: no process writes into this pipe",
                      {"  --> " + path.string()},
                      ""});
     }

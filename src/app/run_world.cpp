@@ -64,8 +64,8 @@ private:
   bool has_begun_ = false;
 };
 
-/// Returns whether a failure comes from the user's input or the machine, so that nothing in the run
-/// directory explains more than its message.
+/// Returns whether a failure comes from the user's input or the machine. Its message says all, and
+/// the logs in the run directory say no more.
 bool explains_itself(ExitCode exit) {
   switch (exit) {
     case ExitCode::usage:

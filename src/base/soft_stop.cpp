@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kLookEvery{1};
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 
-/// What the first StopSignals found.
+/// The signals' state before the first StopSignals.
 struct Before {
   std::array<struct sigaction, kStopSignals.size()> actions{};
   sigset_t blocked{};

@@ -14,8 +14,8 @@ bool is_secret_name(std::string_view name);
 /// Returns the value of a setting, or kHidden if its name is secret.
 std::string shown_value(std::string_view name, std::string_view value);
 
-/// Removes likely secrets from a line: words of at least six letters after a secret name
-/// (token=..., password: ...), words with the form of a known token (hf_...), and the user in a URL
+/// Removes likely secrets from a line. These are words of at least six letters after a secret name
+/// (token=..., password: ...), words with the form of a known token (hf_...), and users in URLs
 /// (http://user:password@host).
 std::string redact(std::string_view line);
 

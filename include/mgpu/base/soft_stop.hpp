@@ -15,9 +15,9 @@ enum class StopReason : int { none, time_limit, stop_file, usr1, usr2, interrupt
 /// Returns "SIGUSR1", "the time limit", "the file STOP".
 std::string_view name_of(StopReason reason);
 
-/// Hears the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. main() holds one object from its first
-/// line, so that a signal before or after the work of a run does not kill the process. Launchers
-/// start the program with these signals blocked, because the loader takes a while before main().
+/// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. main() creates one object in its first
+/// line. So a signal before or after the work of a run does not kill the process. Launchers start
+/// the program with these signals blocked, because the loader takes a while before main().
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
@@ -34,7 +34,7 @@ public:
   /// end with their exit code.
   static void ignore() noexcept;
 
-  /// Returns the number of the first signal that was heard; 0 if none was.
+  /// Returns the number of the first signal that was received, or 0.
   static int received() noexcept;
 };
 

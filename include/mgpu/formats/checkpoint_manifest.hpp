@@ -35,8 +35,8 @@ CheckpointManifest manifest_from_json(std::string_view text);
 /// Throws Failure E611 (exit 80): `path` of a checkpoint is damaged, as `evidence` shows.
 [[noreturn]] void refuse_damaged_checkpoint(const fs::path& path, const std::string& evidence);
 
-/// Runs read(), which reads a file of a checkpoint. Wrong bytes are reported as damage, and errors
-/// of the disk (exit 74) as they are.
+/// Runs read(), which reads a file of a checkpoint, and returns its result. Failures other than
+/// errors of the disk (exit 74) become E611.
 template <class Read>
 auto read_of_checkpoint(const fs::path& path, Read read) {
   try {

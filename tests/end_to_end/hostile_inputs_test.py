@@ -1,0 +1,107 @@
+"""Inputs that once crashed the program, hung it, or passed unnoticed: each is refused by name, within
+seconds, and leaves no run directory."""
+import json
+import os
+import shutil
+
+from generate_case import CONFIG, GenerateCase
+import program
+import tiny_lm
+
+
+class Hostile(GenerateCase):
+
+    def expect_refused(self, code, words, *more, ranks=2):
+        """Starts job generate. It fails with one message and leaves no folder."""
+        ended = self.generate(code, ranks, *more)
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        for word in words:
+            self.assertIn(word, ended.err)
+        self.assertFalse(self.output.exists(), list(self.output.rglob("*")))
+
+    def set_in(self, folder, name, **members):
+        path = folder / name
+        path.write_text(json.dumps(json.loads(path.read_text()) | members))
+
+    def test_a_chat_template_that_calls_itself(self):
+        self.set_in(self.model, "tokenizer_config.json", chat_template=(
+            "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}"))
+        for ranks in (1, 3):
+            self.expect_refused(65, ["nested more than 100 deep"], ranks=ranks)
+        checked = self.run_program(1, *self.keys("--check"), config=CONFIG)
+        self.assertEqual(checked.code, 65, checked.out + checked.err)
+
+    def test_a_chat_template_that_is_too_deep_or_never_ends(self):
+        for jinja, word in (("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "nested operations"),
+                            ("{% for i in range(1000000000) %}{% endfor %}", "a list of more than"),
+                            ("{% for i in range(30000) %}{% for j in range(30000) %}{% endfor %}"
+                             "{% endfor %}", "1000000 steps")):
+            path = self.folder / "hostile.jinja"
+            path.write_text(jinja)
+            self.expect_refused(65, [word], f"data.chat_template={path}")
+
+    def test_an_absurd_configuration(self):
+        self.set_in(self.model, "config.json", num_hidden_layers=1_000_000_000)
+        self.expect_refused(65, ["E702", "`num_hidden_layers`", "from 1 to 1024"])
+
+    def test_bad_data(self):
+        empty = self.folder / "empty.jsonl"
+        empty.write_text("")
+        self.expect_refused(65, [], f"data.path={empty}")
+        (self.model / "tokenizer.json").write_text("{")
+        self.expect_refused(65, ["tokenizer.json"])
+
+    def test_pipes_and_devices_are_not_read(self):
+        pipe = self.folder / "pipe.jinja"
+        os.mkfifo(pipe)
+        self.expect_refused(66, ["pipe.jinja", "no regular file"], f"data.chat_template={pipe}")
+        ended = self.run_program(1, config=pipe)
+        self.assertEqual(ended.code, 66, ended.err)
+        self.assertIn("no process writes into this pipe", ended.err)
+
+
+class DamagedModel(GenerateCase):
+    """A checkpoint of this program as model.path."""
+
+    def setUp(self):
+        super().setUp()
+        texts = tiny_lm.write_rows(self.folder / "texts.jsonl",
+                                   [{"text": "the cat sat on a mat"}] * 8)
+        config = self.folder / "sft.yaml"
+        config.write_text(
+            "schema: 1\njob: train\nrun: {name: sft}\n"
+            f"model: {{path: {self.model}}}\ndata: {{path: {texts}}}\n"
+            "train: {seq_len: 16, global_batch_size: 2, max_steps: 2, warmup_steps: 1}\n")
+        self.run_to(0, 1, f"run.output={self.folder / 'made'}", config=config)
+        self.made = self.folder / "made" / "sft" / "latest" / "ckpt" / "last"
+
+    def damaged(self, name, change):
+        copy = self.folder / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.made, copy)
+        path = copy / name
+        path.write_bytes(change(bytearray(path.read_bytes())))
+        return copy
+
+    def test_is_found_by_its_manifest(self):
+        def flip(content):
+            content[-1] ^= 0x40
+            return content
+        self.generate(0, 2, f"model.path={self.damaged('config.json', bytes)}")
+        shutil.rmtree(self.output)
+        for name, change, words in (
+                ("model.safetensors", flip, ["E611", "CRC-32C expected"]),
+                ("config.json", lambda content: content + b" ", ["E611", "config.json"]),
+                ("MANIFEST.json", flip, ["E611", "MANIFEST.json"])):
+            with self.subTest(name):
+                folder = self.damaged(name, change)
+                ended = self.generate(80, 2, f"model.path={folder}")
+                for word in words:
+                    self.assertIn(word, ended.err)
+                self.assertFalse(self.output.exists())
+        (folder / "MANIFEST.json").unlink()
+        self.generate(0, 2, f"model.path={folder}")
+
+
+if __name__ == "__main__":
+    program.main()
