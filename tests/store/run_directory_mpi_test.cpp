@@ -10,6 +10,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
+#include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
@@ -74,6 +75,34 @@ TEST_F(RunDirectoryTest, AnUnfinishedRunIsContinuedAndAFinishedOneIsNot) {
 
   EXPECT_NE(next.path(), first);
   EXPECT_EQ(next.attempt(), 1U);
+}
+
+TEST_F(RunDirectoryTest, ALostOrDamagedRecordOfAnAttemptStopsNoResume) {
+  fs::path folder;
+  {
+    const RunDirectory directory(world_, request());
+    folder = directory.path();
+  }
+  world_.barrier();
+  if (world_.rank() == 0) {
+    fs::remove(folder / "attempts" / "0001.json");
+    std::ofstream(folder / "parts" / "attempt_0002.rank_0000.ledger") << "x";
+  }
+  world_.barrier();
+  {
+    const RunDirectory again(world_, request());
+    EXPECT_EQ(again.attempt(), 3U);
+  }
+  world_.barrier();
+  if (world_.rank() == 0) std::ofstream(folder / "attempts" / "0003.json") << "{";
+  world_.barrier();
+  const RunDirectory last(world_, request());
+  EXPECT_EQ(last.attempt(), 4U);
+  const std::vector<AttemptRecord> attempts = attempts_of(folder);
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0].attempt, 3U);
+  EXPECT_EQ(attempts[0].host, "");
+  EXPECT_NE(attempts[1].host, "");
 }
 
 TEST_F(RunDirectoryTest, AFirstAttemptWithoutAChunkCanBeDiscarded) {

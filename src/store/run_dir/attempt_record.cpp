@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <utility>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
@@ -14,12 +15,12 @@ namespace {
 
 using formats::JsonValue;
 
-std::vector<std::uint32_t> numbers_of(const fs::path& run_directory) {
+/// Returns the first numbers in the names of a folder's files that have this form, in order.
+std::vector<std::uint32_t> numbers_of(const fs::path& folder, std::string_view form) {
   std::vector<std::uint32_t> numbers;
   std::error_code error;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(run_directory / "attempts", error)) {
-    if (const auto number = numbers_in(entry.path().filename().string(), "#.json"))
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (const auto number = numbers_in(entry.path().filename().string(), form))
       numbers.push_back(number->front());
   }
   std::sort(numbers.begin(), numbers.end());
@@ -74,14 +75,25 @@ AttemptRecord AttemptRecord::read(const std::filesystem::path& run_directory,
 
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory) {
   std::vector<AttemptRecord> attempts;
-  for (const std::uint32_t attempt : numbers_of(run_directory))
-    attempts.push_back(AttemptRecord::read(run_directory, attempt));
+  for (const std::uint32_t attempt : numbers_of(run_directory / "attempts", "#.json")) {
+    try {
+      attempts.push_back(AttemptRecord::read(run_directory, attempt));
+    } catch (const Failure& failure) {
+      if (failure.exit_code() != ExitCode::corrupt) throw;
+      attempts.push_back({.attempt = attempt});
+    }
+  }
   return attempts;
 }
 
 std::uint32_t last_attempt(const std::filesystem::path& run_directory) {
-  const std::vector<std::uint32_t> numbers = numbers_of(run_directory);
-  return numbers.empty() ? 0 : numbers.back();
+  std::uint32_t last = 0;
+  for (const auto& [folder, form] :
+       {std::pair{"attempts", "#.json"}, std::pair{"parts", "attempt_#.rank_#.ledger"}}) {
+    const std::vector<std::uint32_t> numbers = numbers_of(run_directory / folder, form);
+    if (!numbers.empty()) last = std::max(last, numbers.back());
+  }
+  return last;
 }
 
 std::filesystem::path attempt_path(const std::filesystem::path& run_directory,

@@ -30,12 +30,14 @@ struct AttemptRecord {
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// Returns the records of all attempts of a run, by ascending number. Local.
+/// Returns the records of all attempts of a run, by ascending number. A damaged record has only its
+/// number. Local.
 ///
-/// Errors: those of AttemptRecord::read().
+/// Errors: Failure E603 when a record cannot be read.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// Returns the highest attempt number of the run; 0 before the first. Local.
+/// Returns the highest number of an attempt that a record or a ledger has; 0 before the first.
+/// Local.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
 /// Returns the path of an attempt's record in the run directory, such as
