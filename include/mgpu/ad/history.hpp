@@ -44,13 +44,14 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 /// holds, on any rank.
 class HistorySet {
 public:
-  /// Makes histories with the ids first_id to first_id + count - 1, whose steps are all zero.
-  /// Errors: Error when an id is not below total(), or `shape` has no steps or another horizon than
+  /// Makes histories with the ids first_id to first_id + count - 1. Their arrays of actions,
+  /// rewards and positions are filled with zeros. Errors: Error when an id is not below total(), or
+  /// `shape` has no steps or another horizon than
   ///         the environment.
   HistorySet(const Environment& environment, HistoryShape shape, std::uint64_t first_id,
              std::size_t count);
 
-  /// Makes all histories of the training tasks, whose steps are all zero.
+  /// Makes the histories of all training tasks, `shape.streams` for each task, filled with zeros.
   /// Errors: Error when `shape` has no steps or another horizon than the environment.
   HistorySet(const Environment& environment, HistoryShape shape);
 

@@ -11,7 +11,8 @@
 namespace mgpu::store {
 namespace {
 
-/// A chunk in one of the directories.
+/// A stored chunk that can be copied. `directory` is the index of its run directory among those
+/// that copy_chunks() got.
 struct Source {
   std::size_t directory = 0;
   ChunkEntry entry;
