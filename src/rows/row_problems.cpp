@@ -14,7 +14,8 @@ std::string problem_of(const std::function<void()>& work) {
   } catch (const Failure& failure) {
     const ErrorReport& report = failure.report();
     if (report.code != "E543" && report.code != "E545") throw;
-    return report.sentence;
+    // E545 gives the template's reason in its first line, after two blanks.
+    return report.sentence + (report.code == "E545" ? ": " + report.lines.at(0).substr(2) : "");
   }
 }
 

@@ -75,8 +75,8 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
     check_utf8(message.content);
   }
   if (messages.empty()) throw failure("E545", sentence, "it has no message");
+  const RenderBudget budget(program_->parsed.names + options.special_tokens.size() + 16);
   try {
-    const RenderBudget budget(program_->parsed.names + options.special_tokens.size() + 16);
     jinja::context context(program_->source);
     context.current_time = options.now;
     for (const auto& [role, token] : options.special_tokens)
@@ -90,6 +90,8 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
     const auto result = runtime.execute(program_->parsed.program);
     return jinja::render_string_parts(jinja::runtime::gather_string_parts(result));
   } catch (const std::exception& error) {
+    if (budget.is_spent())
+      throw failure("E547", "the chat template goes beyond the limits", reason_of(error));
     throw failure("E545", sentence, reason_of(error));
   }
 }

@@ -13,6 +13,7 @@ namespace {
 thread_local RenderBudget* thread_budget = nullptr;
 
 [[noreturn]] void too_much(const std::string& what) {
+  if (thread_budget != nullptr) thread_budget->set_spent();
   throw std::runtime_error(what);
 }
 

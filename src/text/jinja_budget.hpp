@@ -38,6 +38,10 @@ public:
 
   static RenderBudget& of_thread();
 
+  /// Returns whether a limit was reached. The interpreter hides the type of what it throws.
+  bool is_spent() const { return is_spent_; }
+  void set_spent() { is_spent_ = true; }
+
   /// Takes steps of about a microsecond.
   void take_steps(std::size_t steps);
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
@@ -82,6 +86,7 @@ private:
   std::size_t steps_ = kSteps, bytes_ = kBytes;
   std::size_t steps_per_scope_;
   int calls_ = 0;
+  bool is_spent_ = false;
   std::set<jinja::value> namespaces_;
 };
 

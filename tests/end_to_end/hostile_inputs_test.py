@@ -27,7 +27,7 @@ class Hostile(GenerateCase):
         self.set_in(self.model, "tokenizer_config.json", chat_template=(
             "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}"))
         for ranks in (1, 3):
-            self.expect_refused(65, ["nested more than 100 deep"], ranks=ranks)
+            self.expect_refused(65, ["E547", "nested more than 100 deep"], ranks=ranks)
         checked = self.run_program(1, *self.keys("--check"), config=CONFIG)
         self.assertEqual(checked.code, 65, checked.out + checked.err)
 
@@ -39,6 +39,11 @@ class Hostile(GenerateCase):
             path = self.folder / "hostile.jinja"
             path.write_text(jinja)
             self.expect_refused(65, [word], f"data.chat_template={path}")
+
+    def test_a_chat_template_says_why_it_refuses_a_row(self):
+        self.set_in(self.model, "tokenizer_config.json", chat_template=(
+            "{{ raise_exception('roles must alternate') }}"))
+        self.expect_refused(65, ["E531", "a conversation: ", "roles must alternate"])
 
     def test_an_absurd_configuration(self):
         self.set_in(self.model, "config.json", num_hidden_layers=1_000_000_000)

@@ -30,6 +30,13 @@ inline constexpr auto kTextErrors = std::to_array<ErrorPage>({
     {"E546", "chat templates are not in this build",
      "The Jinja of llama.cpp was not found when the program was built.",
      "Start launch/run.sh on a machine that can reach PyPI, or give prompts without a template."},
+    {"E547", "chat template beyond the limits",
+     "The template loops too long, calls itself too deep, or makes a text or list that is too "
+     "large. "
+     "Such a template would take all time or memory of the machine.",
+     "Set data.chat_template=FILE.jinja to another one, or use prompts without a template. Very "
+     "long "
+     "conversations reach the limits, too: shorten them."},
 });
 
 }  // namespace mgpu::text
