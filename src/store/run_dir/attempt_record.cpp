@@ -80,7 +80,9 @@ std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_director
       attempts.push_back(AttemptRecord::read(run_directory, attempt));
     } catch (const Failure& failure) {
       if (failure.exit_code() != ExitCode::corrupt) throw;
-      attempts.push_back({.attempt = attempt});
+      AttemptRecord damaged;
+      damaged.attempt = attempt;
+      attempts.push_back(damaged);
     }
   }
   return attempts;
