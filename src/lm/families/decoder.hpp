@@ -9,7 +9,8 @@
 // attention, a gated MLP, and the same names of tensors.
 namespace mgpu::lm {
 
-/// The largest numbers that configurations may have. A damaged one must not ask for all memory.
+/// The largest numbers of layers and experts that a configuration may have. A damaged configuration
+/// must not ask for all memory.
 inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 

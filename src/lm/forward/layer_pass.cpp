@@ -20,7 +20,7 @@ struct KeysValues {
   at::Tensor values;  // [slots, G, C]
 };
 
-/// Looks up embeddings. Rows of tokens that belong to other ranks are zero.
+/// Returns the embeddings of `ids`; zeros for tokens whose embeddings other ranks hold.
 at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
   const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
   const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);

@@ -29,7 +29,7 @@ struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample
   std::span<const std::int64_t> context;  // ids for the repetition penalty; -1: an unknown id
-  std::int64_t sequence = -1;             // its number in the DecodeSession; -1: none
+  std::int64_t sequence = -1;             // number of the sequence in the DecodeSession; -1: none
 };
 
 struct DrawnToken {
