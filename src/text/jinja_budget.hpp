@@ -21,8 +21,8 @@ void check_nesting(const std::vector<jinja::token>& tokens);
 class RenderBudget {
 public:
   static constexpr std::size_t kSteps = 1'000'000;
-  static constexpr std::size_t kBytes = std::size_t{256} << 20;     // of all texts that are read
-  static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // of one text
+  static constexpr std::size_t kBytes = std::size_t{256} << 20;  // bytes of all texts that are read
+  static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // bytes of one text
   static constexpr std::size_t kListItems = 100'000;
   static constexpr int kCallDepth = 100;
   static constexpr int kValueDepth = 64;

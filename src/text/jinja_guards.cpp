@@ -124,7 +124,7 @@ private:
       visit_body(branch->body);
       visit_body(branch->alternate);
     } else if (auto* loop = jinja::cast_stmt<jinja::for_statement>(node)) {
-      names_ += 2;  // the variable, and `loop`
+      names_ += 2;  // the variable of the loop, and the name `loop`
       visit_iterable(loop->iterable);
       visit_body(loop->body);
       visit_body(loop->default_block);

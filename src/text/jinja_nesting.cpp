@@ -35,7 +35,7 @@ public:
       case token::close_square_bracket:
       case token::close_curly_bracket:
         if (chains_.size() > 1) chains_.pop_back();
-        ++chains_.back();  // f()()() and x[0][0]
+        ++chains_.back();  // counts each call and each index, as in f()() and x[0][0]
         break;
       case token::comma:
         chains_.back() = 0;

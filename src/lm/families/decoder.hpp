@@ -41,8 +41,8 @@ LayerWeights bind_attention(const LmConfig& config, WeightSource& source, const 
 Linear take_linear(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                    bool has_bias);
 
-/// Returns the activation that transformers calls `name`, such as "silu". Errors: Failure E701 if
-/// it is not supported; `fields` names the file.
+/// Returns the activation that transformers calls `name`, such as "silu". Errors: Failure E701,
+/// with the file of `fields`, if the activation is not supported.
 Activation activation_of(const ConfigFields& fields, const std::string& name);
 
 }  // namespace mgpu::lm

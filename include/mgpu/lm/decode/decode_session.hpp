@@ -41,8 +41,8 @@ public:
   /// enlarges the reserve.
   void reserve_rows(std::int64_t rows);
 
-  /// Returns the report of the rank that has failed, once a draw has sent it to all ranks; empty
-  /// until then.
+  /// Returns the report of the rank that has failed, once a draw has sent this report to all ranks;
+  /// empty until then.
   const std::optional<ErrorReport>& failure() const;
 
 private:
@@ -76,7 +76,7 @@ struct SeenPiece {
 /// The results of a pass.
 struct PassView {
   at::Tensor hidden;              // [W, D]; [0, D] on ranks that do not have the head
-  std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of their rows
+  std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of the rows of `hidden`
 };
 
 /// Additional work for the vocabulary head during a draw.
@@ -100,7 +100,7 @@ struct Drawn {
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite where a logit is not
+  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is not finite
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
 };

@@ -41,7 +41,7 @@ struct DrawnToken {
 struct DrawnRows {
   at::Tensor ids;        // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;  // [N] float32
-  at::Tensor log_sums;   // [N] float32 logsumexp; not finite where a logit is not
+  at::Tensor log_sums;   // [N] float32 logsumexp; not finite if a logit is not finite
 };
 
 struct LogitProcessors;

@@ -26,7 +26,7 @@ struct Linear {
 
 struct Norm {
   at::Tensor weight;  // [D]
-  at::Tensor bias;    // [D]; undefined: RMS norm
+  at::Tensor bias;    // [D]; undefined for an RMS norm
 };
 
 struct Expert {
