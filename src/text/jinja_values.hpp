@@ -30,7 +30,7 @@ void need_ascii(const jinja::value& v, const std::string& what);
 /// not texts unchanged.
 jinja::value strip(const jinja::value& v, bool left, bool right);
 
-/// Returns a text with one byte per character, for filters that count characters.
+/// Returns a text with one byte per character of `v`, for filters that count characters.
 jinja::value as_many_bytes(const jinja::value& v);
 
 /// Returns a node that stands for a value that was computed before.

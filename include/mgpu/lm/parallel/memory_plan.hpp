@@ -44,7 +44,7 @@ std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDem
                            int ranks, std::int64_t bytes);
 
 /// Returns the part of the model on each rank, for a group of `ranks` ranks. Errors: Failure E126
-/// if the model cannot be split so.
+/// if such a split is not possible.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 /// Returns whether the model can be split over a group of `ranks` ranks.

@@ -17,7 +17,7 @@ struct LmExamples {
 
   Columns token_columns{};      // one value per id, about the token that follows
   Columns sequence_columns{};   // one value per example
-  std::int64_t group_size = 1;  // consecutive examples that form a group
+  std::int64_t group_size = 1;  // number of consecutive examples in a group
 
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }

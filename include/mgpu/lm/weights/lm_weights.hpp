@@ -45,7 +45,7 @@ struct LayerWeights {
   at::Tensor k_norm;  // [C]
   at::Tensor sinks;   // [H], one per query head; undefined: none
   Norm mlp_norm;
-  Linear gate;                  // [I, D]; undefined weight: no gate
+  Linear gate;                  // [I, D]; undefined: no gate
   Linear up;                    // [I, D]
   Linear down;                  // [D, I]
   Linear router;                // [experts, D]; undefined: no mixture of experts
