@@ -84,7 +84,7 @@ public:
 
 private:
   /// Returns a distance of columns: `pitch`, or pitch + tile if `pitch` is a multiple of 256 bytes.
-  /// At such a distance, columns share too few L1 cache sets.
+  /// With a multiple of 256 bytes, all columns would share a few L1 cache sets.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }

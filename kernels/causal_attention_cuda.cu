@@ -273,8 +273,8 @@ unsigned blocks_of(const CausalAttentionArgs& args) {
   return static_cast<unsigned>(tiles * args.heads * args.rows);
 }
 
-/// Returns the bytes of a tile of keys and values. Above 48 KiB it sets the required kernel
-/// attribute.
+/// Returns the bytes of a tile of keys and values. If they are more than 48 KiB, sets the kernel
+/// attribute that allows so many.
 template <unsigned kDim, class Kernel>
 unsigned tile_bytes(Kernel kernel) {
   constexpr unsigned kBytes = 2 * kTileKeys * kDim * sizeof(float);

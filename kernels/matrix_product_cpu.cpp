@@ -106,7 +106,7 @@ private:
     }
   }
 
-  /// Multiplies rows by the packed outputs from `first` on.
+  /// Multiplies the rows from `row` on by the packed weights of the outputs from `first` on.
   void multiply_rows(std::size_t row, std::size_t first, std::size_t input,
                      std::size_t inputs) const {
     const std::size_t rows = std::min(kRowsAtOnce, args_.rows - row);

@@ -8,8 +8,8 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Returns the index of the first score at which the sum of weights exceeds `aim`, or else of the
-/// last score of positive weight.
+/// Returns the index of the first score at which the sum of weights exp(score - top) exceeds `aim`.
+/// If the sum never does, returns the index of the last positive weight.
 std::size_t place_in(std::span<const float> scores, double top, double aim) {
   std::size_t place = 0;
   double reached = 0.0;

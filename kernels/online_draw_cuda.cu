@@ -1,6 +1,6 @@
-// One thread block per row. It computes the largest score and the sum of the exponentials. If this
-// block of the vocabulary replaces the sample, it scans the scores in tiles until the target sum is
-// reached.
+// One thread block per row. It computes the largest score and the sum of the exponentials. If a
+// token of this block of the vocabulary replaces the sampled one, the thread block scans the scores
+// in tiles until it finds that token.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -61,8 +61,8 @@ __device__ double block_sum(const float* scores, std::size_t count, double top, 
   return shared_by_all(Doubles(scratch.doubles).Sum(mine));
 }
 
-/// Returns the first index at which the sum of weights exceeds `aim`, or else the last index of
-/// positive weight.
+/// Returns the first index at which the sum of weights exp(score - top) exceeds `aim`. If the sum
+/// never does, returns the index of the last positive weight.
 __device__ int place_in(const float* scores, std::size_t count, double top, double aim,
                         Scratch& scratch) {
   constexpr int kNowhere = 0x7fffffff;

@@ -84,7 +84,7 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t sections = (count + lanes - 1) / lanes;
-  const std::size_t vectors = block / lanes / sections;  // per section
+  const std::size_t vectors = block / lanes / sections;  // number per section
   if (sections > kMaxSections || vectors < 2) return -INFINITY;
   Vector lowest = hn::Set(d, INFINITY);
   for (std::size_t s = 0; s < sections; ++s) {
@@ -99,8 +99,8 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Adds the logits that exceed the last of the old best logits and may be among the best of the
-/// block. Most vectors have no such logit. A NaN is never a candidate.
+/// Adds to `candidates` the logits that exceed the last of the old best logits and may be among the
+/// best of the block. Most vectors have no such logit. A NaN is never a candidate.
 void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                     std::vector<Candidate>& candidates) {
   const Floats d;

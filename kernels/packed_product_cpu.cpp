@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t kRowBlock = 256;
 
-/// Multiplies some rows by all panels, for one block of inputs after another, so this part of the
-/// rows stays in the L2 cache. The last outputs are computed in a buffer if a vector would exceed
-/// their row.
+/// Multiplies some rows by all panels, for one block of inputs after another, so the rows' values
+/// for a block stay in the L2 cache. The last outputs of each row are computed in a buffer if a
+/// whole vector would exceed the row.
 template <class Weight>
 class FewRows {
 public:
@@ -66,7 +66,7 @@ private:
   const Weight* weights_after(std::size_t panel, std::size_t input, std::size_t inputs) const {
     if (panel + 1 < count_) return weights(panel + 1, input);
     if (input + inputs < args_.inputs) return weights(0, input + inputs);
-    return weights(count_, 0);  // the next matrix, if several are adjacent
+    return weights(count_, 0);  // the next matrix, if its panels follow in memory
   }
 
   void multiply_panel(std::size_t panel, std::size_t input, std::size_t inputs) const {
@@ -86,7 +86,7 @@ private:
 
   const PackedProductArgs& args_;
   bool spreads_;
-  std::size_t at_once_;  // inputs of a block
+  std::size_t at_once_;  // number of inputs in a block
   const Weight* panels_;
   std::size_t count_;
   hwy::AlignedFreeUniquePtr<float[]> copy_;  // [rows, spread_pitch(at_once_)]

@@ -86,7 +86,7 @@ private:
   float* scores_;   // [queries, H, score_pitch]
 };
 
-/// Keys or values in one of two types.
+/// Keys or values, as float32 (`whole`) or bfloat16 (`half`).
 struct Stored {
   const float* whole;
   const std::uint16_t* half;  // nullptr: `whole` is used
@@ -232,7 +232,8 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   });
 }
 
-/// Calls visit(q, h, offset of the head in queries and out).
+/// Calls visit(q, h, offset) for each head h of each query q of the tile. `offset` is the head's
+/// place in args.queries and args.out.
 template <class Visit>
 void for_each_head(const PagedAttentionArgs& args, const QueryTile& tile, Visit visit) {
   for (std::size_t q = 0; q < tile.count; ++q)

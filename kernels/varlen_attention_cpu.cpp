@@ -24,7 +24,7 @@ namespace {
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   std::size_t begin;   // first token of the sequence
-  std::size_t tokens;  // of the sequence
+  std::size_t tokens;  // number of tokens of the sequence
   std::size_t head;
 
   /// Returns the offset of a token's head in queries, grad_out and grad_queries.

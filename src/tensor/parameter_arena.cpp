@@ -14,7 +14,7 @@ namespace mgpu::tensor {
 namespace {
 
 constexpr std::int64_t kAlignment = 16;  // elements
-constexpr Purpose kInitialValues{5};     // by parameter
+constexpr Purpose kInitialValues{5};     // for initial weights; one stream per parameter
 
 /// Hashes the name with FNV-1a; the hash selects the stream of a parameter's initial values.
 std::uint64_t hash_of(std::string_view name) {

@@ -42,11 +42,12 @@ public:
     std::size_t begin, end;
     TokenId id;
   };
-  /// Finds the first match that begins at `start` or later; if several begin there, the longest.
+  /// Finds the first match that begins at `start` or later; if several begin at the same place, the
+  /// longest.
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
-  using Edge = std::uint64_t;  // number of a node, then a byte
+  using Edge = std::uint64_t;  // number of a node, times 256, plus a byte
   static Edge edge(std::uint32_t node, char byte) {
     return Edge{node} << 8 | static_cast<unsigned char>(byte);
   }
@@ -89,7 +90,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // searched for and decoded to; normalized if token.normalized is true
+    std::string text;  // what is searched for and decoded to; normalized if token.normalized
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

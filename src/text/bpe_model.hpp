@@ -38,7 +38,7 @@ public:
   };
 
   /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. Both
-  /// are the value of `model` in the form of a tokenizer.json.
+  /// have the form of the member `model` of a tokenizer.json.
   /// Errors: E541, E542
   BpeModel(const JsonNode& node, const JsonNode& options);
 
@@ -63,7 +63,7 @@ private:
   std::array<TokenId, 0x80> ascii_;  // tokens of single characters
   std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>
   TokenId unknown_ = kNoToken;
-  bool unknown_missing_ = false;  // the unknown token is named, but not in the vocabulary
+  bool unknown_missing_ = false;  // true: the unknown token is named, but not in the vocabulary
   bool byte_fallback_, fuse_unknown_, ignore_merges_;
 };
 

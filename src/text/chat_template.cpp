@@ -16,10 +16,10 @@ Failure failure(const char* code, std::string sentence, const std::string& reaso
   return Failure({code, ExitCode::data, std::move(sentence), {"  " + reason}, ""});
 }
 
-/// A template with its guards.
+/// A parsed template, changed by guard().
 struct Parsed {
   jinja::program program;
-  std::size_t names = 0;  // variables that it may have
+  std::size_t names = 0;  // the result of guard(): a bound on the number of variables
 };
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
@@ -49,7 +49,8 @@ jinja::value messages_value(const std::vector<ChatMessage>& messages) {
   return list;
 }
 
-/// Returns the reason alone: the interpreter lists each node on the way, and the reason comes last.
+/// Returns only the reason, the last part of the message. Before the reason, the interpreter lists
+/// the nodes that it was executing.
 std::string reason_of(const std::exception& error) {
   constexpr std::string_view kMark = "Error: ";
   const std::string text = error.what();

@@ -28,7 +28,7 @@ struct LowerSpecial {
 /// A character class of regular expressions, such as \p{L}, as the tokenizers library defines it.
 struct RegexClass {
   std::string_view name;
-  bool complete;             // true: `members` has all; false: those that PCRE2's class lacks
+  bool complete;             // true: `members` lists all; false: only those that PCRE2 lacks
   std::uint32_t count;       // total number of members, which a test checks
   std::string_view members;  // as in a bracket expression [...] of a regular expression
 };

@@ -140,8 +140,8 @@ private:
   std::vector<Section> sections_;
 };
 
-/// Removes characters at both ends, and therefore holds back characters that may turn out to be the
-/// last ones.
+/// Removes a character at both ends of each token. Therefore it holds back characters that may turn
+/// out to be the last ones of the token.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)
@@ -182,7 +182,7 @@ private:
   std::size_t start_, stop_;
   bool joined_;
   bool at_start_ = true;
-  std::size_t removed_ = 0, held_ = 0;  // characters
+  std::size_t removed_ = 0, held_ = 0;  // numbers of characters
 };
 
 }  // namespace

@@ -22,8 +22,9 @@ std::unique_ptr<DecodeStage> decode_byte_level();
 /// Turns consecutive tokens <0x00> to <0xFF> into bytes if these are UTF-8, otherwise each token
 /// into U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
-/// Replaces MetaspaceOptions::replacement, the character for a space, by a space, or removes it in
-/// the first token. If `joined`, all input is one token.
+/// Replaces MetaspaceOptions::replacement, the character for a space, by a space. In the first
+/// token it removes this character instead, unless the prepend scheme is `never`. If `joined`, all
+/// input is one token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
 /// Replaces matches of a pattern by `content`. If `joined`, all input is one token, and the search
 /// waits for its end.

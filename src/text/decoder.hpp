@@ -49,7 +49,8 @@ class DecodeChain {
 public:
   explicit DecodeChain(const Decoder& decoder) : stages_(decoder.start()) {}
 
-  /// add() appends to `text` what is final after this token. finish() appends what was held back.
+  /// add() appends to `text` the characters that no later token can change. finish() appends all
+  /// others, which add() has held back.
   void add(std::string_view token, std::string& text);
   void finish(std::string& text);
 

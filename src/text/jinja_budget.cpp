@@ -136,7 +136,7 @@ RenderBudget::Call::~Call() {
 }
 
 void RenderBudget::add_namespace(const jinja::value& value) {
-  namespaces_.insert(value);  // holds it, so its address stays its own
+  namespaces_.insert(value);  // keeps the value alive, so that no other value gets its address
 }
 
 bool RenderBudget::is_namespace(const jinja::value& value) const {

@@ -21,14 +21,14 @@ void check_nesting(const std::vector<jinja::token>& tokens);
 class RenderBudget {
 public:
   static constexpr std::size_t kSteps = 1'000'000;
-  static constexpr std::size_t kBytes = std::size_t{256} << 20;     // of all texts that are read
-  static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // of one text
+  static constexpr std::size_t kBytes = std::size_t{256} << 20;  // bytes of all texts that are read
+  static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // bytes of one text
   static constexpr std::size_t kListItems = 100'000;
   static constexpr int kCallDepth = 100;
   static constexpr int kValueDepth = 64;
 
-  /// Becomes the budget of the thread until its end. `names`: variables that the template may have,
-  /// which the interpreter copies for each scope.
+  /// Makes this object the budget of the thread until the object is destroyed. `names` is the
+  /// number of variables that the template may have. The interpreter copies them for each scope.
   explicit RenderBudget(std::size_t names);
   RenderBudget(const RenderBudget&) = delete;
   RenderBudget& operator=(const RenderBudget&) = delete;
@@ -42,15 +42,17 @@ public:
   bool is_spent() const { return is_spent_; }
   void set_spent() { is_spent_ = true; }
 
-  /// Takes steps of about a microsecond.
+  /// Takes `steps` steps. A step stands for about a microsecond.
   void take_steps(std::size_t steps);
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes what an operation costs that reads a text, or one item of a list or object.
+  /// Takes the cost of reading `value` if it is a text, or one item of `value` if it is a list or
+  /// an object.
   void take(const jinja::value& value);
 
-  /// Takes also a step for each item of a list or object, but not for items of items.
+  /// Calls take(), and takes a step for each item of a list or object, but not for items inside
+  /// items.
   void take_items(const jinja::value& value);
 
   /// Takes a step for each value inside `value`, at any depth.
@@ -60,10 +62,10 @@ public:
   static void check_text(std::size_t bytes);
   static void check_list(std::size_t items);
 
-  /// Takes what a search for `part` in `whole` costs. Returns how often it occurs.
+  /// Takes the cost of a search for `part` in `whole`. Returns how often `part` occurs.
   std::size_t take_search(std::string_view whole, std::string_view part);
 
-  /// A call in progress.
+  /// Counts a call in a template as in progress while the object exists.
   class Call {
   public:
     Call();
@@ -74,7 +76,8 @@ public:
     ~Call();
   };
 
-  /// Namespaces are the only values that change. None may be inside another, so values are trees.
+  /// Records a namespace. Only namespaces can change after they are made. No namespace may be
+  /// inside another one, so values are trees.
   void add_namespace(const jinja::value& value);
   bool is_namespace(const jinja::value& value) const;
   bool holds_namespace(const jinja::value& value) const;
@@ -90,7 +93,7 @@ private:
   std::set<jinja::value> namespaces_;
 };
 
-/// Throws when little of the thread's stack is left.
+/// Throws std::runtime_error when little of the thread's stack is left.
 void check_stack();
 
 }  // namespace mgpu::text

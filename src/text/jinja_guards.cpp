@@ -12,10 +12,11 @@ using jinja::expression;
 using jinja::statement_ptr;
 using jinja::statements;
 
-/// Walks the tree and inserts the guards.
+/// Walks the tree of a program, and puts the nodes of jinja_nodes.hpp around its nodes.
 class Walk {
 public:
-  /// Visits statements whose values are printed. The first takes the steps of all.
+  /// Visits the statements of a body, whose values are printed. Inserts a first statement that
+  /// takes the steps of all of them from the RenderBudget.
   void visit_body(statements& nodes) {
     if (nodes.empty()) return;
     const std::size_t nodes_outside = std::exchange(nodes_, 0);
@@ -101,7 +102,8 @@ private:
     if (jinja::is_stmt<jinja::member_expression>(set.assignee)) node = assigned(std::move(node));
   }
 
-  /// Visits the values of a loop and the condition on each of them.
+  /// Visits the expression that a loop iterates over. This may be a select_expression, which has a
+  /// condition on each item.
   void visit_iterable(statement_ptr& node) {
     auto* select = jinja::cast_stmt<jinja::select_expression>(node);
     if (select == nullptr) {
@@ -122,7 +124,7 @@ private:
       visit_body(branch->body);
       visit_body(branch->alternate);
     } else if (auto* loop = jinja::cast_stmt<jinja::for_statement>(node)) {
-      names_ += 2;  // the variable, and `loop`
+      names_ += 2;  // the variable of the loop, and the name `loop`
       visit_iterable(loop->iterable);
       visit_body(loop->body);
       visit_body(loop->default_block);
@@ -160,7 +162,7 @@ private:
     }
   }
 
-  /// Visits expressions that only contain others.
+  /// Visits the parts of an expression that only combines other expressions.
   void visit_container(statement_ptr& node) {
     const auto visit_if = [&](statement_ptr& child) {
       if (child) visit(child);
@@ -206,9 +208,9 @@ private:
     }
   }
 
-  std::size_t nodes_ = 0;  // of the innermost body so far
-  std::size_t bytes_ = 0;  // of the texts written in it
-  std::size_t names_ = 0;  // variables that the program sets
+  std::size_t nodes_ = 0;  // nodes of the innermost body so far
+  std::size_t bytes_ = 0;  // bytes of the texts that the innermost body contains
+  std::size_t names_ = 0;  // number of variables that the program sets
 };
 
 }  // namespace

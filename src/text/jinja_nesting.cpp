@@ -35,7 +35,7 @@ public:
       case token::close_square_bracket:
       case token::close_curly_bracket:
         if (chains_.size() > 1) chains_.pop_back();
-        ++chains_.back();  // f()()() and x[0][0]
+        ++chains_.back();  // counts each call and each index, as in f()() and x[0][0]
         break;
       case token::comma:
         chains_.back() = 0;
@@ -70,7 +70,7 @@ private:
   std::vector<int> chains_ = {0};  // operations in each open bracket, from the outermost
 };
 
-/// Counts the open blocks. An elif is a block in the else of the one before.
+/// Counts the open blocks. An elif counts as a block inside the `if` or `elif` before it.
 class BlockDepth {
 public:
   void begin_tag(const std::string& name) {
@@ -95,7 +95,7 @@ public:
   }
 
 private:
-  std::vector<int> blocks_;  // each with its elifs
+  std::vector<int> blocks_;  // for each open block: 1, plus its number of elifs so far
   int depth_ = 0;
 };
 

@@ -72,7 +72,8 @@ constexpr std::array<std::string_view, 11> kTextMethods = {
 constexpr std::array<std::string_view, 4> kCaseMethods = {"upper", "lower", "title", "capitalize"};
 constexpr std::array<std::string_view, 4> kObjectMethods = {"get", "items", "keys", "values"};
 
-/// The object of a method call, or of a member that is not a method.
+/// The object of a method call `object.method(...)`, or of a member `object.member` that is not
+/// called.
 struct Object : Defined {
   Object(statement_ptr inner, std::string member, bool is_called, bool has_arguments)
       : Defined(std::move(inner)),
@@ -92,7 +93,7 @@ struct Object : Defined {
 
 private:
   /// Refuses built-ins of the interpreter that are filters in Python, because they are no members
-  /// there.
+  /// in Python.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))
@@ -113,7 +114,9 @@ private:
   bool is_called_, has_arguments_;
 };
 
-/// The object of x[...]: bytes equal characters only in ASCII, and only lists count from the end.
+/// The object x of x[...]. Refuses an index of a text, because the interpreter counts only the
+/// items of lists from the end. Refuses a part of a text outside ASCII, because the interpreter
+/// counts bytes.
 struct Indexed : Defined {
   Indexed(statement_ptr inner, bool is_slice) : Defined(std::move(inner)), is_slice_(is_slice) {}
   value execute_impl(context& ctx) const override {
@@ -128,7 +131,7 @@ private:
   bool is_slice_;
 };
 
-/// A bound or step of a slice. The interpreter adds them up without a check for overflow.
+/// A bound or step of a slice. The interpreter adds bounds and steps without a check for overflow.
 struct Bound : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -150,7 +153,7 @@ struct Built : Guarded {
   }
 };
 
-/// The values of a loop. The interpreter makes a scope for each before the first iteration.
+/// The values of a loop. The interpreter makes a scope for each value before the first iteration.
 struct Iterated : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -175,8 +178,8 @@ private:
   std::size_t steps_;
 };
 
-/// A name that is not called. Two functions are checked where they are called, so no other name may
-/// stand for them.
+/// The name `range` or `tojson` without a call. It is refused if it is the function, because these
+/// functions are checked only where they are called by name.
 struct Named : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -186,7 +189,7 @@ struct Named : Guarded {
   }
 };
 
-/// {% set object.member = value %}
+/// Executes {% set object.member = value %}.
 struct Assigned : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -197,7 +200,7 @@ struct Assigned : Guarded {
     RenderBudget& budget = RenderBudget::of_thread();
     if (name == nullptr || member.computed || !budget.is_namespace(object))
       throw std::runtime_error("only members of a namespace can be set");
-    if (!set.val) return set.execute_impl(ctx);  // a block sets it to a text
+    if (!set.val) return set.execute_impl(ctx);  // {% set x.y %} ... {% endset %}: a text
     const value v = set.val->execute(ctx);
     budget.take_deep(v);
     if (budget.holds_namespace(v)) not_supported("a namespace inside a namespace");
@@ -206,7 +209,7 @@ struct Assigned : Guarded {
   }
 };
 
-/// Prints nothing.
+/// Prints nothing, and takes the steps and bytes of a body from the RenderBudget.
 struct Counted : jinja::statement {
   Counted(std::size_t steps, std::size_t bytes) : steps_(steps), bytes_(bytes) { pos = 0; }
   std::string type() const override { return "Block"; }

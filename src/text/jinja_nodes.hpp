@@ -12,8 +12,9 @@ struct CalledName {
   const jinja::statements* arguments = nullptr;  // null: none
 };
 
-/// Each function takes a node of a program. It returns a node that behaves like Python, or stops
-/// with a reason when it is executed. Nodes take what they cost from the RenderBudget.
+/// Each function except counted() takes a node of a program, and returns a node that replaces it.
+/// When the returned node is executed, it behaves like Python or throws a reason. It takes its cost
+/// from the RenderBudget. The node of refused() always throws.
 jinja::statement_ptr refused(jinja::statement_ptr node);
 
 /// Wraps {{ node }}.
@@ -38,7 +39,8 @@ jinja::statement_ptr tested(jinja::statement_ptr node, CalledName test);
 /// Wraps a binary_expression other than `and` and `or`.
 jinja::statement_ptr operated(jinja::statement_ptr node);
 
-/// Wraps a call_expression. `method`: the member that is called; "" otherwise.
+/// Wraps a call_expression. `method` is the name of the member that is called; "" if no member is
+/// called.
 jinja::statement_ptr called(jinja::statement_ptr node, std::string method);
 
 /// Wraps a literal that contains other values.

@@ -26,10 +26,11 @@ std::string text_of(const value& v) {
   return v->as_string().str();
 }
 
-/// Returns the bytes of all texts in a value whose items were counted before.
+/// Returns an estimate of the bytes of the text that shows a value. Takes no steps, because the
+/// items of the value were counted before.
 std::size_t text_bytes(const value& v) {
   if (is_text(v)) return v->val_str.length();
-  std::size_t bytes = 8;  // of other values and of punctuation
+  std::size_t bytes = 8;  // for a value that is not a text, and for punctuation
   if (is_val<jinja::value_array>(v)) {
     for (const value& item : v->as_array())
       bytes += text_bytes(item);
@@ -40,7 +41,7 @@ std::size_t text_bytes(const value& v) {
   return bytes;
 }
 
-/// Checks the text that text.replace(arguments) makes.
+/// Checks the size of the text that text.replace(arguments) makes.
 void check_replace(const value& v, const std::vector<value>& arguments) {
   for (const value& argument : arguments)
     if (is_val<jinja::value_kwarg>(argument)) not_supported("`replace` with named arguments");
@@ -50,7 +51,7 @@ void check_replace(const value& v, const std::vector<value>& arguments) {
   RenderBudget::check_text(whole.size() + count * arguments[1]->val_str.length());
 }
 
-/// Checks the list that text.split(arguments) makes.
+/// Checks the size of the list that text.split(arguments) makes.
 void check_split(const value& v, const std::vector<value>& arguments) {
   const std::string whole = text_of(v);
   std::size_t parts = 1;
@@ -64,7 +65,7 @@ void check_split(const value& v, const std::vector<value>& arguments) {
   RenderBudget::of_thread().take_steps(parts);
 }
 
-/// Checks the text that `list | join(arguments)` makes.
+/// Checks the size of the text that `list | join(arguments)` makes.
 void check_join(const value& v, const std::vector<value>& arguments) {
   if (!is_val<jinja::value_array>(v)) return;
   RenderBudget::of_thread().take_deep(v);
@@ -76,13 +77,13 @@ void check_join(const value& v, const std::vector<value>& arguments) {
   RenderBudget::check_text(text_bytes(v) + v->as_array().size() * between);
 }
 
-/// Checks the text that shows a value with all that is inside.
+/// Checks the size of the text that shows a value and all values inside it.
 void check_shown(const value& v) {
   RenderBudget::of_thread().take_deep(v);
   RenderBudget::check_text(text_bytes(v));
 }
 
-/// Checks the list that range(arguments) makes.
+/// Checks the size of the list that range(arguments) makes.
 void check_range(const std::vector<value>& arguments) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   std::array<std::int64_t, 3> bounds = {0, 0, 1};  // start, stop, step
@@ -114,7 +115,7 @@ constexpr std::array<std::string_view, 6> kItemFilters = {"length", "count",   "
 constexpr std::array<std::string_view, 4> kTestingFilters = {"select", "reject", "selectattr",
                                                              "rejectattr"};
 
-/// operand | filter(arguments)
+/// Executes operand | filter(arguments).
 struct Filtered : jinja::expression {
   Filtered(statement_ptr whole, CalledName filter)
       : whole_(std::move(whole)),
@@ -142,7 +143,8 @@ struct Filtered : jinja::expression {
 private:
   bool is(std::string_view name) const { return filter_.name == name; }
 
-  /// Checks the type of the operand. Returns what the interpreter filters.
+  /// Checks the type of the operand `v`. Returns the value to which the interpreter applies the
+  /// filter.
   value input(const value& v) const {
     RenderBudget::of_thread().take(v);
     if (!contains(kItemFilters, filter_.name)) RenderBudget::of_thread().take_items(v);
@@ -189,7 +191,7 @@ void take_comparison(const value& left, const value& right) {
     budget.take_bytes(right->as_array().size() * text_bytes(left));
 }
 
-/// operand is test(arguments)
+/// Executes operand is test(arguments).
 struct Tested : jinja::expression {
   Tested(statement_ptr whole, CalledName test)
       : whole_(std::move(whole)),
@@ -222,8 +224,8 @@ private:
   CalledName test_;
 };
 
-/// left operation right. The interpreter adds texts and values of other types, and computes whole
-/// numbers as doubles.
+/// Executes `left operation right`. Refuses sums and quotients for which the interpreter would give
+/// another result than Python.
 struct Operated : jinja::expression {
   explicit Operated(statement_ptr whole)
       : whole_(std::move(whole)), node_(static_cast<const jinja::binary_expression&>(*whole_)) {
@@ -296,7 +298,7 @@ private:
   const jinja::binary_expression& node_;
 };
 
-/// An expression of the program that another node owns.
+/// Refers to an expression that is owned by another node.
 struct Borrowed : jinja::expression {
   explicit Borrowed(const jinja::statement& node) : node_(node) { pos = node.pos; }
   value execute_impl(context& ctx) const override { return node_.execute(ctx); }
@@ -305,7 +307,7 @@ private:
   const jinja::statement& node_;
 };
 
-/// callee(arguments)
+/// Executes callee(arguments).
 struct Called : jinja::expression {
   Called(statement_ptr whole, std::string method)
       : whole_(std::move(whole)),
@@ -332,7 +334,8 @@ struct Called : jinja::expression {
   }
 
 private:
-  /// Returns the callee with its object computed, after checks of what the call makes.
+  /// Checks the size of what the call makes. Returns the callee; if it is a method, its object is
+  /// already computed.
   statement_ptr callee(const std::vector<value>& arguments, context& ctx) const {
     if (method_.empty()) {
       if (function_ == "range") check_range(arguments);
@@ -360,7 +363,7 @@ private:
   statement_ptr whole_;
   const jinja::call_expression& node_;
   std::string method_;
-  std::string function_;  // "" if an expression is called
+  std::string function_;  // name of the called function; "" if another expression is called
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace mgpu::text {
 
-/// Throws std::runtime_error: what we cannot do as Python does.
+/// Throws std::runtime_error, which says that `what` is not supported in chat templates.
 [[noreturn]] void not_supported(const std::string& what);
 
 template <class Names>
@@ -26,17 +26,19 @@ inline bool is_text(const jinja::value& v) {
 /// Refuses texts in which bytes and characters differ.
 void need_ascii(const jinja::value& v, const std::string& what);
 
-/// Removes white space as Python's str.strip(), lstrip() and rstrip() do. Other values stay.
+/// Removes white space as Python's str.strip(), lstrip() and rstrip() do. Returns values that are
+/// not texts unchanged.
 jinja::value strip(const jinja::value& v, bool left, bool right);
 
-/// Returns a text with one byte per character, for filters that count characters.
+/// Returns a text with one byte per character of `v`, for filters that count characters.
 jinja::value as_many_bytes(const jinja::value& v);
 
 /// Returns a node that stands for a value that was computed before.
 jinja::statement_ptr computed(jinja::value v);
 jinja::statements computed(const std::vector<jinja::value>& values);
 
-/// Executes arguments. A named one gives a jinja::value_kwarg.
+/// Executes the arguments of a call and returns their values. A named argument gives a
+/// jinja::value_kwarg.
 std::vector<jinja::value> evaluate(const jinja::statements& arguments, jinja::context& ctx);
 
 }  // namespace mgpu::text

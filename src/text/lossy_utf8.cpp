@@ -8,11 +8,11 @@ namespace {
 
 struct Prefix {
   std::size_t bytes;  // length of the longest valid start of a character, at least 1
-  bool whole;         // the character is complete
-  bool open;          // more bytes could complete it
+  bool whole;         // true: the character is complete
+  bool open;          // true: more bytes could complete the character
 };
 
-/// Source: Unicode 15.0, table 3-7
+/// Describes the character with which `text` starts. Source: Unicode 15.0, table 3-7
 Prefix prefix_of(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);

@@ -22,7 +22,8 @@ MetaspaceOptions read_metaspace(const JsonNode& node) {
   if (utf8_length(options.replacement) != 1) replacement.refuse("one character is needed");
   const auto scheme = node.find("prepend_scheme");
   if (scheme) options.prepend = read_scheme(*scheme);
-  if (!node.flag("add_prefix_space", true)) {  // means `never` in files without `prepend_scheme`
+  // Without `prepend_scheme`, `add_prefix_space` = false means PrependScheme::never.
+  if (!node.flag("add_prefix_space", true)) {
     if (scheme && options.prepend != PrependScheme::never)
       scheme->refuse("`add_prefix_space` says otherwise");
     options.prepend = PrependScheme::never;

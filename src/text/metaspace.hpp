@@ -16,7 +16,7 @@ struct MetaspaceOptions {
   bool split = true;  // whether the text is split at spaces
 };
 
-/// Reads these options from a node of tokenizer.json. Errors: E541, E542
+/// Reads the options from a node of tokenizer.json. Errors: E541, E542
 MetaspaceOptions read_metaspace(const JsonNode& node);
 
 }  // namespace mgpu::text

@@ -19,7 +19,8 @@ bool is_hex(char c) {
   return std::isxdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Copies an expression from left to right, and rewrites it where the two dialects differ.
+/// Copies an expression from left to right, and rewrites it where PCRE2 differs from the tokenizers
+/// library.
 class Translator {
 public:
   explicit Translator(std::string_view expression) : rest_(expression) {}

@@ -20,7 +20,7 @@ struct TextDocuments {
 class SpecialTokens {
 public:
   /// Reads the tokens that the files of a folder name, and takes the default tokens of the class
-  /// `kind` for other roles. Errors: E541, E542
+  /// `kind` for roles that no file names. Errors: E541, E542
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind);
 
   /// Returns the text of the token with a role (bos_token, ...); "" if no token has it.

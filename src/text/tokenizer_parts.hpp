@@ -55,7 +55,7 @@ struct TokenizerParts {
                  const std::vector<AddedToken>& added_tokens);
 
   void encode(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
-  /// Sets `text` to the text of a token that the decoder gets. Returns false for an unknown id.
+  /// Sets `text` to the text that the decoder gets for a token. Returns false for an unknown id.
   bool decoded_text(TokenId id, std::string_view& text) const;
 
   std::unique_ptr<const Normalizer> normalizer;       // may be nullptr

@@ -30,7 +30,7 @@ const icu::UnicodeSet& unicode_9() {
 
 class UnicodeNormalizer final : public Normalizer {
 public:
-  /// `form` changes or combines no character whose first byte is below `first_changed`.
+  /// `form` changes or combines no character whose first UTF-8 byte is below `first_changed`.
   UnicodeNormalizer(const icu::Normalizer2& form, unsigned char first_changed)
       : form_(form, unicode_9()), first_changed_(first_changed) {}
 
@@ -56,7 +56,8 @@ private:
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form) {
   constexpr unsigned char kNotAscii = 0x80;
-  constexpr unsigned char kCombining = 0xCC;  // first byte of U+0300; NFC changes none below it
+  // The first byte of U+0300. NFC changes no character below U+0300.
+  constexpr unsigned char kCombining = 0xCC;
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* data = nullptr;
   if (form == "NFC") data = icu::Normalizer2::getNFCInstance(status);

@@ -47,7 +47,7 @@ private:
   std::size_t slot_of(std::string_view token) const;
 
   std::string texts_;           // all token texts, concatenated
-  std::vector<Span> spans_;     // in texts_; the index is the id
+  std::vector<Span> spans_;     // place of each text in texts_; the index is the id
   std::vector<TokenId> slots_;  // hash table of ids, open addressing; the size is a power of two
   std::size_t size_ = 0;
 };

@@ -44,8 +44,8 @@ struct DropoutArgs {
   std::size_t rows;             // B
   std::size_t lines;            // L
   std::size_t elements;         // E
-  std::size_t pitch;  // a multiple of kDropoutRun; element e of line l is element l * pitch + e <
-                      // 2^35 of its sample
+  std::size_t pitch;  // a multiple of kDropoutRun: element e of line l has the random number
+                      // of element l * pitch + e < 2^35 of its sample
   DropoutSite site;
 };
 

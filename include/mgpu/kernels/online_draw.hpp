@@ -18,7 +18,7 @@ struct OnlineDrawArgs {
   double* tops;            // [N] largest score so far
   double* sums;            // [N] sum of exp(score - top)
   std::int64_t* ids;       // [N] token sampled so far
-  float* picked;           // [N] logit of that token
+  float* picked;           // [N] logit of the token in `ids`
   std::size_t rows;        // N
   std::size_t block;       // B
   std::int64_t first_id;

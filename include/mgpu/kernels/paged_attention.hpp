@@ -27,7 +27,7 @@ struct PagedAttentionArgs {
   std::size_t heads;              // H
   std::size_t kv_heads;           // G
   std::size_t head_dim;           // C <= kMaxPagedHeadDim
-  std::size_t page_tokens;        //
+  std::size_t page_tokens;        // tokens per page
   std::size_t page_pitch;         // pages per sequence in page_slots
   std::int64_t window;  // number of keys that a query attends to, including its own; 0: all
   float scale;          // multiplies the product of query and key

@@ -16,8 +16,7 @@ struct DeviceMemory {
 
 DeviceMemory device_memory(Device device);
 
-/// Returns memory that libtorch's allocator caches but does not use to the GPU. Does nothing on the
-/// CPU.
+/// Frees the GPU memory that libtorch's allocator caches but does not use. Does nothing on the CPU.
 void empty_device_cache(Device device);
 
 }  // namespace mgpu::tensor

@@ -15,7 +15,7 @@ struct ChatMessage {
 struct ChatOptions {
   /// Whether to append the prompt that starts an answer of the assistant.
   bool add_generation_prompt = false;
-  /// The date for templates that print one, in local time.
+  /// The current time, for templates that print a date. They get it as local time.
   std::time_t now = std::time(nullptr);
   /// Texts of special tokens by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
   std::map<std::string, std::string> special_tokens;

@@ -24,8 +24,8 @@ void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
 
 struct Unused {
   std::string_view name;
-  double neutral;            // value that changes nothing
-  bool is_of_draws = false;  // the setting has no effect in greedy decoding
+  double neutral;            // value with which the setting has no effect
+  bool is_of_draws = false;  // true: the setting has no effect in greedy decoding
 };
 
 /// Settings of transformers' generate() that are not supported here.

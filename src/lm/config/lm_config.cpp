@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;  // classifiers list all labels
+// The limit is high, because config.json of a classifier lists all its labels.
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
 
 /// Refuses unsupported features that any family's config may request.
 void check_features(const ConfigFields& fields, const Family& family) {

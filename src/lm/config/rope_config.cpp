@@ -16,8 +16,8 @@ RopeKind kind_of(const ConfigFields& fields, const std::string& name) {
   fields.refuse_feature("rope_type `" + name + "`", kSupported);
 }
 
-/// Returns the factor by which yarn multiplies cosine and sine. `attention_factor` of the config
-/// takes precedence.
+/// Returns the factor by which yarn multiplies cosine and sine. If the config has
+/// `attention_factor`, this value is the result.
 double yarn_factor(const ConfigFields& scaling, double factor) {
   const auto growth = [factor](double scale) {
     return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;

@@ -22,8 +22,8 @@ std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& con
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
-/// Returns how many cache pages a prompt needs at most, with one completion or with its
-/// continuations.
+/// Returns how many cache pages a prompt needs at most, with its continuations if it has any,
+/// otherwise with one completion.
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 

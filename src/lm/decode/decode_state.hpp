@@ -13,7 +13,7 @@
 // Shapes in this header: n tokens of an input, D width.
 namespace mgpu::lm {
 
-/// Tokens of a sequence that no pass has processed yet, or only in part.
+/// Input tokens of a sequence. Passes have processed only the first `seen` of them.
 struct SequenceInput {
   std::vector<std::int64_t> ids;
   at::Tensor embeddings;  // [n, D]

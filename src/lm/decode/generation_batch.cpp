@@ -77,7 +77,8 @@ void GenerationBatch::open(std::size_t index) {
   const Prompt& prompt = queue_.prompt(index);
   const SharedPrefix& prefix = queue_.shared_prefix;
   const bool has_prefix = prefix.sequence >= 0;
-  // The prompt's sequence gets the last completion's number, because that completion continues it.
+  // The prompt's sequence gets the `sample` of the last completion, because that completion
+  // continues the sequence.
   const std::uint64_t sample = prompt.sample + static_cast<std::uint64_t>(prompt.num_samples) - 1;
   Prefill prefill{index};
   prefill.sequence = has_prefix ? session_.fork(prefix.sequence, sample) : session_.add(sample);
@@ -87,7 +88,7 @@ void GenerationBatch::open(std::size_t index) {
   prefills_.push_back(std::move(prefill));
 }
 
-/// Requests scores and SeeHidden for the prompt tokens of a pass.
+/// Requests scores and a call of SeeHidden for the prompt tokens of a pass.
 void GenerationBatch::look_at(const PassView& view) {
   scores_.clear();
   pieces_.clear();

@@ -37,7 +37,7 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
   for (const std::vector<std::int64_t>& continuation : prompt.continuations) {
     if (continuation.empty()) throw ShapeError(name + "a continuation without tokens");
     check_ids(continuation);
-    // The last token needs no position, because it is never an input.
+    // The last token of a continuation needs no position, because it is never an input.
     if (model.rope.kind == RopeKind::none &&
         count + std::ssize(continuation) - 1 > model.max_positions)
       throw ShapeError(name + "a continuation longer than the positions");

@@ -52,8 +52,8 @@ public:
   /// Ranks:  all ranks of the model; those without the head return immediately.
   void publish_outcome(const std::function<PassOutcome()>& work);
 
-  /// Returns the outcome of the oldest publish_outcome() whose outcome was not received yet. A
-  /// failure in it becomes known().
+  /// Returns the outcome of the oldest publish_outcome() whose outcome was not received yet.
+  /// If that outcome has a failure, known() returns a failure from then on.
   PassOutcome receive_outcome();
 
   /// Throws on all ranks if one of them has failed.
@@ -67,10 +67,10 @@ private:
   PassOutcome work_together(const std::function<PassOutcome()>& work);
 
   const LanguageModel* model_;
-  at::Tensor dummy_rows_;             // [N, D] float32
+  at::Tensor dummy_rows_;             // [N, D] float32, the memory from reserve()
   std::optional<ErrorReport> own_;    // failure of this rank
   std::optional<ErrorReport> known_;  // failure that all ranks know
-  PassOutcome outcome_;               // not received yet, if the model is on one rank
+  PassOutcome outcome_;  // result of the next receive_outcome(), if the model is on one rank
 };
 
 }  // namespace mgpu::lm

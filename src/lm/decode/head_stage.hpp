@@ -20,8 +20,8 @@ struct HeadStage {
   const Sampler& sampler;
   const LogitProcessors& processors;
 
-  /// Does this work and returns its results. `rows` returns the states to draw from, [N, D], one
-  /// per site.
+  /// Fulfills `requests`, draws one token per site, and returns all results. `rows` returns the
+  /// states to draw from, [N, D], one per site.
   /// Ranks:  those that have the head
   PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
                   const std::function<at::Tensor()>& rows) const;

@@ -86,7 +86,8 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns log_sums [N], with a value that is not finite where processed logits are not.
+/// Returns log_sums [N], with a value that is not finite for each row whose processed logits are
+/// not finite.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});

@@ -58,7 +58,7 @@ void SecondModelProcessor::dropped(std::int64_t sequence) {
 
 void SecondModelProcessor::follow_fork(std::int64_t origin, std::int64_t copy,
                                        std::int64_t tokens) {
-  run_passes();  // so that fork and origin do not both compute pending input
+  run_passes();  // computes pending input, so that the fork need not compute it again
   if (tokens == session_->length(mine(origin))) {
     mine_[copy] = session_->fork(mine(origin), 0);
     return;

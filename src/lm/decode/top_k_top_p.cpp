@@ -6,8 +6,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns how many of the first candidates form the nucleus; size() + 1 if the nucleus needs more
-/// candidates.
+/// Returns how many candidates form the nucleus, counted from the first; size() + 1 if the nucleus
+/// needs more candidates than `candidates` has.
 std::size_t nucleus_size(const std::vector<Candidate>& candidates, double top_p) {
   double before = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -15,7 +15,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr std::int64_t kFirstBest = 64;  // tokens of the first attempt; most nuclei are smaller
+constexpr std::int64_t kFirstBest = 64;  // best tokens of the first attempt; suffice for most rows
 constexpr auto kMaxBest = static_cast<std::int64_t>(kernels::kMaxBest);
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {

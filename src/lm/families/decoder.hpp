@@ -9,14 +9,16 @@
 // attention, a gated MLP, and the same names of tensors.
 namespace mgpu::lm {
 
-/// The largest numbers that configurations may have. A damaged one must not ask for all memory.
+/// The largest numbers of layers and experts that a configuration may have. A damaged configuration
+/// must not ask for all memory.
 inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 
 /// Reads all fields of a decoder like Llama, except biases and windows, which depend on the family.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
-/// Reads the sliding windows of Qwen: `use_sliding_window`, `layer_types` or `max_window_layers`.
+/// Reads the sliding windows of Qwen, if `use_sliding_window` is true. `layer_types` names the
+/// layers with a window. If it is absent, layers from `max_window_layers` on have one.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
 /// Sets LayerConfig::window of the layers that `layer_types` marks as sliding. Returns false if
@@ -40,8 +42,8 @@ LayerWeights bind_attention(const LmConfig& config, WeightSource& source, const 
 Linear take_linear(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                    bool has_bias);
 
-/// Returns the activation that transformers calls `name`, such as "silu". Errors: Failure E701 if
-/// it is not supported; `fields` names the file.
+/// Returns the activation that transformers calls `name`, such as "silu". Errors: Failure E701,
+/// with the file of `fields`, if the activation is not supported.
 Activation activation_of(const ConfigFields& fields, const std::string& name);
 
 }  // namespace mgpu::lm

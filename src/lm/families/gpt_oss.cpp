@@ -3,7 +3,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr double kTheta = 150000.0;  // default
+constexpr double kTheta = 150000.0;  // default of rope_theta
 constexpr std::int64_t kWindow = 128;
 
 /// Sets the windows of the layers. If `layer_types` is absent, layers alternate between a sliding

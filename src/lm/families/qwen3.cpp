@@ -5,7 +5,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr std::int64_t kHeadDim = 128;  // default
+constexpr std::int64_t kHeadDim = 128;  // default of head_dim
 
 void read(const ConfigFields& fields, LmConfig& config) {
   read_decoder(fields, config);

@@ -22,7 +22,7 @@ struct AttentionIndex {
   std::int64_t page_tokens = 1;
 };
 
-/// Returns an int64 tensor on the device of `like`.
+/// Returns `values` as an int64 tensor on the device of `like`.
 at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
 
 /// Returns the slot of the first token of each cache page of the sequences, [S, pages] int64.

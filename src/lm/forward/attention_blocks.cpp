@@ -23,7 +23,7 @@ public:
                    (layer.window == 0 ? 0 : std::max<std::int64_t>(0, first - layer.window + 1))),
         keys_(first_query_ + queries_ - first_key_) {}
 
-  /// [N, H, C] -> [G, S * B, C].
+  /// Returns the rows of the block's queries in x, [N, H, C], as a tensor [G, S * B, C].
   at::Tensor of_queries(const at::Tensor& x, std::int64_t kv_heads) const {
     const at::Tensor rows = x.narrow(0, first_query_, queries_);
     return rows.view({queries_, kv_heads, -1, x.size(2)})
@@ -31,21 +31,22 @@ public:
         .reshape({kv_heads, -1, x.size(2)});
   }
 
-  /// [G, S * B, C] -> [B, H, C], the rows of the block's queries.
+  /// Returns x, [G, S * B, C], as rows of the block's queries, [B, H, C].
   at::Tensor to_rows(const at::Tensor& x) const {
     return x.view({x.size(0), -1, queries_, x.size(2)})
         .permute({2, 0, 1, 3})
         .reshape({queries_, -1, x.size(2)});
   }
 
-  /// [N, G, C] -> [G, K, C], a view.
+  /// Returns the rows of the block's keys in x, [N, G, C], as a view [G, K, C].
   at::Tensor of_keys(const at::Tensor& x) const {
     return x.narrow(0, first_key_, keys_).transpose(0, 1);
   }
 
   at::Tensor rows(const at::Tensor& x) const { return x.narrow(0, first_query_, queries_); }
 
-  /// Probabilities of the keys [G, S * B, K] and of the sinks [G, S * B, 1], if defined.
+  /// The probabilities of the keys, [G, S * B, K], and of the sinks, [G, S * B, 1]; undefined
+  /// without sinks.
   struct Probabilities {
     at::Tensor of_keys;
     at::Tensor of_sinks;
@@ -64,7 +65,7 @@ public:
     return {all.narrow(-1, 0, keys_), all.narrow(-1, keys_, 1)};
   }
 
-  /// [G, S * B, 1] -> [H], summed over the queries.
+  /// Returns the sums of x, [G, S * B, 1], over the block's queries, [H].
   at::Tensor to_heads(const at::Tensor& x) const { return x.reshape({-1, queries_}).sum(-1); }
 
   double scale() const { return scale_; }

@@ -12,8 +12,8 @@ namespace mgpu::lm {
 
 inline constexpr std::size_t kPassesInSender = 2;  // passes queued for the next rank
 
-/// Returns into how many smaller batches the batch of a Generator is split. On a pipeline there is
-/// one more than ranks, so that no rank waits for its next batch; otherwise there is one.
+/// Returns into how many smaller batches the batch of a Generator is split. On a pipeline it is the
+/// number of ranks + 1, so that no rank waits for its next batch; otherwise it is 1.
 constexpr std::int64_t batches_in_turn(Split split, std::int64_t ranks) {
   return split == Split::pipeline && ranks > 1 ? ranks + 1 : 1;
 }

@@ -20,7 +20,7 @@ struct KeysValues {
   at::Tensor values;  // [slots, G, C]
 };
 
-/// Looks up embeddings. Rows of tokens that belong to other ranks are zero.
+/// Returns the embeddings of `ids`; zeros for tokens whose embeddings other ranks hold.
 at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
   const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
   const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);
@@ -123,7 +123,7 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
   x = rows_of_outputs(x, output_call);
   if (x.size(0) == 0) return x;
   add_to(x, attended, call);
-  attended.reset();  // free it before the MLP's inner rows
+  attended.reset();  // frees the memory before the MLP allocates its inner rows
   if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
   add_to(x, mlp(call.config, weights, normalize(call.config, x, weights.mlp_norm)), call);
   return x;

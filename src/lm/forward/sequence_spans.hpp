@@ -36,8 +36,8 @@ struct ModelInput {
 ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 
-/// Returns the positions of the tokens of each span, which follow the tokens in `cache` (nullptr:
-/// none).
+/// Returns the positions of each span's tokens. The first position is the number of the sequence's
+/// tokens in `cache`, or 0 if `cache` is nullptr.
 /// Errors: ShapeError when there are too few learned positions.
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);

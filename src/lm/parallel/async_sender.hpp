@@ -14,8 +14,8 @@
 
 namespace mgpu::lm {
 
-/// Sends tensors to one rank from a separate thread, so that the caller can continue while the peer
-/// is busy.
+/// Sends tensors to one rank from a separate thread, so that the caller can continue while that
+/// rank is busy.
 class AsyncSender {
 public:
   /// Starts the thread. The sender has exclusive use of the communicator. At most `capacity`

@@ -60,10 +60,10 @@ private:
   std::unique_ptr<cluster::Communicator> agreements_;  // in host memory; tensor parallelism only
   std::int32_t has_failed_ = 0;        // 1 if any rank reported a failure to agree()
   std::vector<std::int64_t> sums_;     // rows of each all-reduce of this pass
-  std::size_t next_sum_ = 0;           // index in sums_
-  bool has_received_ = false;          // from the previous stage, in this pass
-  bool has_sent_ = false;              // to the next stage, in this pass
-  std::optional<AsyncSender> sender_;  // to the next stage
+  std::size_t next_sum_ = 0;           // index in sums_ of this pass's next all-reduce
+  bool has_received_ = false;          // true: the input of this pass has arrived
+  bool has_sent_ = false;              // true: the output of this pass is queued
+  std::optional<AsyncSender> sender_;  // sends to the next stage; nullopt: no next stage
   StageClock clock_;
 };
 

@@ -17,11 +17,12 @@ double load_of(const LayerCosts& costs, std::size_t rank, std::size_t layers) {
 
 struct Sharing {
   double cost = 0.0;
-  std::vector<std::size_t> layers;  // per rank
+  std::vector<std::size_t> layers;  // number of layers of each rank
 };
 
-/// Finds the cheapest assignment of layers. join(cost, load) returns the cost of some ranks plus
-/// one more rank of that load. The result must not be less than `cost`.
+/// Finds the cheapest assignment of layers. join(cost, load) returns the cost of some ranks, whose
+/// cost is `cost`, together with one more rank, whose load is `load`. The result must not be less
+/// than `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

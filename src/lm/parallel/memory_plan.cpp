@@ -93,7 +93,7 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind
   const std::int64_t mlp = rows * (streams * held.hidden_size + 3 * held.intermediate_size);
   const std::int64_t piece =
       std::min(rows, sizes.head_rows) * std::min(shard.vocab.size(), sizes.vocabulary_block);
-  // The piece exists twice: as logits, and as the scores computed from them.
+  // Each piece exists twice: as logits, and as the scores that are computed from the logits.
   const std::int64_t head = shard.has_head ? 2 * rows * held.hidden_size + 2 * piece : 0;
   return kFloat * std::max({attention, mlp, head});
 }

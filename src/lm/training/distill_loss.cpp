@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of 0
 
-/// Elementwise f(p, q) and q df/dq.
+/// Has the values f(p, q) and q df/dq of a divergence, for each element of p and q.
 struct Terms {
   at::Tensor losses;
   at::Tensor slopes;
@@ -77,16 +77,17 @@ LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& d
   return sums;
 }
 
-/// The factors that the two parts of the loss have in the gradient with respect to a logit.
+/// The factors of the divergence (`teacher`) and of the cross-entropy (`data`) in the gradient with
+/// respect to a logit.
 struct Shares {
   Shares(const Distillation& how, double scale)
       : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
 
-  double teacher;  // has the factor T: T^2 of the loss times 1 / T, the derivative of z / T
+  double teacher;  // has the factor T: T^2 of the loss times 1 / T, the derivative of logit / T
   double data;
 };
 
-/// The lists of a block's rows, padded with id -1 and log-probability -infinity.
+/// The teacher's lists for the rows of a block, padded with id -1 and log-probability -infinity.
 struct PaddedLists {
   PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
     const at::Tensor token_index = tensor::read_back(block.token_index);
@@ -164,7 +165,7 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
   const RowFacts facts = facts_of(block);
   const PaddedLists lists(targets, block);
   const at::Tensor listed = take_listed(block, lists.ids);  // [n, K]
-  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] logsumexp of all other tokens
+  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] logsumexp of tokens not listed
   const at::Tensor classes = at::cat({listed / t, rest.unsqueeze(1)}, 1);
   const at::Tensor log_q = classes - classes.logsumexp(1, true);  // [n, K + 1]
   const Terms terms = terms_of(how, lists.log_probs, log_q);

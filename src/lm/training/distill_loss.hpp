@@ -20,7 +20,7 @@ BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
 struct TeacherPass {
   const LanguageModel& model;
   at::Tensor hidden;                   // [N, D]
-  std::span<const double> is_drawn{};  // [N] the column kDrawnColumn; empty: none
+  std::span<const double> is_drawn{};  // [N] the column kDrawnColumn; empty: no such column
 };
 
 /// Returns the function that computes ResidentTeacherLoss for one block of tokens.

@@ -21,7 +21,8 @@ at::Tensor rows_of(const ExpertLoad& load, const at::Tensor& like) {
   return at::tensor(load.rows, at::kLong).to(like.device());
 }
 
-/// Returns the share of each expert in each token, [N, E]; 0 if the token does not use the expert.
+/// Returns the share of each of E experts in each of N tokens, [N, E]; 0 if the token does not use
+/// the expert.
 at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& loads) {
   if (logits.scalar_type() == at::kFloat) {
     const at::Tensor shares = at::zeros_like(logits);
@@ -40,7 +41,7 @@ at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& lo
   return chosen.softmax(-1);
 }
 
-/// Softmax over the chosen experts.
+/// Computes the shares of the experts that each token uses, a softmax over their logits.
 struct ShareFunction : Function<ShareFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits,
                             const std::vector<ExpertLoad>* loads) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMaxTokens = 512;
 constexpr std::int64_t kMaxLogits = std::int64_t{1} << 24;
 
-/// Returns the head's weights for the tokens of a piece.
+/// Returns the head's weights for the piece of the vocabulary that starts with token `first_id`.
 at::Tensor part(const HeadArgs& args, std::int64_t first_id) {
   const std::int64_t count = std::min(kVocabularyBlock, args.weight.size(0) - first_id);
   return args.weight.narrow(0, first_id, count);

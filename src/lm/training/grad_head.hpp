@@ -30,7 +30,7 @@ struct HeadGradients {
 
 /// A block of tokens that have a target, with their logits over the whole vocabulary.
 struct HeadBlock {
-  std::vector<LogitsPiece> pieces;  // the logits, in the order of first_id; row is 0
+  std::vector<LogitsPiece> pieces;  // in the order of LogitsPiece::first_id; LogitsPiece::row is 0
   at::Tensor targets;               // [n] as HeadArgs::targets
   at::Tensor token_index;           // [n] index of each token among the N tokens
 };

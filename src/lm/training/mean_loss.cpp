@@ -11,8 +11,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// The sums of each item. A rank sets the sums of the items that it computes; all other sums stay
-/// 0.
+/// The sum of losses and the number of correct predictions of each item. A rank sets them for the
+/// items that it computes; for all other items they stay 0.
 struct ItemSums {
   void resize(std::uint64_t items) {
     loss.resize(items);

@@ -10,7 +10,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// The header of a sequence in a message between ranks. `facts` numbers follow.
+/// The header of a sequence in a message between ranks. After it come `facts` numbers.
 struct Header {
   SequenceKey key;
   std::int64_t is_grouped;  // 0: the sequence is a separate group

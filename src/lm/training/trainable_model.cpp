@@ -34,8 +34,8 @@ using torch::autograd::variable_list;
 
 constexpr double kInitStd = 0.02;  // initializer_range of transformers
 
-/// Sets `tied_head` if the ModelHead replaces the vocabulary head, because neither kind of model
-/// has an lm_head.weight.
+/// Sets `tied_head` if the ModelHead replaces the vocabulary head. Such a model has no
+/// lm_head.weight, like a model with a tied head.
 LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
   if (head && head->replaces_vocabulary) config.tied_head = true;
   return config;
@@ -239,7 +239,7 @@ LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, c
   if (loss.of_logits) {
     sums += grad::head_loss({states, head, call.targets, options_.compute}, loss.of_logits,
                             scale.value_or(0.0), scale ? &gradients : nullptr);
-    const bool is_tied = head.is_same(weights_.embedding);  // then embed() calls the hooks
+    const bool is_tied = head.is_same(weights_.embedding);  // true: embed() calls the hooks
     if (scale && !is_tied) grad::say_gradient_added(head);
   }
   if (scale) {

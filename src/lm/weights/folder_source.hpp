@@ -11,8 +11,8 @@ namespace mgpu::lm {
 /// E706 (a value is not finite).
 class CheckedSource : public WeightSource {
 public:
-  /// Checks that take() has found all its tensors, and has taken all tensors of the folder; call it
-  /// last. Errors: Failure E705 if not.
+  /// Checks that take() has found every requested tensor, and has taken all tensors of the folder.
+  /// Call finish() last. Errors: Failure E705 if the check fails.
   virtual void finish(bool tied_head) = 0;
 };
 

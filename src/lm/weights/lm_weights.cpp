@@ -139,7 +139,7 @@ private:
     return checked(raw.to(at::kFloat), stored);
   }
 
-  /// Returns the weight. Errors: Failure E706 if a value is not finite.
+  /// Returns `weight` itself. Errors: Failure E706 if a value is not finite.
   at::Tensor checked(const at::Tensor& weight, const formats::StoredTensor& stored) const {
     if (!tensor::read_value<bool>(at::isfinite(weight).all())) {
       throw Failure({"E706",

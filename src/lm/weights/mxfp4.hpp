@@ -7,7 +7,7 @@
 
 namespace mgpu::lm {
 
-inline constexpr std::int64_t kMxfp4Block = 32;  // values with one scale
+inline constexpr std::int64_t kMxfp4Block = 32;  // number of values that share one scale
 
 /// Decodes 4-bit numbers (one bit of sign, two of exponent, one of mantissa) in blocks of 32. Each
 /// block has a power of two as its scale. The result is exact. A scale of 255 gives NaN.

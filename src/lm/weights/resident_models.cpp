@@ -42,8 +42,8 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// An entry of the table: the weights of a folder, as a file of a process, or a text about a
-/// folder.
+/// An entry of the table. For the weights of a folder, it names the `file` of a `process`. For a
+/// text about a folder, it has the `text` itself.
 struct Slot {
   std::atomic<State> state;
   std::uint64_t key;
@@ -189,8 +189,8 @@ struct ResidentModels::Shared {
     return {vacant, State::reading, true};
   }
 
-  /// Returns the slot of a key when it is ready. The first rank that asks calls `make`, and the
-  /// others wait. If `make` fails on that rank, the next rank calls `make`.
+  /// Waits until the slot of a key is ready, and returns the slot. The first rank that asks calls
+  /// `make`, and the others wait. If `make` fails on that rank, the next rank calls `make`.
   template <class Make>
   const Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {

@@ -137,7 +137,8 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_);
-  std::exception_ptr failure;  // of this rank; the node learns of it before the next broadcast
+  // The failure of this rank. All ranks of the node learn of it before the next broadcast.
+  std::exception_ptr failure;
   const auto step = [&failure](const auto& work) {
     try {
       if (!failure) work();

@@ -40,7 +40,7 @@ struct LayerConfig {
 
 /// Settings of a mixture of experts that replaces the MLP. An expert computes (up + 1) * gate *
 /// sigmoid(gain * gate). Before that, the output of the gate projection is clamped to at most
-/// `limit`, that of the up projection to [-limit, limit].
+/// `limit`, and the output of the up projection to [-limit, limit].
 struct ExpertConfig {
   std::int64_t count = 0;  // number of experts; 0: one MLP for all tokens
   std::int64_t used = 0;   // number of experts that a token uses
@@ -59,7 +59,7 @@ struct GenerationDefaults {
   std::int64_t top_k = 50;
   double top_p = 1.0;
   double repetition_penalty = 1.0;
-  std::vector<std::string> unused;           // unsupported keys that also affect greedy decoding
+  std::vector<std::string> unused;           // unsupported keys that affect greedy decoding
   std::vector<std::string> unused_in_draws;  // unsupported keys that affect sampling only
 
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
@@ -74,7 +74,7 @@ struct LmConfig {
   std::int64_t intermediate_size = 0;  // width inside the MLP, or inside an expert
   std::int64_t heads = 0;              // number of query heads
   std::int64_t kv_heads = 0;           // number of key-value heads; divides `heads`
-  std::int64_t head_dim = 0;           //
+  std::int64_t head_dim = 0;           // width of one head
   std::int64_t max_positions = 0;      // maximum context length
   std::vector<LayerConfig> layers;
   NormKind norm = NormKind::rms;
@@ -84,7 +84,7 @@ struct LmConfig {
   bool qkv_bias = false;    // biases of the query, key and value projections
   bool out_bias = false;    // bias of the attention output projection
   bool mlp_bias = false;    // biases inside the MLP
-  ExpertConfig experts;     //
+  ExpertConfig experts;     // experts.count 0: no mixture of experts
   bool sinks = false;       // attention sinks: one learned score per head, without a value vector
   bool head_norm = false;   // RMS norm of each query and key head before the rotation
   bool tied_head = false;   // the vocabulary head uses the embedding matrix

@@ -41,8 +41,8 @@ public:
   /// enlarges the reserve.
   void reserve_rows(std::int64_t rows);
 
-  /// Returns the report of the rank that has failed, once a draw has sent it to all ranks; empty
-  /// until then.
+  /// Returns the report of the rank that has failed, once a draw has sent this report to all ranks;
+  /// empty until then.
   const std::optional<ErrorReport>& failure() const;
 
 private:
@@ -52,15 +52,15 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: see LanguageModel::sizes()
+  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: that of LanguageModel::sizes()
   std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped, for steps() only
   LogitProcessors processors{};
 };
 
 struct PrefillOptions {
   std::int64_t length = 0;  // see SequenceSpan::length
-  bool shows_all = false;   // pass() returns the states of all tokens, not of the last only
-  bool goes_first = false;  // processed before prefills that do not have this flag
+  bool shows_all = false;   // true: pass() returns the states of all tokens; false: of the last
+  bool goes_first = false;  // true: processed before prefills without this flag
 };
 
 /// Consecutive tokens of one prefill() that were processed in the same pass.
@@ -68,15 +68,15 @@ struct SeenPiece {
   std::int64_t sequence = 0;
   std::int64_t first = 0;  // index of the first token in the prefill()
   std::int64_t count = 0;
-  std::int64_t row = 0;   // first row in PassView::hidden
-  std::int64_t rows = 0;  // number of rows in PassView::hidden
+  std::int64_t row = 0;   // index of the piece's first row in PassView::hidden
+  std::int64_t rows = 0;  // number of rows of the piece in PassView::hidden
   bool is_last = false;   // true: these are the last tokens of the prefill()
 };
 
 /// The results of a pass.
 struct PassView {
   at::Tensor hidden;              // [W, D]; [0, D] on ranks that do not have the head
-  std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of their rows
+  std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of the rows of `hidden`
 };
 
 /// Additional work for the vocabulary head during a draw.
@@ -100,7 +100,7 @@ struct Drawn {
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite where a logit is not
+  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is not finite
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
 };

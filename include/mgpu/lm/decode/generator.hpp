@@ -22,7 +22,7 @@ struct GenerationConfig {
   std::int64_t prefill_tokens = 0;  // maximum of prompt tokens per pass; 0: LanguageModel::sizes()
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
-  bool scores_prompts = false;   // fills PromptResult::prompt_log_probs
+  bool scores_prompts = false;   // true: fills PromptResult::prompt_log_probs
   LogitProcessors processors{};  // have to outlive the generator
 };
 

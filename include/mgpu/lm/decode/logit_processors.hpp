@@ -23,7 +23,7 @@ namespace mgpu::lm {
 
 /// The tokens that were given to a sequence as input, either as ids or as embeddings.
 struct GivenTokens {
-  std::span<const std::int64_t> ids;  // empty: see embeddings
+  std::span<const std::int64_t> ids;  // empty: the tokens are given as `embeddings`
   at::Tensor embeddings{};            // [n, D] float32
 };
 

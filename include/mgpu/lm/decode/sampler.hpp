@@ -29,7 +29,7 @@ struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample
   std::span<const std::int64_t> context;  // ids for the repetition penalty; -1: an unknown id
-  std::int64_t sequence = -1;             // its number in the DecodeSession; -1: none
+  std::int64_t sequence = -1;             // number of the sequence in the DecodeSession; -1: none
 };
 
 struct DrawnToken {
@@ -41,7 +41,7 @@ struct DrawnToken {
 struct DrawnRows {
   at::Tensor ids;        // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;  // [N] float32
-  at::Tensor log_sums;   // [N] float32 logsumexp; not finite where a logit is not
+  at::Tensor log_sums;   // [N] float32 logsumexp; not finite if a logit is not finite
 };
 
 struct LogitProcessors;

@@ -60,8 +60,8 @@ private:
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by the first catch_up()
   std::optional<DecodeSession> session_;       // made by the first catch_up()
-  std::map<std::int64_t, std::int64_t> mine_;  // own sequence for each one of the first session
-  std::vector<std::function<void()>> missed_;  // changes of the first session since catch_up()
+  std::map<std::int64_t, std::int64_t> mine_;  // the first model's sequence -> that in session_
+  std::vector<std::function<void()>> missed_;  // the first model's changes since catch_up()
 };
 
 }  // namespace mgpu::lm

@@ -25,7 +25,7 @@ class StepPlan;
 /// tokens of a span are `ids`, unless `embeddings` or `device_ids` is defined.
 struct SequenceSpan {
   std::span<const std::int64_t> ids;
-  std::int64_t sequence = 0;  // number of the sequence in the cache; unused without one
+  std::int64_t sequence = 0;  // number of the sequence in the cache; unused without a cache
 
   /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
   /// 0 means the length up to the end of this span. For a chunk of a prompt, it is the length of
@@ -84,7 +84,7 @@ public:
   const PassSizes& sizes() const { return sizes_; }
   void set_sizes(const PassSizes& sizes);
 
-  /// Returns the hidden states after the last norm of whole sequences, without a cache. Not
+  /// Returns the hidden states of whole sequences, after the last norm. Uses no cache. Not
   /// differentiable.
   ///
   /// Shapes: returns [W, D] float32; [0, D] on a rank without the head
@@ -127,7 +127,7 @@ private:
   LmConfig config_;
   LmWeights weights_;
   Shard shard_;
-  LmConfig held_;  // sizes of this shard
+  LmConfig held_;  // `config_` with the sizes of this shard, from held_by()
   ShardPeers* peers_ = nullptr;
   PassSizes sizes_;
 };

@@ -26,8 +26,8 @@ struct MemoryDemand {
   std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: pass_sizes() of the device
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
-  bool has_samples = false;  // several completions per prompt
-  bool is_scoring = false;   // prompts are scored, not completed
+  bool has_samples = false;  // true: prompts have several completions
+  bool is_scoring = false;   // true: prompts are scored, not completed
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
 };
@@ -44,7 +44,7 @@ std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDem
                            int ranks, std::int64_t bytes);
 
 /// Returns the part of the model on each rank, for a group of `ranks` ranks. Errors: Failure E126
-/// if the model cannot be split so.
+/// if such a split is not possible.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 /// Returns whether the model can be split over a group of `ranks` ranks.

@@ -73,8 +73,8 @@ public:
 
   /// Sets all times that times() returns to zero.
   void start_clock();
-  /// Returns how long this rank has worked and waited since start_clock(), or else since open().
-  /// All times are zero in a group of one rank.
+  /// Returns how long this rank has worked and waited since the last start_clock(), or since open()
+  /// if start_clock() was never called. All times are zero in a group of one rank.
   StageTimes times() const;
 
 private:
@@ -83,7 +83,7 @@ private:
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> layer_ranks_;
-  std::unique_ptr<GroupPeers> peers_;  // nullptr: one rank
+  std::unique_ptr<GroupPeers> peers_;  // nullptr: the group has one rank
   std::unique_ptr<LanguageModel> model_;
 };
 

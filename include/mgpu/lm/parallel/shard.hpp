@@ -24,12 +24,12 @@ struct Range {
 struct Shard {
   Range layers;        // at least one
   Range heads;         // query heads
-  Range kv_heads;      // key-value heads of those query heads
+  Range kv_heads;      // key-value heads that the query heads of this shard use
   Range intermediate;  // columns of the MLPs' inner dimension
   Range vocab;         // rows of embedding and head
   bool has_embedding = true;
-  bool has_head = true;             // including the norm before it
-  bool is_tensor_parallel = false;  // outputs of attention and MLP need an all-reduce
+  bool has_head = true;  // true: the shard has the vocabulary head and the norm before it
+  bool is_tensor_parallel = false;  // true: outputs of attention and MLP need an all-reduce
 
   friend bool operator==(const Shard&, const Shard&) = default;
 };

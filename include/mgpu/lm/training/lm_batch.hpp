@@ -35,7 +35,7 @@ struct TeacherTargets {
 /// batches can be added.
 struct LmSums {
   double loss = 0.0;             // nats
-  std::int64_t predictions = 0;  //
+  std::int64_t predictions = 0;  // targets that are not ignored
   std::int64_t correct = 0;      // predictions whose target has the largest logit
 
   LmSums& operator+=(const LmSums& other);
@@ -56,12 +56,12 @@ struct LmBatch {
 
   Columns token_columns{};                                           // each [N]
   Columns sequence_columns{};                                        // each [S]
-  std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // one list per token
+  std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // by name; one list per token
 
   /// [S] Sequences with the same number form a group. Empty: each sequence is its own group.
   std::vector<std::uint64_t> groups{};
 
-  std::optional<BatchSlopes> slopes{};  // for the second sweep of a SequenceLoss
+  std::optional<BatchSlopes> slopes{};  // only in the second sweep of a SequenceLoss
 };
 
 /// Checks the lengths of all columns, token lists and `groups` of a batch. Errors: ShapeError when

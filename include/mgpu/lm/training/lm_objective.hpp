@@ -51,7 +51,7 @@ private:
   LmItems* items_;
   const TokenLoss* loss_;
   PhaseClock* clock_;
-  std::unique_ptr<SequenceSurvey> survey_;  // nullptr: not a SequenceLoss
+  std::unique_ptr<SequenceSurvey> survey_;  // nullptr: the loss is not a SequenceLoss
 };
 
 }  // namespace mgpu::lm

@@ -11,13 +11,13 @@ namespace mgpu::lm {
 
 /// Token sequences to train on, concatenated into flat arrays that can be sent between ranks.
 struct LmExamples {
-  std::vector<std::int64_t> ids;         //
+  std::vector<std::int64_t> ids;         // token ids
   std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is predicted
   std::vector<std::int64_t> ends;        // index in `ids` after the last id of each example
 
   Columns token_columns{};      // one value per id, about the token that follows
   Columns sequence_columns{};   // one value per example
-  std::int64_t group_size = 1;  // consecutive examples that form a group
+  std::int64_t group_size = 1;  // number of consecutive examples in a group
 
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
@@ -44,12 +44,12 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, each example reserves room for a new completion of that many tokens,
-  /// which may replace its completion. An example never has more than seq_len tokens.
+  /// If `completion` > 0, each example reserves room for a new completion of `completion` tokens,
+  /// which may replace the example's own completion. An example never has more than seq_len tokens.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
   ///         the number of examples is a multiple of LmExamples::group_size.
-  /// Errors: ShapeError if one of these is not so.
+  /// Errors: ShapeError if one of these conditions is violated.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
             std::int64_t completion = 0);
 
@@ -77,7 +77,8 @@ public:
     return ordinal / static_cast<std::uint64_t>(group_size());
   }
 
-  /// predictions() returns how many tokens of a window are predicted, tokens() how many it has.
+  /// predictions() returns how many tokens of a window are predicted, tokens() how many tokens the
+  /// window has.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
   std::int64_t tokens(std::size_t window) const { return windows_[window].tokens; }
 
@@ -93,7 +94,7 @@ public:
 
 private:
   struct Window {
-    std::vector<std::size_t> examples;  // indices, ascending
+    std::vector<std::size_t> examples;  // indices of examples, ascending
     std::int64_t tokens = 0;
     std::int64_t predictions = 0;
   };
@@ -105,7 +106,7 @@ private:
   LmExamples examples_;
   std::int64_t seq_len_;
   std::uint64_t seed_;
-  std::int64_t completion_;  // tokens reserved for each completion
+  std::int64_t completion_;  // tokens reserved for a new completion of each example; 0: none
   std::vector<Window> windows_;
 };
 

@@ -12,7 +12,8 @@
 // applied, O outputs of ModelHead, S sequences of a batch.
 namespace mgpu::lm {
 
-/// The facts about one sequence of the global batch. Every rank knows those of all sequences.
+/// The facts about one sequence of the global batch. Every rank knows the facts about all
+/// sequences.
 struct SequenceFacts {
   std::size_t group = 0;         // index of the sequence's group in the SequenceTable
   std::uint64_t item = 0;        // ordinal of the LmItems item that has the sequence
@@ -57,7 +58,7 @@ struct SequencePlace {
 
 /// The result of SequenceLoss::weigh() for one sequence.
 struct SequenceTerm {
-  double loss = 0.0;         // a loss of a whole group is added by only one of its sequences
+  double loss = 0.0;  // for a loss of the whole group: 0 in all but one of the group's sequences
   std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
   /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences

@@ -21,8 +21,8 @@ class SequenceLoss;
 /// Selects the hidden states to which ModelHead is applied.
 enum class HeadRows : std::uint8_t {
   none,
-  learned,  // those of all tokens that have a target, in the order of the tokens
-  last,     // those of the last token of each sequence
+  learned,  // the states of all tokens that have a target, in the order of the tokens
+  last,     // the state of the last token of each sequence
 };
 
 /// A function that returns the sums of a loss over a block of rows of logits. If `scale` has a

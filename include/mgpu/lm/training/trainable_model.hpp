@@ -81,8 +81,8 @@ public:
   /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    /// Counts the time of the pass as TokenLoss::phase(), "forward" and "backward". Both heads
-    /// count as "backward". nullptr: not counted.
+    /// Counts the time of the pass as TokenLoss::phase(), "forward" and "backward". The vocabulary
+    /// head and ModelHead count as "backward". nullptr: not counted.
     PhaseClock* clock = nullptr;
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
@@ -109,7 +109,7 @@ private:
   TrainingOptions options_;
   tensor::ParameterArena arena_;
   LmWeights weights_;  // views of the weights in arena_, made without autograd
-  Linear head_;        // TrainingOptions::head, views into arena_; may be undefined
+  Linear head_;        // views of the ModelHead in arena_; undefined without TrainingOptions::head
 };
 
 }  // namespace mgpu::lm

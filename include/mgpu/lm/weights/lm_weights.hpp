@@ -19,14 +19,14 @@ struct Linear {
   at::Tensor weight;  // [out, in], perhaps a view with other strides; undefined when packed
   at::Tensor bias;    // [out]; undefined: none
   at::Tensor panels;  // [panels, in, width], see kernels::packed_product; undefined: not packed
-  std::int64_t outputs = 0;  // value of `out`, set if the weight is packed
+  std::int64_t outputs = 0;  // number of outputs; set only if the weight is packed
 
   bool is_defined() const { return weight.defined() || panels.defined(); }
 };
 
 struct Norm {
   at::Tensor weight;  // [D]
-  at::Tensor bias;    // [D]; undefined: RMS norm
+  at::Tensor bias;    // [D]; undefined for an RMS norm
 };
 
 struct Expert {
@@ -45,11 +45,11 @@ struct LayerWeights {
   at::Tensor k_norm;  // [C]
   at::Tensor sinks;   // [H], one per query head; undefined: none
   Norm mlp_norm;
-  Linear gate;                  // [I, D]; undefined weight: no gate
+  Linear gate;                  // [I, D]; undefined: no gate
   Linear up;                    // [I, D]
   Linear down;                  // [D, I]
-  Linear router;                // [experts, D]; replaces gate, up and down
-  std::vector<Expert> experts;  //
+  Linear router;                // [experts, D]; undefined: no mixture of experts
+  std::vector<Expert> experts;  // empty: no mixture of experts
 };
 
 /// Returns the linear layers of a transformer layer in the order in which a pass reads them,
@@ -58,7 +58,7 @@ std::vector<Linear*> linears_of(LayerWeights& layer);
 
 struct LmWeights {
   at::Tensor embedding;  // [V, D]
-  at::Tensor positions;  // [P, D] learned positions; undefined: rotary
+  at::Tensor positions;  // [P, D] learned positions; undefined: rotary embeddings
   std::vector<LayerWeights> layers;
   Norm norm;
   Linear head;  // [V, D] without a bias; the embedding itself if the two are tied
