@@ -108,7 +108,7 @@ std::vector<AddKeys> recipe_keys();
 /// checkpoints, took a large share of the run.
 std::span<const report::NoteRule> note_rules();
 
-/// Refuses changed keys that other recipes read, but `chosen` does not.
+/// Refuses keys that differ from their defaults and that only other recipes than `chosen` read.
 ///
 /// Errors: Failure E124 (exit 78) at the first such key in the order of the key table.
 void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen);

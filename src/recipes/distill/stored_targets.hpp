@@ -35,8 +35,8 @@ struct StoredPlace {
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
-/// Examples that were read from the results of job teacher. `places` has the position of each in
-/// its table.
+/// Examples that were read from the results of job teacher. `places` has the position of each
+/// example in table `samples`.
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
@@ -45,7 +45,7 @@ struct StoredExamples {
 
 /// The targets (next-token distributions) that a run of job teacher has stored, read on demand.
 ///
-/// Memory: 8 bytes for each row and column of lists.
+/// Memory: 8 bytes for each row of each list column.
 class StoredTargets final : public lm::TargetSource {
 public:
   /// Opens the file settings.targets. If `may_be_part`, rows may be missing.
@@ -99,11 +99,11 @@ private:
   store::ListColumn tokens_;
   store::ListColumn learned_;
   bool is_packed_ = false;
-  std::optional<store::ListColumn> log_probs_;  // for top k
-  std::optional<store::ListColumn> tails_;      // for top k, unless ids are packed
-  std::optional<store::ListColumn> num_drawn_;  // for draws
-  std::optional<store::ListColumn> counts_;     // for draws, unless draws are packed
-  std::optional<store::ListColumn> ids_;        // packed or not
+  std::optional<store::ListColumn> log_probs_;  // only for top k
+  std::optional<store::ListColumn> tails_;      // only for top k that is not packed
+  std::optional<store::ListColumn> num_drawn_;  // only for sampled targets
+  std::optional<store::ListColumn> counts_;     // only for sampled targets that are not packed
+  std::optional<store::ListColumn> ids_;        // ids of tokens, packed or not
   std::vector<StoredPlace> places_;
 };
 

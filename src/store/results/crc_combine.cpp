@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78U;  // Castagnoli, bits reversed: bit 31 is x^0
 
-/// Returns a * b modulo the polynomial, over GF(2).
+/// Returns a * b modulo kPolynomial, over GF(2).
 std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (; a != 0; a <<= 1) {

@@ -26,7 +26,7 @@ enum class ColumnPart { whole, offsets, values };
 struct TablePlan {
   const ChunkedTable* table = nullptr;
   std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
-  std::int64_t rows = 0;            // sealed: fewer than spec.rows in a partial file
+  std::int64_t rows = 0;            // number of sealed rows; in a partial file fewer than spec.rows
   // [columns][entries + 1]: where each entry's lists begin among the column's values; empty for
   // columns without lists
   std::vector<std::vector<std::int64_t>> list_starts;

@@ -13,7 +13,7 @@ namespace mgpu::store {
 /// The result of CheckpointStore::load_newest(), equal on all ranks.
 struct Restored {
   std::optional<CheckpointState> state;  // empty: no checkpoint, start at step 0
-  fs::path directory;                    // of the checkpoint that was loaded, or empty
+  fs::path directory;                    // of the checkpoint that was loaded; empty: none
   std::vector<std::string> warnings;     // to print; W611 for each skipped checkpoint
 };
 

@@ -41,13 +41,13 @@ struct SmallTable {
 };
 
 struct SealRequest {
-  std::filesystem::path path;         // of the finished file; appears only when complete
+  std::filesystem::path path;         // path of the finished file, which appears only when complete
   std::string what = "results";       // name of the file in messages and failpoints
   std::uint32_t attempt = 0;          //
   int gzip = 0;                       // 0 off, 1..9
   bool text = true;                   // false: leave text columns out
   bool partial = false;               // true: leave missing chunks out; false: they are an error
-  std::vector<Attribute> attributes;  // of the root
+  std::vector<Attribute> attributes;  // attributes of the root group
   std::vector<AttributeGroup> groups;
   std::vector<ChunkedTable> tables;  // the same on all ranks
   std::vector<SmallTable> small_tables;

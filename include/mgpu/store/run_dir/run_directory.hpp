@@ -20,7 +20,7 @@ struct RunRequest {
   std::string resume = "auto";               // run.resume: auto, never, or a run directory
   std::string job;                           // "train"
   std::string identity;                      // Config::identity()
-  std::map<std::string, std::string> keys;   // keys and values of the identity
+  std::map<std::string, std::string> keys;   // keys that identify the run, with their values
   std::vector<std::string> command;          // argv
   bool reopens = false;                      // true: a finished run is continued, too
   std::uint64_t needed_bytes = 0;            // free space that the run needs to begin
@@ -31,7 +31,8 @@ struct RunRequest {
 ///
 /// With `resume` = auto it continues the newest unfinished run of the same name and identity, or
 /// starts a new one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK
-/// and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to its folder tb/.
+/// and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to tb/ in the
+/// directory.
 ///
 /// Ranks:  only rank 0 touches the disk and holds the lock; all ranks know path and attempt.
 class RunDirectory {
@@ -78,7 +79,7 @@ private:
   std::filesystem::path path_;
   std::uint32_t attempt_ = 0;
   std::vector<std::string> notes_;
-  std::optional<RunLock> lock_;    // rank 0
+  std::optional<RunLock> lock_;    // on rank 0 only
   std::filesystem::path tb_link_;  // on rank 0; "" if the run is not below the output folder
 };
 
