@@ -65,8 +65,8 @@ public:
 /// An entry of the registry of recipes. A new recipe needs a folder in src/recipes with a function
 /// NAME_recipe(), and its NAME in MGPU_RECIPES of src/recipes/registry.cpp.
 struct RecipeSpec {
-  std::string_view name;       // "sft"
-  std::string_view summary;    // name in messages: "Algorithm Distillation"
+  std::string_view name;       // value of train.recipe, such as "sft"
+  std::string_view summary;    // name in messages, such as "Algorithm Distillation"
   std::string_view chosen_by;  // keys that choose it, as messages suggest them: "model.path=FOLDER"
 
   /// Functions that add the keys that this recipe reads in addition to those of every recipe.

@@ -65,8 +65,8 @@ struct ClassifyPlots {
   report::Curve roc;               // x: false positive rate, y: true positive rate
   report::Curve calibration;       // x: mean confidence, y: accuracy of each bin
   std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
-  std::vector<double> calibration_low{};         // confidence interval of the accuracy of each bin
-  std::vector<double> calibration_high{};        //
+  std::vector<double> calibration_low{};   // lower end of the confidence interval of each accuracy
+  std::vector<double> calibration_high{};  // upper end of the confidence interval of each accuracy
   /// Counts the rows of the positive label, in bins of its probability.
   std::vector<std::int64_t> positive_scores{};
   std::vector<std::int64_t>

@@ -18,8 +18,8 @@ namespace mgpu::recipes {
 /// The attributes of group /teacher in results.h5 of job teacher.
 struct TeacherFacts {
   std::int64_t vocab = 0;
-  std::int64_t top_k = 0;      // 0: targets were sampled, not the top k
-  std::int64_t num_draws = 0;  // 0: targets are the top k
+  std::int64_t top_k = 0;      // number of stored tokens at each position; 0: targets were sampled
+  std::int64_t num_draws = 0;  // number of sampled tokens at each position; 0: top k
   std::int64_t id_bits = 0;
   double temperature = 1.0;
 };
@@ -63,8 +63,8 @@ public:
   ///         learned.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
-  /// Reads all columns once and verifies their checksums. Returns a checksum of the targets,
-  /// without the tokens.
+  /// Reads all columns once and verifies their checksums. Returns a checksum of the targets, which
+  /// does not cover the tokens of the texts.
   /// Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
@@ -107,8 +107,8 @@ private:
   std::vector<StoredPlace> places_;
 };
 
-/// Returns the loss of `settings` for targets with these facts. For sampled targets it is the
-/// cross-entropy, which they estimate without bias.
+/// Returns the loss of `settings` for stored targets with the facts `facts`. For sampled targets it
+/// is the cross-entropy, of which sampled targets give an unbiased estimate.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

@@ -27,8 +27,8 @@ struct TablePlan {
   const ChunkedTable* table = nullptr;
   std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
   std::int64_t rows = 0;            // number of sealed rows; in a partial file fewer than spec.rows
-  // [columns][entries + 1]: where each entry's lists begin among the column's values; empty for
-  // columns without lists
+  // [columns][entries + 1]: index of the first item of each entry's lists among the items of the
+  // column, then the number of items; empty for columns without lists
   std::vector<std::vector<std::int64_t>> list_starts;
 };
 

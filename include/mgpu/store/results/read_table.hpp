@@ -60,7 +60,7 @@ bool looks_like_hdf5(const std::filesystem::path& path);
 
 /// A list column in host memory.
 struct ReadLists {
-  ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
+  ReadColumn offsets;  // [rows + 1] i64: index of each row's first item, then the number of items
   ReadColumn values;   // [items] or [items, width]
 
   std::int64_t rows() const { return std::ssize(offsets.values<std::int64_t>()) - 1; }

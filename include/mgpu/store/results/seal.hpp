@@ -37,7 +37,7 @@ struct ChunkedTable {
 /// A table that rank 0 holds in memory. The other ranks need not pass it to seal().
 struct SmallTable {
   TableSpec spec;
-  std::vector<std::byte> rows;  // ChunkEncoder(spec, 0, spec.rows).finish()
+  std::vector<std::byte> rows;  // result of ChunkEncoder(spec, 0, spec.rows).finish()
 };
 
 struct SealRequest {

@@ -36,8 +36,8 @@ struct AttemptRecord {
 /// Errors: Failure E603 when a record cannot be read.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// Returns the highest number of an attempt that a record or a ledger has; 0 before the first.
-/// Local.
+/// Returns the highest attempt number in the names of records and ledgers; 0 before the first
+/// attempt. Local.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
 /// Returns the path of an attempt's record in the run directory, such as

@@ -68,8 +68,8 @@ public:
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. After `done` or `incomplete` the run is finished, and is
-  /// resumed only by a request with `reopens`.
+  /// Records how this attempt ended. After exit code `done` or `incomplete` the run is finished,
+  /// and is resumed only by a request with `reopens`.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading the run's records.
