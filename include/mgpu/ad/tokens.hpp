@@ -33,10 +33,10 @@ WindowRules make_window_rules(TokenKind kind, int n_transit, const HistoryShape&
 
 /// One completed step.
 struct Transition {
-  std::uint8_t state = 0;  // before the step
+  std::uint8_t state = 0;  // state before the step
   std::uint8_t action = 0;
   std::uint8_t reward = 0;
-  std::uint8_t landing = 0;  // after the step, also at the end of an episode
+  std::uint8_t landing = 0;  // state after the step, also at the end of an episode
 
   friend bool operator==(const Transition&, const Transition&) = default;
 };

@@ -67,7 +67,7 @@ public:
 struct RecipeSpec {
   std::string_view name;       // value of train.recipe, such as "sft"
   std::string_view summary;    // name in messages, such as "Algorithm Distillation"
-  std::string_view chosen_by;  // keys that choose it, as messages suggest them: "model.path=FOLDER"
+  std::string_view chosen_by;  // keys that choose the recipe, as in messages: "model.path=FOLDER"
 
   /// Functions that add the keys that this recipe reads in addition to those of every recipe.
   /// Recipes may share a function.

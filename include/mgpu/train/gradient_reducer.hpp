@@ -136,7 +136,7 @@ private:
   std::vector<std::uint32_t> arena_position_;  // [parameters] position in the order of the arena
   bool has_seen_order_ = false;
 
-  std::mutex mutex_;  // protects everything below
+  std::mutex mutex_;  // protects the members below, except thread_
   std::condition_variable changed_;
   std::vector<std::uint32_t> order_;  // parameters in the order in which they became ready in this
                                       // pass

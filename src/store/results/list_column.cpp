@@ -67,7 +67,7 @@ void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbe
 
 struct ListColumn::Open {
   Hid file;
-  StoredColumn offsets;  // [rows + 1] i64
+  StoredColumn offsets;  // [rows + 1] i64, the last is the number of items
   StoredColumn values;
 };
 

@@ -36,7 +36,7 @@ struct ColumnPlan {
   std::size_t table = 0;              // index into SealPlan::tables
   std::optional<std::size_t> source;  // index of the column in the payload; empty: column `id`
   ColumnSpec spec;
-  std::string dataset;  // path in the file
+  std::string dataset;  // path of the HDF5 data set in the file
   ColumnKind kind = ColumnKind::contiguous;
   std::int64_t unit_entries = 1;  // journaled chunks that form one HDF5 chunk
   ColumnPart part = ColumnPart::whole;

@@ -17,9 +17,9 @@ struct Restored {
   std::vector<std::string> warnings;     // to print; W611 for each skipped checkpoint
 };
 
-/// Saves and restores the state of a training, of which every rank of a group holds a full copy
-/// (DDP). Rank 0 writes and reads the files, and load_newest() broadcasts the data to the other
-/// ranks.
+/// Saves and restores the state of a training. Every rank of a group holds a full copy of this
+/// state (DDP). Rank 0 writes and reads the files, and load_newest() broadcasts the data to the
+/// other ranks.
 ///
 /// Memory: all tensors in host memory.
 /// Ranks:  save() and load_newest() are collective over the group.

@@ -24,7 +24,7 @@ struct RankFacts {
 struct ReproFacts {
   std::string resolved_yaml;                    // Config::resolved_yaml()
   std::vector<std::string> command;             // argv
-  std::map<std::string, std::string> versions;  // "git", "nccl", "cuda", "driver", "libtorch"
+  std::map<std::string, std::string> versions;  // by name: "git", "nccl", "cuda", ...
   std::map<std::string, std::uint64_t> seeds;   // seeds by name: "run" and others
 };
 

@@ -80,7 +80,7 @@ private:
   std::uint32_t attempt_ = 0;
   std::vector<std::string> notes_;
   std::optional<RunLock> lock_;    // on rank 0 only
-  std::filesystem::path tb_link_;  // on rank 0; "" if the run is not below the output folder
+  std::filesystem::path tb_link_;  // on rank 0, link in runs_folder() to tb/; "": no link
 };
 
 /// Returns the folder with TensorBoard links to all runs of an output folder. If the output folder
