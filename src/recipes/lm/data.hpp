@@ -26,7 +26,7 @@ struct LmData {
   /// Token ids that end a completion, from the folder of the trained model.
   std::vector<std::int64_t> stop_ids;
   std::string chat_template;      // template that data.chat_template gives, or ""; rank 0 only
-  std::vector<LeftOut> left_out;  // an element per file with such rows; rank 0 only
+  std::vector<LeftOut> left_out;  // one for each file with unusable rows; rank 0 only
 };
 
 /// Reads the training and evaluation data. Rank 0 reads and tokenizes rows, and calls
