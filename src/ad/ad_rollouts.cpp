@@ -82,7 +82,7 @@ public:
   }
 
 private:
-  /// Returns the last transition and the query of each row.
+  /// Returns the last transition of each row, and its current state as the query.
   TransitionTokens newest(const Memories& memories, Device device) const {
     std::vector<at::Tensor> last;
     for (std::size_t row = 0; row < memories.size(); ++row) {

@@ -10,7 +10,7 @@
 namespace mgpu::ad {
 namespace {
 
-constexpr double kInitStd = 0.02;  // GPT-2
+constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as in GPT-2
 
 /// Returns how many rows of step_embed.weight each field of a step has, in the order of these rows.
 std::array<std::int64_t, 6> field_sizes(const AdTransformerConfig& config) {

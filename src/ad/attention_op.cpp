@@ -55,7 +55,8 @@ kernels::CausalAttentionArgs args_of(const at::Tensor& qkv, std::int64_t heads,
   return args;
 }
 
-/// Saves no probabilities: the backward pass recomputes them and their dropout masks.
+/// Computes attention without saving probabilities. The backward pass computes the probabilities
+/// and the dropout masks again.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, std::int64_t heads,
                             const Dropout& dropout) {

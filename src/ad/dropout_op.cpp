@@ -31,8 +31,8 @@ at::Tensor run(const at::Tensor& x, const at::Tensor& residual, std::int64_t pit
   return out;
 }
 
-/// Returns dropout(x) plus `residual`. The mask of other types is computed in float, so all types
-/// drop the same elements.
+/// Returns dropout(x), plus `residual` if it is defined. If x is not float, the mask is still
+/// computed in float, so all types drop the same elements.
 at::Tensor masked(const at::Tensor& x, const at::Tensor& residual, std::int64_t pitch,
                   const Dropout& dropout) {
   if (x.scalar_type() == at::kFloat) return run(x, residual, pitch, dropout);
@@ -44,7 +44,7 @@ at::Tensor masked(const at::Tensor& x, const at::Tensor& residual, std::int64_t 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The backward pass recomputes the mask from the same Philox counters.
+/// Computes dropout. The backward pass computes the mask again, from the same Philox counters.
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& residual, std::int64_t pitch,

@@ -15,11 +15,11 @@ namespace mgpu::ad {
 /// A dropout site of the model, and the numbers that select its masks for one batch.
 struct Dropout {
   kernels::DropoutSite site;
-  at::Tensor samples;  // [B] int64 number of each row in the whole training
+  at::Tensor samples;  // [B] int64 row numbers, counted from the start of training
 };
 
 /// Computes residual + dropout(x), differentiable in both. If `dropout` is nullptr, nothing is
-/// dropped. The offset of an element in its row selects its random number.
+/// dropped. The random number of an element is selected by its offset in the row.
 ///
 /// Shapes: x, residual [B, ...]
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout);

@@ -55,10 +55,10 @@ private:
   std::uint32_t num_actions_;
   std::size_t horizon_;
   std::uint8_t start_;
-  std::vector<Move> moves_;             // [S, A]
-  std::vector<std::uint8_t> distance_;  // [S, S] by target, then start
-  std::vector<Move> paths_;             // [S, S] by target, then start
-  std::vector<std::uint8_t> rewards_;   // [tasks, S]
+  std::vector<Move> moves_;             // [S, A] result of each action in each state
+  std::vector<std::uint8_t> distance_;  // [S, S] distances, by target, then start
+  std::vector<Move> paths_;  // [S, S] first moves of shortest paths, by target, then start
+  std::vector<std::uint8_t> rewards_;  // [tasks, S] reward for reaching each state
 };
 
 }  // namespace mgpu::ad

@@ -13,7 +13,7 @@ namespace mgpu::ad {
 namespace {
 
 constexpr double kNormEpsilon = 1e-5;
-constexpr double kInitStd = 0.02;  // GPT-2
+constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as in GPT-2
 
 /// Dropout sites of a block. The number of a site is 4 * layer + kind. It must never change,
 /// because it selects random numbers.

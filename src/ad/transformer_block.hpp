@@ -30,7 +30,7 @@ std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config
 /// nothing is dropped.
 struct BlockDropout {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 number of each row in the whole training
+  at::Tensor samples;  // [B] int64 row numbers, counted from the start of training
 };
 
 /// Computes transformer block `layer`: x += attention(norm(x)), then x += mlp(norm(x)). Returns x.
@@ -42,7 +42,7 @@ struct DecodePlace {
   /// [B, T] int64 index of each new token in its cached row. Padding has the last index.
   at::Tensor positions;
   std::int64_t visible;  // number of cached indices that attention reads
-  bool is_fresh;         // all rows were empty, so tokens attend only to the new ones
+  bool is_fresh;         // true: all rows were empty, so new tokens attend only to new tokens
 };
 
 /// Computes transformer block `layer` for new tokens, without dropout. It reads the keys and values

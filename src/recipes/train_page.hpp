@@ -18,8 +18,8 @@ struct TrainPlots {
   struct PerEpisode {
     std::vector<double> late;       // returns with the newest weights
     std::vector<double> late_low;   // lower end of a band around `late`; may be empty
-    std::vector<double> late_high;  // upper end of the band
-    std::string band;               // meaning of the band: "10 to 90 % of the goals"
+    std::vector<double> late_high;  // upper end of the band around `late`; may be empty
+    std::string band;               // meaning of the band around `late`: "10 to 90 % of the goals"
     std::int64_t late_step = 0;
     std::vector<double> early;  // returns with the weights of an early checkpoint
     std::int64_t early_step = 0;
@@ -40,7 +40,7 @@ struct TrainPlots {
   PerEpisode episodes;
   int last_episode = 8;  // number of the last episode, which Walk::last shows
   report::Curve train_loss;
-  report::Curve eval_return;  // mean over all episodes, by optimizer step
+  report::Curve eval_return;  // mean return of all episodes, by optimizer step
   report::Curve learning_rate;
   int grid = 9;
   std::vector<Walk> walks;

@@ -43,7 +43,7 @@ public:
   void set_evaluations(std::int64_t count) { evaluations_ = count; }
 
 private:
-  at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, norm
+  at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, gradient norm
   std::vector<std::string> value_names_;
   at::Tensor evaluation_rows_;  // [max_evaluations, 1 + values] float64: steps done, then values
   std::int64_t evaluations_ = 0;
@@ -84,7 +84,7 @@ private:
   train::Adamw* optimizer_;
   train::LossScaler* scaler_;
   TrainCurves* curves_;
-  at::Tensor weights_;        // [elements] float32, host; on the CPU backend the arena itself
+  at::Tensor weights_;        // [elements] float32, host copy; on the CPU backend the arena itself
   at::Tensor first_moment_;   //
   at::Tensor second_moment_;  //
   std::vector<formats::NamedTensor> model_tensors_;  // views into weights_

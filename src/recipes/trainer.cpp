@@ -217,8 +217,8 @@ bool Trainer::save_is_due(bool is_best) {
          is_due(settings_.checkpoint.every);
 }
 
-/// Returns whether the last checkpoint is old enough. Clocks of ranks differ, so the ranks must
-/// agree. They do not agree at every step, because that takes time.
+/// Returns whether the last checkpoint is older than checkpoint.every_minutes. Clocks of ranks
+/// differ, so the ranks must agree. They do not agree at every step, because that takes time.
 bool Trainer::is_save_time() {
   constexpr std::int64_t kCheckEvery = 16;  // steps
   const double after_s = settings_.checkpoint.every_minutes * 60.0;

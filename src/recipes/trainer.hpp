@@ -114,7 +114,7 @@ private:
   double step_began_s_ = 0.0;  // when the current step began, on the run's clock
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
-  std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint
+  std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint; -1: none
   double saved_s_ = 0.0;        // when the newest checkpoint was saved, on the run's clock
 };
 

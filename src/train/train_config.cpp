@@ -3,7 +3,7 @@
 namespace mgpu::train {
 namespace {
 
-constexpr double kMaxSequences = 1e7;  // per step
+constexpr double kMaxSequences = 1e7;  // most sequences in one step
 
 }  // namespace
 

@@ -13,8 +13,9 @@
 namespace mgpu::train {
 namespace {
 
-/// Number of slots for the sums of one part of the batch. Every part has separate slots, to which
-/// the other ranks add 0, so the totals do not depend on the order of MPI's additions.
+/// Number of slots for the sums of one part of the batch (a lane, or the items of a rank). Every
+/// part has separate slots, to which the other ranks add 0, so the totals do not depend on the
+/// order of MPI's additions.
 constexpr std::size_t kSlots = 2;
 
 std::size_t num_parts(const BatchShape& batch, int ranks) {
@@ -59,8 +60,8 @@ double TrainLoop::predictions(std::int64_t first) {
   return measured(first);
 }
 
-/// Returns the number of predictions if every rank can count them. It runs the survey first, if
-/// there is one.
+/// Returns the number of predictions of the global batch that begins with item `first`. Every rank
+/// can count them. Before that, it runs the survey if the objective has one.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
   return static_cast<double>(
@@ -192,8 +193,8 @@ void TrainLoop::fail(const ErrorReport& report) const {
   throw Failure(report);
 }
 
-/// Fails at the second repetition. One such fault may be a cosmic ray, but a card with two faults
-/// is not reliable.
+/// Counts a gradient that was finite only when it was computed again, and fails at the second one.
+/// One such fault may be a cosmic ray, but a card with two faults is not reliable.
 void TrainLoop::count_repetition(std::int64_t step) {
   if (++repetitions_ < 2) return;
   fail({"E707",

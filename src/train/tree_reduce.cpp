@@ -84,7 +84,8 @@ void add_across_ranks(cluster::Communicator& communicator, BufferView values, Bu
   const cluster::Event summed(values.device);
   const BufferView theirs = cluster::slice(scratch, 0, values.count);
   for (int distance = 1; distance < communicator.size(); distance *= 2) {
-    // This also protects the scratch buffer, which the previous addition has read by then.
+    // The exchange waits for the previous addition, which writes `values` and reads the scratch
+    // buffer.
     summed.record(stream.get());
     communicator.wait_for(summed.get());
     communicator.exchange(values, theirs, communicator.rank() ^ distance);

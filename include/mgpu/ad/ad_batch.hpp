@@ -20,12 +20,13 @@ public:
 
   StepBatch batch();
 
-  /// Returns the first `tokens` tokens of each row, copied to `device`. Each field is [B, tokens].
+  /// Returns the first `tokens` tokens of each row, copied to `device`. Each field of the result is
+  /// [B, tokens].
   StepTokens to_model(Device device, std::int64_t tokens) const;
   at::Tensor targets(Device device) const;  // [B, L] int64
 
 private:
-  at::Tensor fields_;  // [7, B, L] int32
+  at::Tensor fields_;  // [7, B, L] int32: the fields of StepTokens, then targets
 };
 
 /// Holds the tokens of B windows of TokenKind::transition in host memory.

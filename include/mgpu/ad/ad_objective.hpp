@@ -16,8 +16,8 @@ struct AdObjectiveOptions {
 };
 
 /// The training objective of Algorithm Distillation: the cross-entropy of the actions in learning
-/// histories, given the steps before each action. TokenKind::step predicts the action of every step
-/// of a window, TokenKind::transition only that of its last step.
+/// histories, given the steps before each action. TokenKind::step predicts the actions of all steps
+/// of a window. TokenKind::transition predicts only the action of the last step.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {

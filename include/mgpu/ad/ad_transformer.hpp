@@ -16,9 +16,10 @@ namespace mgpu::ad {
 /// previous transition.
 ///
 /// The first token of a window has no previous transition, so its action is A. The embedding tables
-/// also accept reward 2 and landing coordinates G there; ad::TokenWriter does not use these values.
-/// Memory: on the model's device. A number out of range makes logits NaN, at least those of its
-///         token.
+/// also accept reward 2 and landing coordinates G for this token, but ad::TokenWriter never writes
+/// these values.
+/// Memory: on the model's device. A number out of range makes the logits of its token NaN, and may
+///         make other logits NaN.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
@@ -43,7 +44,7 @@ struct TransitionTokens {
 /// dropped.
 struct DropoutSamples {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 on the model's device: number of each row in the whole training
+  at::Tensor samples;  // [B] int64 on the model's device: row numbers within the whole training
 };
 
 /// Returns the number of elements of AdTransformer::parameters().weights() for this configuration,

@@ -22,8 +22,8 @@ struct AdTransformerConfig {
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;
   std::int64_t n_inner = 128;
-  std::int64_t n_transit = 240;  // longest sequence in tokens, including the query
-  double dropout = 0.1;          // probability, for attention and the outputs of attention and MLP
+  std::int64_t n_transit = 240;  // most tokens in a sequence, including that of the current state
+  double dropout = 0.1;          // probability to drop an attention weight or a sublayer output
   std::int64_t grid = 9;         // cells per side of the grid world
   std::int64_t num_actions = 5;
 

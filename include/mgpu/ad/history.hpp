@@ -44,10 +44,9 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 /// holds, on any rank.
 class HistorySet {
 public:
-  /// Makes histories with the ids first_id to first_id + count - 1. Their arrays of actions,
-  /// rewards and positions are filled with zeros. Errors: Error when an id is not below total(), or
-  /// `shape` has no steps or another horizon than
-  ///         the environment.
+  /// Makes the histories with ids first_id to first_id + count - 1, filled with zeros.
+  /// Errors: Error when an id is not below total(), or when `shape` has no steps or another horizon
+  ///         than the environment.
   HistorySet(const Environment& environment, HistoryShape shape, std::uint64_t first_id,
              std::size_t count);
 

@@ -43,9 +43,9 @@ public:
 
 private:
   std::int64_t capacity_;
-  std::vector<std::int64_t> lengths_;  // [B] tokens
-  std::vector<at::Tensor> keys_;       // N x [B, H, T + 1, C]
-  std::vector<at::Tensor> values_;     // N x [B, H, T + 1, C]
+  std::vector<std::int64_t> lengths_;  // [B] number of cached tokens
+  std::vector<at::Tensor> keys_;       // [B, H, T + 1, C] of each layer; index T is for padding
+  std::vector<at::Tensor> values_;     // [B, H, T + 1, C] of each layer; index T is for padding
 };
 
 }  // namespace mgpu::ad

@@ -28,7 +28,7 @@ public:
   Source(Source&&) = delete;
   Source& operator=(Source&&) = delete;
 
-  /// Plays all episodes of history `id` on task `out.task`, and writes its steps to `out`. The
+  /// Plays all episodes of history `id` on task `out.task`, and writes the steps to `out`. The
   /// steps depend only on the options, the id and the task, not on the rank. Draw t of the random
   /// stream of this id decides step t.
   /// Errors: Error when `out` does not hold whole episodes.
@@ -47,7 +47,7 @@ std::vector<std::string> source_names();
 std::unique_ptr<Source> make_source(std::string_view name, const Environment& environment,
                                     const SourceOptions& options);
 
-/// Plays every history of the set on this rank, and writes the steps to the set.
+/// Plays all histories of the set `histories` on this rank, and writes the steps to the set.
 void play_all(const Source& source, HistorySet& histories);
 
 }  // namespace mgpu::ad

@@ -6,9 +6,12 @@ namespace mgpu::ad {
 
 /// Selects how a history becomes tokens.
 enum class TokenKind : std::uint8_t {
-  step,  // one token per step, which predicts the step's action; windows begin with an episode
-  transition,  // one token per past transition, then one for the current state, which predicts its
-               // action; windows may begin at any step
+  /// One token per step, which predicts the action of the step. A window begins where an episode
+  /// begins.
+  step,
+  /// One token per past transition, then one for the current state, which predicts the next action.
+  /// A window may begin at any step.
+  transition,
 };
 
 }  // namespace mgpu::ad

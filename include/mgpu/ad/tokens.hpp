@@ -24,19 +24,19 @@ struct WindowRules {
 };
 
 /// Returns the rules for windows of at most `n_transit` tokens. A window is never longer than a
-/// history, because the model would not learn the positions after that. TokenKind::step rounds down
-/// to whole episodes.
+/// history, because the model could not learn later positions. TokenKind::step rounds down to whole
+/// episodes.
 /// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
 ///         two episodes, because an agent that sees only one cannot improve from one to the next.
-///         TokenKind::transition needs one transition and the query.
+///         TokenKind::transition needs two tokens: one transition and the current state.
 WindowRules make_window_rules(TokenKind kind, int n_transit, const HistoryShape& histories);
 
 /// One completed step.
 struct Transition {
-  std::uint8_t state = 0;  // before the step
+  std::uint8_t state = 0;  // state before the step
   std::uint8_t action = 0;
   std::uint8_t reward = 0;
-  std::uint8_t landing = 0;  // after the step, also at the end of an episode
+  std::uint8_t landing = 0;  // state after the step, also at the end of an episode
 
   friend bool operator==(const Transition&, const Transition&) = default;
 };
@@ -56,9 +56,9 @@ struct StepBatch {
 
 /// The arrays to which tokens of TokenKind::transition are written. The caller owns them.
 struct TransitionBatch {
-  float* features = nullptr;       // [B, L - 1, F]; zero from index `length` on
-  std::int32_t* length = nullptr;  // [B], past transitions, 0 to L - 1; the query comes next
-  std::int32_t* query = nullptr;   // [B], current state
+  float* features = nullptr;       // [B, L - 1, F] past transitions; zero from index `length` on
+  std::int32_t* length = nullptr;  // [B], number of past transitions, 0 to L - 1
+  std::int32_t* query = nullptr;   // [B], number of the current state
   std::int32_t* target = nullptr;  // [B], the action taken; nullptr if not known yet
 };
 
@@ -84,7 +84,7 @@ public:
 
 private:
   int num_actions_;
-  std::vector<Point> points_;  // [states]
+  std::vector<Point> points_;  // [states] cell of each state
 };
 
 }  // namespace mgpu::ad

@@ -26,8 +26,8 @@ struct TrainingItem {
 /// So each rank can compute its items from the step number, also in a resumed run.
 ///
 /// With TokenKind::step an item is a full window, which begins with an episode. With
-/// TokenKind::transition an item is one step with the steps before it, of which the first steps of
-/// a history have few.
+/// TokenKind::transition an item is one step with the steps before it. At the beginning of a
+/// history these are fewer.
 class TrainingWindows {
 public:
   /// Keeps a reference to `histories`, which must outlive this object.

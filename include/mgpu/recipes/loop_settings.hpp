@@ -21,7 +21,7 @@ struct LoopSettings : run::JobKeys {
   std::int64_t memory_every = 0;                 // log.memory_every, steps; 0: never
   std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation gives,
                                                  // such as "loss"; empty: none
-  bool evaluates_last_step = false;              // false: the recipe evaluates after the loop
+  bool evaluates_last_step = false;  // true: the loop always evaluates after its last step
 
   /// Returns the number of evaluations within the training loop.
   std::int64_t planned_evaluations() const;

@@ -65,9 +65,9 @@ public:
 /// An entry of the registry of recipes. A new recipe needs a folder in src/recipes with a function
 /// NAME_recipe(), and its NAME in MGPU_RECIPES of src/recipes/registry.cpp.
 struct RecipeSpec {
-  std::string_view name;       // "sft"
-  std::string_view summary;    // name in messages: "Algorithm Distillation"
-  std::string_view chosen_by;  // keys that choose it, as messages suggest them: "model.path=FOLDER"
+  std::string_view name;       // value of train.recipe, such as "sft"
+  std::string_view summary;    // name in messages, such as "Algorithm Distillation"
+  std::string_view chosen_by;  // keys that choose the recipe, as in messages: "model.path=FOLDER"
 
   /// Functions that add the keys that this recipe reads in addition to those of every recipe.
   /// Recipes may share a function.
@@ -108,7 +108,7 @@ std::vector<AddKeys> recipe_keys();
 /// checkpoints, took a large share of the run.
 std::span<const report::NoteRule> note_rules();
 
-/// Refuses changed keys that other recipes read, but `chosen` does not.
+/// Refuses keys that differ from their defaults and that only other recipes than `chosen` read.
 ///
 /// Errors: Failure E124 (exit 78) at the first such key in the order of the key table.
 void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen);

@@ -65,8 +65,8 @@ private:
   AdamwConfig config_;
   std::int64_t updates_ = 0;
   std::vector<Span> spans_;  // adjacent parameters with equal decay share a span
-  at::Tensor m_;             // [elements] float32
-  at::Tensor v_;             // [elements] float32
+  at::Tensor m_;             // [elements] float32, first moments
+  at::Tensor v_;             // [elements] float32, second moments
   at::Tensor norm_scratch_;  // [blocks + 1] float64: sums of blocks, then the total
 };
 

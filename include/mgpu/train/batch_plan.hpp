@@ -17,10 +17,10 @@ struct MicroBatch {
 
 struct BatchShape {
   std::int64_t global_batch;  // items of an optimizer step over all ranks
-  std::int64_t micro_batch;  // maximum items of a pass, at most those of a lane; 0: those of a lane
-  std::int64_t lanes;        // fixed parts of the global batch
+  std::int64_t micro_batch;   // most items in a pass, never above the size of a lane; 0: that size
+  std::int64_t lanes;         // fixed parts of the global batch
   std::int64_t accumulation;  // without layout: a pass has at most 1/accumulation of a rank's items
-  bool layout;                // each rank gets whole lanes; false: an equal number of items
+  bool layout;                // true: each rank gets whole lanes; false: an equal number of items
 };
 
 /// The reason why a number of ranks cannot share the global batch.

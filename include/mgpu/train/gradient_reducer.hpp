@@ -40,8 +40,9 @@ struct ReducerOptions {
 /// Sums gradients over ranks while the backward pass still computes other gradients.
 ///
 /// A separate thread sums a bucket (the gradients of some parameters) over the ranks as soon as all
-/// of them are marked ready. Buckets follow the order in which gradients appear: in the first step
-/// the reverse order of the model, afterwards the order that rank 0 saw in the first step.
+/// gradients of the bucket are marked ready. Buckets follow the order in which gradients appear: in
+/// the first step the reverse order of the model, afterwards the order that rank 0 saw in the first
+/// step.
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
@@ -104,7 +105,7 @@ public:
 
 private:
   struct Bucket {
-    std::vector<ParameterSpan> runs;  // consecutive ranges of the arena
+    std::vector<ParameterSpan> runs;  // ranges of the arena with the gradients of the bucket
     std::size_t num_parameters = 0;
     std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete
@@ -132,10 +133,10 @@ private:
   std::optional<LaneTree> tree_;
   std::vector<Bucket> buckets_;                // in the order in which they are reduced
   std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
-  std::vector<std::uint32_t> arena_position_;  // [parameters] their order in the arena
+  std::vector<std::uint32_t> arena_position_;  // [parameters] position in the order of the arena
   bool has_seen_order_ = false;
 
-  std::mutex mutex_;  // protects everything below
+  std::mutex mutex_;  // protects the members below, except thread_
   std::condition_variable changed_;
   std::vector<std::uint32_t> order_;  // parameters in the order in which they became ready in this
                                       // pass

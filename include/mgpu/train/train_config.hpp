@@ -10,7 +10,7 @@ namespace mgpu::train {
 /// Settings of the training loop. The settings of the optimizer are in optimizer_config.hpp.
 struct TrainConfig {
   BatchShape batch{};
-  std::int64_t eval_every = 0;  // optimizer steps; 0: only at the end
+  std::int64_t eval_every = 0;  // optimizer steps between evaluations; 0: only at the end
   /// Number of steps with an infinite or NaN gradient that may be skipped.
   std::int64_t max_skipped = 3;
 };

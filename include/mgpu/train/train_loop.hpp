@@ -25,7 +25,7 @@ struct StepRow {
 struct StepOutcome {
   StepRow row;
   bool is_applied = true;   // false: the step left the weights unchanged
-  bool is_skipped = false;  // batch skipped; false if the step only halved fp16's loss scale
+  bool is_skipped = false;  // true: batch skipped; false also if only fp16's loss scale was halved
   /// The gradient was not finite at first, but finite when it was computed again, perhaps because
   /// of a hardware fault.
   bool was_repeated = false;

@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  static constexpr int kTrain = 73;  // of 81
+  static constexpr int kTrain = 73;  // number of training tasks, out of 81 tasks
 };
 
 }  // namespace

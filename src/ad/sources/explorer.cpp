@@ -74,7 +74,7 @@ public:
 
     StateSet all;
     std::vector<Neighbors> neighbors;  // [S]
-    std::size_t radius = 0;            // largest distance
+    std::size_t radius = 0;            // largest distance between two states
     std::vector<StateSet> rings;  // [S, radius], the states at distance 1, 2, ... from each state
 
   private:
@@ -88,8 +88,8 @@ public:
     land(graph.start());
   }
 
-  /// Returns the next move. In nine of ten steps it goes to an unvisited neighbor, which a table
-  /// gives without a branch.
+  /// Returns the next move. In nine of ten steps a neighbor is unvisited, and a table gives the
+  /// move without a branch.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;

@@ -52,7 +52,7 @@ std::optional<std::string_view> object_at(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the first JSON object that has a classification.
+/// Returns the first JSON object in the text that has the member `classification`.
 std::optional<formats::JsonValue> find_object(std::string_view text) {
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
     const auto object = object_at(text.substr(at));

@@ -13,7 +13,7 @@ namespace mgpu::jobs {
 /// The label that an answer names, and the reason that it gives.
 struct ParsedAnswer {
   std::int32_t label = -1;  // index in classify.labels; -1: the answer names no label, or several
-  std::string rationale;  // member `rationale` of a JSON answer, or ""; any other answer as a whole
+  std::string rationale;    // JSON answer: its member `rationale`, or ""; other answer: its text
 
   bool operator==(const ParsedAnswer&) const = default;
 };

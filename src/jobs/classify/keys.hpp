@@ -16,7 +16,9 @@ namespace mgpu::jobs {
 /// The treatment of a row whose generated answer names no label, or several.
 enum class Unparsed {
   count,  // the row gets no label, and counts as wrong
-  retry,  // the answer is sampled again, up to twice, then as `count`
+  /// The answer is sampled again, up to twice. A row that still has no label is treated as by
+  /// `count`.
+  retry,
   error,  // the run fails with E537
 };
 
@@ -32,8 +34,9 @@ struct ClassifyConfig {
   std::size_t positive = 0;           // classify.positive, as an index of labels
   std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in strategy
   std::string strategy;               // classify.strategy; "": the only strategy of the file
-  bool generates = false;             // classify.score is generate, not label_logprob
-  bool is_mean = false;  // classify.normalize is mean: scores are log-probabilities per token
+  bool generates = false;             // true: classify.score is generate, not label_logprob
+  /// True with classify.normalize=mean: scores are log-probabilities per token.
+  bool is_mean = false;
   Unparsed on_unparsed = Unparsed::count;
   std::int64_t batch_size = 0;  // texts in one batch of a model; 0: auto
 };

@@ -17,7 +17,8 @@ namespace mgpu::jobs {
 /// The label that the model gives to a row, and its scores. Log-probabilities are in nats.
 struct GivenLabel {
   std::int32_t label = -1;  // index in classify.labels; -1: unknown
-  /// Log-probability of the label (or its mean per token), or of the generated answer, in nats.
+  /// Log-probability of the label (with classify.normalize=mean, per token). If answers are
+  /// generated, that of the answer. In nats.
   double score = 0.0;
   double margin = 0.0;  // score minus the score of the second best label; 0 for a generated answer
   /// Probability of the positive label among all labels. For a generated answer it is 1 or 0, or
@@ -27,7 +28,7 @@ struct GivenLabel {
   double confidence = 0.0;
   std::vector<double> label_scores;  // score of each label; empty for a generated answer
   std::int32_t output_tokens = 0;    // number of generated tokens
-  std::string output;                // the generated answer, or the label
+  std::string output;                // the generated answer; if labels are scored, the label
   std::string rationale;
 };
 

@@ -34,7 +34,9 @@ public:
   }
   std::int64_t rows_of(std::size_t truth) const;
   std::int64_t rows() const;
-  const std::vector<std::int64_t>& counts() const { return counts_; }  // [labels, labels + 1]
+  /// Returns all counts, [labels, labels + 1], by true label and given label. The last column
+  /// counts the rows that were given no label.
+  const std::vector<std::int64_t>& counts() const { return counts_; }
 
 private:
   std::size_t labels_;

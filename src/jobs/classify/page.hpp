@@ -34,7 +34,8 @@ struct ClassifyPlots {
     std::string text;
     std::string truth;
     std::string given;
-    /// Probability of the given label, or log-probability of a generated answer.
+    /// Probability of the given label if labels are scored. If answers are generated,
+    /// log-probability of the answer.
     double confidence = 0.0;
   };
   /// The speed of this run, or of another run with the same texts, model and strategy.
@@ -54,18 +55,18 @@ struct ClassifyPlots {
   };
 
   std::vector<std::string> labels;
-  std::string positive;                 // one of `labels`
-  std::vector<std::int64_t> confusion;  // [labels, labels + 1]; the last column counts unknown
+  std::string positive;                          // one of `labels`
+  std::vector<std::int64_t> confusion;           // [true label, given label or none]
   std::map<std::string, std::int64_t> outcomes;  // number of rows with each outcome, such as "ok"
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label
   std::vector<Metric> metrics;                   //
-  bool has_probabilities = false;                // labels were scored, so each has a probability
-  report::Curve roc;                             // x: false positive rate, y: true positive rate
-  report::Curve calibration;                     // x: mean confidence, y: accuracy of each bin
+  bool has_probabilities = false;  // true: labels were scored, so each has a probability
+  report::Curve roc;               // x: false positive rate, y: true positive rate
+  report::Curve calibration;       // x: mean confidence, y: accuracy of each bin
   std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
-  std::vector<double> calibration_low{};         // confidence interval of the accuracy of each bin
-  std::vector<double> calibration_high{};        //
+  std::vector<double> calibration_low{};   // lower end of the confidence interval of each accuracy
+  std::vector<double> calibration_high{};  // upper end of the confidence interval of each accuracy
   /// Counts the rows of the positive label, in bins of its probability.
   std::vector<std::int64_t> positive_scores{};
   std::vector<std::int64_t>

@@ -45,7 +45,7 @@ struct Judged {
 
 ShownRate shown(const Ratio& rate, std::int64_t whole) {
   const auto part =
-      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // rounds the count
+      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // nearest count
   const auto [low, high] = wilson_interval(part, whole);
   return {rate.value, low, high, rate.is_defined};
 }

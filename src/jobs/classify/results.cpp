@@ -116,8 +116,8 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          bool may_lack_rows) {
   store::SealRequest request = classify_request(place, inputs);
   request.partial = request.partial || may_lack_rows;
-  // The other tables need all rows, which no single rank has. So a first file is sealed that
-  // contains only the rows.
+  // The small tables, such as `confusion`, are computed from all rows, which no single rank has. So
+  // a first file is sealed that contains only the rows.
   store::SealRequest rows = request;
   rows.path = place.directory.path() / "rows.h5.part";
   rows.what = "rows";

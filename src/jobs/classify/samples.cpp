@@ -116,7 +116,8 @@ std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) c
   return {ids.begin(), ids.end()};
 }
 
-/// Sets the tokens of the sample. Returns the length of the prompt with the longest label.
+/// Sets the tokens of the sample. Returns the length of the prompt with the longest label, in
+/// tokens.
 std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue& row) const {
   const std::string prompt = prompt_of(row);
   sample.ids = ids_of(prompt);

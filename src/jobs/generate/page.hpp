@@ -19,8 +19,8 @@ struct GeneratePlots {
     std::string reason;
   };
 
-  bool is_scored = false;        // prompts have log-probabilities
-  bool is_scoring_only = false;  // there are no completions
+  bool is_scored = false;        // true: prompts have log-probabilities
+  bool is_scoring_only = false;  // true: there are no completions
   std::int64_t prompt_tokens = 0;
   std::int64_t scored_prompt_tokens = 0;  // tokens of prompts, except the first of each prompt
   std::int64_t output_tokens = 0;

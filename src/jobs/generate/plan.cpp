@@ -139,7 +139,7 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
 
 std::uint64_t GenerateJob::disk_bytes() const {
   const auto prompts = static_cast<std::uint64_t>(count_prompts(keys_));
-  if (prompts == 0) return 0;  // --check reports this error in a separate line
+  if (prompts == 0) return 0;  // the file is not valid, which --check reports elsewhere
   const std::uint64_t text = input::bytes_of(keys_.rows.options);
   const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto samples = static_cast<std::uint64_t>(keys_.num_samples);

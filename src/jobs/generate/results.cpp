@@ -107,7 +107,7 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Adds the mean score of the completions, which is computed by the data set of the prompts.
+/// Adds the mean of the scores that the data set of the prompts gives to the completions.
 void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset,
                run::JobOutcome& outcome) {
   const double score = mean_score(samples);
@@ -116,7 +116,7 @@ void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset
   outcome.result += report::text_of("; %s %.4f", metric.c_str(), score);
 }
 
-/// Counts prompts that could not be completed. The run fails if there are too many.
+/// Counts prompts that could not be completed. The run fails if there are too many such prompts.
 void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
   const auto found = plots.finishes.find(name_of(Finish::none));
   if (found == plots.finishes.end()) return;

@@ -21,7 +21,7 @@ struct CompletionRow {
   const rows::EncodedPrompt* prompt = nullptr;
   const CompletedPrompt* completed = nullptr;
   const lm::Completion* completion = nullptr;    // nullptr: no completion
-  const rows::PromptEncoder* encoder = nullptr;  // nullptr: rows are not encoded
+  const rows::PromptEncoder* encoder = nullptr;  // decodes the completion
 };
 
 using Columns = store::Columns<CompletionRow>;
@@ -97,7 +97,7 @@ void add_output_columns(Columns& columns) {
   columns.add({"output", "text of the completion without special tokens"}, output_of);
 }
 
-/// Adds the score of each answer, which is computed by the data set of the prompts.
+/// Adds a column with the score that the data set of the prompts gives to each answer.
 void add_score(Columns& columns, const GenerateInputs& inputs) {
   using Row = CompletionRow;
   const datasets::DatasetRows& from = *inputs.keys.rows.dataset;

@@ -18,7 +18,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // lower bound: texts have four, and JSON adds more
+constexpr double kBytesPerToken = 3.0;  // lower bound: texts have four a token, and JSON adds more
 
 /// Returns an upper bound of the tokens of a file, from its size.
 double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_length) {
@@ -63,7 +63,7 @@ std::vector<run::FileCheck> TeacherJob::file_checks() const {
 
 std::uint64_t TeacherJob::disk_bytes() const {
   const std::uint64_t bytes = input::bytes_of(keys_.rows.options);
-  if (bytes == 0) return 0;  // --check reports this error in a separate line
+  if (bytes == 0) return 0;  // no data, which --check reports in a separate line
   const std::int64_t vocab = lm::read_lm_config(keys_.rows.folder).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
   // Counts the journal and the sealed file. The user's columns are smaller than the row in the

@@ -26,9 +26,10 @@ constexpr std::int64_t kShownTokens = 160;  // tokens shown of a text
 constexpr std::int64_t kShownPrompt = 24;   // shown tokens of the prompt, before the learned tokens
 constexpr std::size_t kShownGuesses = 10;
 constexpr std::int64_t kSeenTokens = 32768;  // tokens whose top-k probability is averaged
-constexpr std::int64_t kBlockTokens = 512;   // consecutive tokens in one block of these tokens
+constexpr std::int64_t kBlockTokens = 512;   // consecutive tokens that are read together
 
-/// Decodes tokens to texts, if the folder has a tokenizer.
+/// Decodes tokens to texts, if the model's folder has a tokenizer. Otherwise a text is # and the
+/// token id.
 class TokenTexts {
 public:
   explicit TokenTexts(const TeacherInputs& inputs)

@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 /// some ten thousand tokens, spread over the file. Local.
 ///
 /// Shapes: num_tokens [rows of the table]
-/// Memory: 8 bytes for each row and column of lists, and a few MiB.
+/// Memory: 8 bytes for each row of each list column, and a few MiB.
 /// Errors: those of StoredTargets and ListColumn.
 void add_targets(const std::filesystem::path& results, const TeacherInputs& inputs,
                  std::span<const std::int32_t> num_tokens, TeacherPlots& plots);

@@ -17,7 +17,7 @@ constexpr double kTop = 46;
 constexpr double kRow = 24;
 constexpr double kBetween = 8;  // space between copies of the model
 
-/// The layers or heads that the ranks of a copy share.
+/// The layers or heads [first, last) that a rank holds, out of `all`. `what` is "layer" or "head".
 struct Parts {
   std::int64_t first, last, all;
   const char* what;

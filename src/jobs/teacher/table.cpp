@@ -17,7 +17,7 @@ struct TeacherRow {
 
 using Columns = store::Columns<TeacherRow>;
 
-/// Returns the packed ids of each token: row t of [T, bytes].
+/// Returns the packed ids of the `best` predictions for each token, [T, bytes of a list].
 std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t best, int bits) {
   std::vector<std::uint8_t> bytes;
   for (std::size_t begin = 0; begin < targets.ids.size(); begin += best) {

@@ -23,7 +23,7 @@ store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, s
 /// if this differs between tokens.
 std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab);
 
-/// Encodes the rows of samples for the journal. The first of them is row `first` of the table.
+/// Encodes the rows of samples for the journal. The first sample is row `first` of the table.
 std::vector<std::byte> teacher_rows(const TeacherInputs& inputs, std::int64_t first,
                                     std::span<const TeacherSample> samples,
                                     std::span<const TokenTargets> targets);

@@ -20,7 +20,7 @@ struct TokenTargets {
   // teacher.targets: topk
   std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id
   std::vector<Half> log_probs;     // [T, K] nats
-  std::vector<float> tail_mass;    // [T] probability of all other tokens
+  std::vector<float> tail_mass;    // [T] probability of all tokens that are not in `ids`
 
   // teacher.targets: random_sampling. The ids and counts of all tokens are concatenated.
   std::vector<std::uint8_t> num_drawn;   // [T] number of different tokens that were sampled

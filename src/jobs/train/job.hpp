@@ -9,8 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// Job train trains a model with the recipe that the configuration chooses, to which it forwards
-/// each call.
+/// Job train trains a model. It forwards each call to the recipe that the configuration chooses.
 class TrainJob final : public Job {
 public:
   /// `config` must outlive the job.

@@ -61,8 +61,8 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
 /// The results of the final evaluation, from table `samples` of a sealed file and its column
 /// `path`.
 struct EvaluationResult {
-  std::vector<EpisodeReturns> returns;  // for each control, in the order of the grid
-  std::vector<TrainPlots::Walk> walks;  // rollout 0 of each task without a control
+  std::vector<EpisodeReturns> returns;  // for each of EvaluationGrid::controls
+  std::vector<TrainPlots::Walk> walks;  // paths of rollout 0 of each task under Control::none
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

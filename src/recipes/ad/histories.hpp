@@ -17,8 +17,8 @@ namespace mgpu::recipes {
 store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
                                      const ad::Environment& environment);
 
-/// Returns whether the file exists on all ranks and has all histories; --merge may leave files that
-/// lack some.
+/// Returns whether the file exists on all ranks and has all histories. A file that --merge wrote
+/// may lack some histories.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of store::read_table, on all ranks.

@@ -8,7 +8,7 @@ namespace mgpu::recipes {
 struct EvaluateConfig {
   int runs = 32;              // number of rollouts of each test task in an evaluation
   int episodes = 8;           // number of episodes in each rollout
-  bool with_controls = true;  // the final evaluation also plays hide_rewards and clear_context
+  bool with_controls = true;  // true: the final evaluation uses all Controls, not only `none`
 };
 
 void add_evaluate_keys(KeyTable& table);

@@ -18,11 +18,11 @@ using report::Plan;
 // Assumed speeds of one rank that has a core or a GPU to itself. Unless noted, they are in
 // floating-point operations per second, counted like those of TrainSizes. The CPU speeds are
 // accurate within a factor 1.5 for one core of a server with AVX-512 and a small model.
-constexpr double kCpuFlops = 4e10;         // forward and backward
-constexpr double kCpuRoundedFlops = 3e10;  // the same, with operands rounded to 16 bits
-constexpr double kCpuPlayFlops = 4e9;      // one token at a time: products of a matrix and a vector
-constexpr double kGpuFlops = 2e13;         // for matrix products as small as this model's
-constexpr double kGpuPassSeconds = 4e-3;   // for some 300 kernel launches, not overlapped
+constexpr double kCpuFlops = 4e10;         // of forward and backward passes
+constexpr double kCpuRoundedFlops = 3e10;  // of passes with operands rounded to 16 bits
+constexpr double kCpuPlayFlops = 4e9;      // of play, with products of a matrix and a vector
+constexpr double kGpuFlops = 2e13;         // of matrix products as small as this model's
+constexpr double kGpuPassSeconds = 4e-3;   // seconds of a pass, to launch some 300 kernels
 constexpr double kHistorySteps = 2e7;      // environment steps per second of the explorer
 
 /// Builds the plan of one run, part by part.
@@ -85,9 +85,10 @@ private:
     }
   }
 
-  /// Returns the memory that autograd keeps of a pass. For each token it counts these floats:
+  /// Returns the memory that autograd keeps of a pass. For each token it counts these floats, with
+  /// D = n_embd, I = n_inner, A = actions:
   ///   per layer  x, norm1, attention_out, residual, norm2: D each; q, k, v: 3 D; up, gelu: I each
-  ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
+  ///   once       one-hot fields (47 or so: counted as D), final norm: D, logits: A
   /// It adds the gradients of one layer that exist together: 3 D + D + I. On a GPU, 16-bit copies
   /// replace float32 tensors of twice the size, so the count is an upper bound. On the CPU the
   /// rounded `attention_out` is kept in addition, and qkv exists three times while it is rounded.
@@ -104,7 +105,7 @@ private:
   }
 
   /// Returns the bytes of keys and values of a chunk of rollouts: 2 x layers x rows x (T + 1) x D
-  /// floats.
+  /// floats. T is n_transit, and one more index is for padding; D is n_embd.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
     const std::int64_t rows = std::min(sizes_.settings.loop.chunk_size, sizes_.num_rollouts);
@@ -112,8 +113,8 @@ private:
     return run::whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
 
-  /// Returns the memory of the histories, which one rank reads and all receive. It counts the
-  /// columns of the file, and the set that is built from them.
+  /// Returns the memory of the histories on each rank. It counts the columns of the file, which
+  /// every rank receives, and the HistorySet that is built from them.
   std::uint64_t history_memory() const {
     if (sizes_.settings.data.path.empty()) {
       return 2 * static_cast<std::uint64_t>(sizes_.history_bytes);
@@ -180,7 +181,8 @@ private:
     const auto rows = static_cast<double>(passes.back().offset + passes.back().count -
                                           passes.front().offset);  // rank 0 has the largest share
     const auto window = static_cast<double>(sizes_.window);
-    const double flops = 3.0 * sizes_.forward_flops(rows * window, window);  // backward: twice
+    // The backward pass costs twice as much as the forward pass.
+    const double flops = 3.0 * sizes_.forward_flops(rows * window, window);
     if (!on_gpu()) {
       add_cpu_time("training", steps * flops, is_rounded() ? kCpuRoundedFlops : kCpuFlops, "FLOP");
       return;

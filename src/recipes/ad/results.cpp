@@ -11,7 +11,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns the mean returns of the episodes of one evaluation.
+/// Returns the mean return of each episode in evaluation `index`.
 EpisodeReturns returns_at(const TrainCurves& curves, std::int64_t index) {
   EpisodeReturns returns;
   for (const std::string& name : curves.value_names())

@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 namespace {
 
 std::int64_t row_bytes(const store::TableSpec& spec) {
-  constexpr std::int64_t kIdBytes = 8;  // size of the column that seal() adds in front
+  constexpr std::int64_t kIdBytes = 8;  // bytes per row of column `id`, which seal() adds
   return std::accumulate(spec.columns.begin(), spec.columns.end(), kIdBytes,
                          [](std::int64_t sum, const store::ColumnSpec& column) {
                            return sum + static_cast<std::int64_t>(column.row_bytes());
@@ -48,7 +48,7 @@ TrainSizes::TrainSizes(const AdSettings& of)
   constexpr std::int64_t kOffset = 8;  // bytes of the offset of an episode's path
   rollout_bytes =
       grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
-  constexpr std::int64_t kStepFields = 4;  // loss, accuracy, learning rate, gradient norm
+  constexpr std::int64_t kStepFields = 4;  // numbers per step: loss, accuracy, rate, gradient norm
   curve_bytes = std::int64_t{sizeof(double)} *
                 (settings.loop.optimizer.schedule.max_steps * kStepFields +
                  settings.loop.planned_evaluations() * (1 + settings.evaluate.episodes));

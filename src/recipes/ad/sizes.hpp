@@ -15,8 +15,8 @@ struct TrainSizes {
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;        // shape of the histories that the run plays; those of a file are
-                                   // assumed to have it too
+  ad::HistoryShape history;        // shape of the histories that the run plays; histories in
+                                   // data.path are assumed to have it, too
   std::int64_t window = 0;         // tokens of a window
   std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
   std::int64_t num_histories = 0;  //

@@ -8,7 +8,7 @@ namespace mgpu::recipes {
 
 /// The path of one episode on the grid.
 struct GridPath {
-  std::vector<std::pair<int, int>> cells;  // visited, start first
+  std::vector<std::pair<int, int>> cells;  // visited cells in order, beginning with the start
   std::pair<int, int> goal;
   int grid = 9;
   std::string title;

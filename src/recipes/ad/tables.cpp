@@ -22,8 +22,8 @@ struct EpisodeRow {
   const ad::Environment* environment = nullptr;
   const EvaluationGrid* grid = nullptr;
   const ad::RolloutRecord* record = nullptr;
-  std::int64_t id = 0;  // of the rollout
-  int episode = 0;      // from 0
+  std::int64_t id = 0;  // global id of the rollout
+  int episode = 0;      // number of the episode, from 0
 
   int task() const { return grid->task(id); }
   ad::Point goal() const { return environment->point(task()); }

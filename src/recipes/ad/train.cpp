@@ -16,7 +16,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Holds model, windows and evaluation. Members that others need are declared first.
+/// Holds model, windows and evaluation. Members that other members need are declared first.
 class AdTask final : public TrainTask {
 public:
   AdTask(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment,
@@ -151,7 +151,7 @@ run::JobOutcome AdRecipe::run(run::RunContext& run) const {
     return outcome;
   }
 
-  // This allocates memory, which may fail on some ranks only, so all ranks do it together.
+  // The task allocates memory, which may fail on some ranks only, so all ranks make it together.
   std::optional<AdTask> task;
   std::optional<Trainer> trainer_here;
   {

@@ -20,7 +20,7 @@ bool has_distill_keys(const Config& config);
 struct DistillSettings {
   std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` is used
   std::filesystem::path model;    // folder of a teacher model; empty: `targets` is used
-  bool has_bucket = true;  // stored top k: all tokens that are not stored form one more class
+  bool has_bucket = true;         // true: the tokens outside a stored top k form one more class
   lm::Distillation how;
   double on_policy = 0.0;  // share of the examples whose completion the student samples itself
   lm::GenerationConfig drawing;  // how the student samples completions; the stop ids are not set

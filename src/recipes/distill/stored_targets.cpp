@@ -47,8 +47,8 @@ TeacherFacts facts_of(const std::filesystem::path& path) {
           number("temperature")};
 }
 
-/// Scales the probabilities of a list so that their sum is `mass`, because rounding to float16
-/// changed it.
+/// Scales the probabilities of a list so that their sum is `mass`. Rounding to float16 has changed
+/// the sum.
 void scale_to(double mass, std::span<float> log_probs) {
   double sum = 0.0;
   for (const float log_prob : log_probs)
@@ -93,7 +93,7 @@ std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers) {
 struct StoredTargets::Slice {
   std::int64_t row;
   std::int64_t first;  // index of the first token in its row
-  std::int64_t item;   // index of the first token among all rows
+  std::int64_t item;   // index of the first token among the tokens of all rows
   std::int64_t count;
 };
 

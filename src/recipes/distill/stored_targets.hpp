@@ -18,8 +18,8 @@ namespace mgpu::recipes {
 /// The attributes of group /teacher in results.h5 of job teacher.
 struct TeacherFacts {
   std::int64_t vocab = 0;
-  std::int64_t top_k = 0;      // 0: targets were sampled, not the top k
-  std::int64_t num_draws = 0;  // 0: targets are the top k
+  std::int64_t top_k = 0;      // number of stored tokens at each position; 0: targets were sampled
+  std::int64_t num_draws = 0;  // number of sampled tokens at each position; 0: top k
   std::int64_t id_bits = 0;
   double temperature = 1.0;
 };
@@ -35,8 +35,8 @@ struct StoredPlace {
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
-/// Examples that were read from the results of job teacher. `places` has the position of each in
-/// its table.
+/// Examples that were read from the results of job teacher. `places` has the position of each
+/// example in table `samples`.
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
@@ -45,7 +45,7 @@ struct StoredExamples {
 
 /// The targets (next-token distributions) that a run of job teacher has stored, read on demand.
 ///
-/// Memory: 8 bytes for each row and column of lists.
+/// Memory: 8 bytes for each row of each list column.
 class StoredTargets final : public lm::TargetSource {
 public:
   /// Opens the file settings.targets. If `may_be_part`, rows may be missing.
@@ -63,8 +63,8 @@ public:
   ///         learned.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
-  /// Reads all columns once and verifies their checksums. Returns a checksum of the targets,
-  /// without the tokens.
+  /// Reads all columns once and verifies their checksums. Returns a checksum of the targets, which
+  /// does not cover the tokens of the texts.
   /// Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
@@ -99,16 +99,16 @@ private:
   store::ListColumn tokens_;
   store::ListColumn learned_;
   bool is_packed_ = false;
-  std::optional<store::ListColumn> log_probs_;  // for top k
-  std::optional<store::ListColumn> tails_;      // for top k, unless ids are packed
-  std::optional<store::ListColumn> num_drawn_;  // for draws
-  std::optional<store::ListColumn> counts_;     // for draws, unless draws are packed
-  std::optional<store::ListColumn> ids_;        // packed or not
+  std::optional<store::ListColumn> log_probs_;  // only for top k
+  std::optional<store::ListColumn> tails_;      // only for top k that is not packed
+  std::optional<store::ListColumn> num_drawn_;  // only for sampled targets
+  std::optional<store::ListColumn> counts_;     // only for sampled targets that are not packed
+  std::optional<store::ListColumn> ids_;        // ids of tokens, packed or not
   std::vector<StoredPlace> places_;
 };
 
-/// Returns the loss of `settings` for targets with these facts. For sampled targets it is the
-/// cross-entropy, which they estimate without bias.
+/// Returns the loss of `settings` for stored targets with the facts `facts`. For sampled targets it
+/// is the cross-entropy, of which sampled targets give an unbiased estimate.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

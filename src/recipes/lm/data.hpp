@@ -25,8 +25,8 @@ struct LmData {
   MethodData method;  // what LmMethod::read() returned; its examples are moved to `training`
   /// Token ids that end a completion, from the folder of the trained model.
   std::vector<std::int64_t> stop_ids;
-  std::string chat_template;      // content of data.chat_template, if it names one; rank 0 only
-  std::vector<LeftOut> left_out;  // one for each file with rows that cannot be used; rank 0 only
+  std::string chat_template;      // template that data.chat_template gives, or ""; rank 0 only
+  std::vector<LeftOut> left_out;  // one for each file with unusable rows; rank 0 only
 };
 
 /// Reads the training and evaluation data. Rank 0 reads and tokenizes rows, and calls

@@ -15,7 +15,7 @@ namespace {
 using formats::JsonError;
 
 constexpr std::int64_t kRowsAtOnce = 64;
-constexpr const char* kTooLongHelp = "a larger train.seq_len";  // for generated rows
+constexpr const char* kTooLongHelp = "a larger train.seq_len";  // for errors about generated rows
 
 void check(const rows::LearnedText& encoded) {
   const auto& learned = encoded.is_learned;

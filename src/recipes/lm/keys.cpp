@@ -18,7 +18,7 @@ bool is_of_data_path_only(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
-/// Returns whether a key also applies to the rows of a data set.
+/// Returns whether a key applies to the rows of a data set, not only to those of a file.
 bool is_of_any_rows(const std::string& name) {
   return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }

@@ -24,8 +24,8 @@ bool trains_language_model(const Config& config);
 /// The settings of job train with a language model, read from the keys.
 struct LmTrainSettings {
   LoopSettings loop;
-  std::filesystem::path folder;  // has config, tokenizer, and weights unless is_fresh
-  bool is_fresh = false;         // training starts with random weights
+  std::filesystem::path folder;  // folder of the model; it needs no weights if is_fresh
+  bool is_fresh = false;         // true: training starts with random weights
   /// How the rows of data.path, or of the training split of a data set, are read. Unset:
   /// LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;

@@ -42,8 +42,8 @@ struct MethodCosts {
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
 };
 
-/// The loss of a training, and what adds targets or completions to its windows. It keeps the files
-/// and models open that these need.
+/// The loss of a training, and the sources that add targets or completions to windows. It keeps
+/// open the files and models that loss and sources need.
 class OpenMethod {
 public:
   OpenMethod() = default;

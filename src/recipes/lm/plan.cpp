@@ -20,7 +20,7 @@ using report::Plan;
 // 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of a packed operand
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed matrices
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
@@ -76,7 +76,7 @@ struct LmSizes {
   LmTrainSettings settings;
   lm::LmConfig model;
   std::optional<lm::ModelHead> head;
-  bool has_two_sweeps;  // each step begins with an additional forward pass
+  bool has_two_sweeps;  // true: each step begins with an additional forward pass
   MethodCosts costs;
   std::int64_t parameters;
 };
@@ -137,7 +137,7 @@ std::uint64_t LmRecipe::disk_bytes() const {
     companions += text.size();
   // A checkpoint holds weights and two moments. Disk space is needed for the kept checkpoints, the
   // best one and the one that is being written.
-  constexpr std::int64_t kCurveBytes = 6 * 8;  // for each step
+  constexpr std::int64_t kCurveBytes = 6 * 8;  // bytes of the curves for each step
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions +
       static_cast<std::uint64_t>(sizes.settings.loop.optimizer.schedule.max_steps * kCurveBytes);

@@ -67,7 +67,7 @@ TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
 void LmTask::load_weights() {
   if (settings_.is_fresh) return;
   const cluster::Group& world = run_.topology.world();
-  at::Tensor weights;  // on the host; with the CPU backend the model's tensor itself
+  at::Tensor weights;  // copy on the host; with the CPU backend the model's own tensor
   cluster::run_together(world, [&] {
     if (world.rank() == 0) model_.load(formats::WeightFiles(settings_.folder));
     weights = tensor::read_back(model_.parameters().weights());

@@ -65,7 +65,7 @@ private:
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t method_crc_;
-  std::string chat_template_;  // chat template of the examples; "": that of the folder
+  std::string chat_template_;  // chat template of the examples; "": that of the model's folder
 };
 
 }  // namespace mgpu::recipes

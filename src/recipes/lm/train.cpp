@@ -92,7 +92,7 @@ struct ResultNames {
   std::string accuracy;  // LmMethod::accuracy()
 };
 
-/// Adds the values of the newest evaluation.
+/// Adds the values of the newest evaluation to `outcome`.
 void show_held_out(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
   const std::int64_t newest = curves.evaluations() - 1;
   const double loss = curves.value(newest, "loss");
@@ -192,7 +192,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     const auto reading = run.clock.enter("tokenize");
     data = load_lm_data(world, settings, *method_, config.vocab);
   }
-  // This allocates memory, which may fail on some ranks only, so all ranks do it together.
+  // The task below allocates memory, which may fail on some ranks only, so all ranks make it
+  // together.
   log_rows_left_out(run, data);
   const std::vector<LeftOut> left_out = data.left_out;
   std::unique_ptr<OpenMethod> open;

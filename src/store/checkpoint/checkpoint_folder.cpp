@@ -18,7 +18,8 @@ namespace {
 
 constexpr const char* kWhat = "checkpoint";
 
-/// Runs `call`, which returns an error code, after its failpoint. Throws if either gives an error.
+/// Passes failpoint checkpoint.NAME, then runs `call`, which returns an error code. Throws if one
+/// of the two gives an error.
 template <class Call>
 void guarded(const char* name, const fs::path& path, Call call) {
   const FailpointAction action = failpoint(std::string(kWhat) + "." + name);
@@ -49,7 +50,7 @@ void remove_tree(const fs::path& path) {
   });
 }
 
-/// Writes a file of `directory` through DurableFile, and returns its digest.
+/// Writes `text` to the new file `path` through DurableFile, and returns the digest of the file.
 formats::SafetensorsDigest write_text(const fs::path& path, const std::string& text) {
   DurableFile file(path, kWhat, DurableFile::Mode::create_new);
   file.write(text);
@@ -58,7 +59,8 @@ formats::SafetensorsDigest write_text(const fs::path& path, const std::string& t
   return {text.size(), sha256_hex(text), {}};
 }
 
-/// Drops the kernel's cached pages, so that reading back reads the disk.
+/// Drops the pages of all files of `directory` from the kernel's cache, so that reading back reads
+/// the disk.
 void drop_cached_pages(const fs::path& directory) {
   for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
     const FdHandle fd(::open(file.path().c_str(), O_RDONLY | O_CLOEXEC));

@@ -19,7 +19,8 @@ void add_warnings(const fs::path& damaged, const fs::path& aside, const ErrorRep
   lines.push_back("  kept as " + aside.string());
 }
 
-/// Returns the newest intact checkpoint, or nullptr. Damaged newer ones are set aside.
+/// Returns the newest intact checkpoint, or nullptr. Newer checkpoints that are damaged are set
+/// aside.
 std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
                                               std::vector<std::string>& warnings) {
   folder.tidy();
@@ -63,7 +64,7 @@ Views views_of(std::span<const formats::NamedTensor> tensors) {
 }
 
 /// Copies the tensors of rank 0's `file` into `targets` on every rank. `file` is nullptr on the
-/// others.
+/// other ranks.
 void transfer(const cluster::Group& group, const formats::SafetensorsFile* file,
               const std::vector<TensorFacts>& tensors, const Views& targets) {
   for (const TensorFacts& facts : tensors) {

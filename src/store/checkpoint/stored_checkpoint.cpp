@@ -65,7 +65,7 @@ std::unique_ptr<formats::SafetensorsFile> open_tensors(const fs::path& path,
   return file;
 }
 
-/// Checks the other files that a job added to the checkpoint.
+/// Checks the size and SHA-256 of all files of the manifest except the files of tensors.
 void check_other_files(const formats::CheckpointManifest& manifest, const fs::path& directory) {
   for (const auto& [name, digest] : manifest.files) {
     if (name.ends_with(".safetensors")) continue;

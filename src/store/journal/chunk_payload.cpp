@@ -10,9 +10,9 @@
 namespace mgpu::store {
 namespace {
 
-// Head: fingerprint u32, number of columns u32, first row i64, rows i64; per column: bytes u64,
-// CRC-32C u32, zero u32. The columns follow in order. A text or ragged column is a u64 length per
-// row, then the texts or the lists' items.
+// Head: fingerprint u32, number of columns u32, first row i64, rows i64; for each column: number of
+// bytes u64, CRC-32C u32, zero u32. The columns follow in order. A text or ragged column is a u64
+// length per row, then the texts or the lists' items.
 constexpr std::size_t kFixedBytes = 24;
 constexpr std::size_t kColumnBytes = 16;
 

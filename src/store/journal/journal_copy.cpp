@@ -33,7 +33,8 @@ public:
     });
   }
 
-  /// Throws if the directories have no phase in common: a phase's id depends on data and weights.
+  /// Throws if the run directories to copy have no phase in common. The id of a phase depends on
+  /// data and weights.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();

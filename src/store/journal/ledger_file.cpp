@@ -52,7 +52,7 @@ std::vector<std::byte> frame_head(std::uint32_t attempt, std::uint32_t phase, st
   return head;
 }
 
-/// Scans one file from front to back.
+/// Scans one ledger file from front to back.
 class Scanner {
 public:
   Scanner(const PositionedFile& file, std::uint32_t attempt) : file_(file), attempt_(attempt) {}

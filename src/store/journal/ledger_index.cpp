@@ -15,7 +15,7 @@
 namespace mgpu::store {
 namespace {
 
-/// Returns the attempt number in a file name; nullopt for other files.
+/// Returns the attempt number in the file name of a ledger; nullopt for any other name.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
   const auto numbers = numbers_in(name, "attempt_#.rank_#.ledger");
   if (!numbers) return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<std::uint32_t> attempt_of(const std::string& name) {
 
 /// Returns the names of the ledgers by (attempt, rank), one per line.
 std::string list_ledgers(const fs::path& parts, std::optional<std::uint32_t> attempt) {
-  std::vector<std::pair<std::size_t, std::string>> names;  // length first: longer numbers are last
+  std::vector<std::pair<std::size_t, std::string>> names;  // length, name: longer names are last
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(parts, missing)) {
     const std::string name = entry.path().filename().string();

@@ -16,7 +16,7 @@ std::string ledger_name(std::uint32_t attempt, int rank);
 
 /// Lists the chunks that the ledgers of a run directory hold.
 struct LedgerIndex {
-  std::vector<fs::path> files;      // by (attempt, rank)
+  std::vector<fs::path> files;      // ledgers, sorted by (attempt, rank)
   std::vector<ChunkEntry> entries;  // sorted by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 

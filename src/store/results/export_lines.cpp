@@ -123,7 +123,7 @@ private:
   struct Texts {
     std::string name;
     TextColumn column;
-    std::vector<std::string> block;  // of the rows to write next
+    std::vector<std::string> block;  // texts of the rows to write next
   };
 
   std::string line(std::int64_t row, std::size_t in_block) const {

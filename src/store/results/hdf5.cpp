@@ -61,7 +61,7 @@ Hid access() {
   Hid plist = own(H5Pcreate(H5P_FILE_ACCESS));
   check(H5Pset_libver_bounds(plist.get(), H5F_LIBVER_V18, H5F_LIBVER_V18));
   check(H5Pset_file_locking(plist.get(), false, true));
-  check(H5Pset_sieve_buf_size(plist.get(), 0));  // a failing write fails immediately
+  check(H5Pset_sieve_buf_size(plist.get(), 0));  // no buffer: a failing write fails at once
   return plist;
 }
 
@@ -126,7 +126,7 @@ SerialWriter::~SerialWriter() {
 
 void SerialWriter::reserve(std::uint64_t bytes) const {
   constexpr std::uint64_t kMetadataBytes = 128 << 10;
-  hsize_t used = 0;  // includes cached data
+  hsize_t used = 0;  // size of the file with the data that HDF5 has cached
   check(H5Fget_filesize(file_.get(), &used));
   const int fd = descriptor_of(file_.get());
   const auto end = static_cast<off_t>(used + bytes + kMetadataBytes);
@@ -142,7 +142,7 @@ void SerialWriter::close() {
   hsize_t size = 0;
   check(H5Fget_filesize(file_.get(), &size));
   check(H5Fclose(file_.release()));
-  std::filesystem::resize_file(path_, size);  // returns the reserved space
+  std::filesystem::resize_file(path_, size);  // gives back reserved space that was not used
 }
 
 Hid parallel_access(MPI_Comm comm) {

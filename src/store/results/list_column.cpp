@@ -20,8 +20,8 @@ using hdf5::Hid;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 constexpr hsize_t kMaxAttributes = 4096;
 
-/// Calls visit(piece) for the pieces of a whole column. Compares the column's checksum with the
-/// file's, and returns it.
+/// Calls visit(piece) for the pieces of a whole column. Compares the column's checksum with the one
+/// in the file, and returns it.
 template <class Visit>
 std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   ReadColumn piece{stored.spec(), {}};
@@ -67,7 +67,7 @@ void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbe
 
 struct ListColumn::Open {
   Hid file;
-  StoredColumn offsets;  // [rows + 1] i64
+  StoredColumn offsets;  // [rows + 1] i64, the last is the number of items
   StoredColumn values;
 };
 

@@ -36,7 +36,7 @@ Strings open_strings(const std::filesystem::path& path, const std::string& name)
 struct TextColumn::Open {
   std::filesystem::path path;
   std::string table;
-  std::optional<ListColumn> lists;  // of bytes
+  std::optional<ListColumn> lists;  // one list of bytes per text
   std::optional<Strings> strings;
 };
 

@@ -63,7 +63,8 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   return problem;
 }
 
-/// A name without colons: ROMIO takes the text before a colon for a type of file system.
+/// Gives a file a name without colons, because ROMIO takes the text before a colon for a type of
+/// file system.
 class PlainName {
 public:
   explicit PlainName(const fs::path& path) : name_(path) {

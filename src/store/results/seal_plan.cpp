@@ -19,7 +19,7 @@ constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of HDF5's chunk cache
 constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  //
 constexpr std::size_t kOpenLedgers = 64;
 
-/// Returns the rows of one journaled chunk.
+/// Returns the number of rows of one journaled chunk.
 std::int64_t rows_of_entry(const TablePlan& table, std::size_t entry) {
   const auto first = static_cast<std::int64_t>(entry) * table.table->chunk_rows;
   return std::min(table.rows - first, table.table->chunk_rows);

@@ -26,9 +26,9 @@ enum class ColumnPart { whole, offsets, values };
 struct TablePlan {
   const ChunkedTable* table = nullptr;
   std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
-  std::int64_t rows = 0;            // sealed: fewer than spec.rows in a partial file
-  // [columns][entries + 1]: where each entry's lists begin among the column's values; empty for
-  // columns without lists
+  std::int64_t rows = 0;            // number of sealed rows; in a partial file fewer than spec.rows
+  // [columns][entries + 1]: index of the first item of each entry's lists among the items of the
+  // column, then the number of items; empty for columns without lists
   std::vector<std::vector<std::int64_t>> list_starts;
 };
 
@@ -36,7 +36,7 @@ struct ColumnPlan {
   std::size_t table = 0;              // index into SealPlan::tables
   std::optional<std::size_t> source;  // index of the column in the payload; empty: column `id`
   ColumnSpec spec;
-  std::string dataset;  // path in the file
+  std::string dataset;  // path of the HDF5 data set in the file
   ColumnKind kind = ColumnKind::contiguous;
   std::int64_t unit_entries = 1;  // journaled chunks that form one HDF5 chunk
   ColumnPart part = ColumnPart::whole;

@@ -18,7 +18,7 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
+constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // data of a rank in one gather
 
 /// Returns one HDF5 chunk in the form in which HDF5's deflate filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
@@ -33,7 +33,7 @@ std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_by
   return out;
 }
 
-/// Writes the chunks that compress_range() packed into the data set.
+/// Unpacks the HDF5 chunks that compress_range() packed, and writes them to the data set.
 void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   while (!packed.empty()) {
     const auto row = formats::take<std::int64_t>(packed);
@@ -72,7 +72,8 @@ private:
   std::optional<hdf5::SerialWriter> file_;  // rank 0
 };
 
-/// Returns for each HDF5 chunk: first row i64, bytes u64, the bytes. Keeps the rows' checksum.
+/// Returns for each HDF5 chunk: first row i64, number of bytes u64, the bytes. Keeps the rows'
+/// checksum.
 std::string SerialFile::compress_range(std::size_t index, EntryRange range) {
   const ColumnPlan& column = work_.plan.columns[index];
   const std::size_t chunk_bytes =

@@ -21,8 +21,8 @@ namespace mgpu::store {
 /// (missing file); Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
 
-/// Returns read(). Adds path and table to the report of a Failure that it throws, and turns an
-/// Hdf5Error into Failure E605.
+/// Returns the result of read(). Adds path and table to the report of a Failure that it throws, and
+/// turns an Hdf5Error into Failure E605.
 template <class Read>
 auto name_failures(const std::filesystem::path& path, const std::string& table, Read read) {
   const hdf5::Quiet quiet;

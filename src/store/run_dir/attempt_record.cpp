@@ -15,7 +15,8 @@ namespace {
 
 using formats::JsonValue;
 
-/// Returns the first numbers in the names of a folder's files that have this form, in order.
+/// Returns the first number of each file name in `folder` that has the given form (see
+/// numbers_in()), in ascending order.
 std::vector<std::uint32_t> numbers_of(const fs::path& folder, std::string_view form) {
   std::vector<std::uint32_t> numbers;
   std::error_code error;

@@ -106,7 +106,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
     const fs::path folder = run_directory / "repro";
     std::error_code error;
     fs::create_directories(folder, error);
-    fs::permissions(folder, fs::perms::owner_all, error);  // it tells of the user's environment
+    fs::permissions(folder, fs::perms::owner_all, error);  // env.txt shows the user's environment
     const JsonValue::Members seeds(facts.seeds.begin(), facts.seeds.end());
     std::string ranks = "rank,host,gpu_uuid,gpu_pci,numa_node,cores\n";
     for (const std::string& line : rows)

@@ -59,8 +59,8 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
-/// Returns whether job and keys of the two are equal. A key that only one of them has does not
-/// count, because formats differ in their keys.
+/// Returns whether `record` and `request` have the same job and keys. A key that only one of them
+/// has does not count, because formats differ in their keys.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
   return record.job == request.job &&
          std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {
@@ -79,7 +79,8 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
                  "finish it with mgpu_spmd 0.1, or start anew: --resume=never"});
 }
 
-/// Returns the unfinished runs of this name and identity, newest first.
+/// Returns the unfinished runs with the name and identity of the request, newest first. If the
+/// request reopens runs, finished ones are included.
 /// Errors: Failure E608 when the only such runs have format 1.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
@@ -109,13 +110,14 @@ std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::str
 Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes) {
   for (const fs::path& folder : candidates(request, notes)) {
     RunLock lock(folder);
-    // Its last holder may have finished while we waited for the lock.
+    // While we waited for the lock, its last holder may have finished the run.
     if (!RunRecord::read(folder).finished || request.reopens) return {folder, std::move(lock)};
   }
   return make_new(request);
 }
 
-/// Returns "  train.lr: 0.1 there, 0.2 here" for each key that differs.
+/// Returns "  train.lr: 0.1 there, 0.2 here" for each key whose values in `there` and `here`
+/// differ.
 std::vector<std::string> differences(const std::map<std::string, std::string>& there,
                                      const std::map<std::string, std::string>& here) {
   std::map<std::string, std::pair<std::string, std::string>> both;
@@ -220,7 +222,7 @@ void point(const fs::path& link, const fs::path& target, std::vector<std::string
   fs::remove(fresh, error);
 }
 
-/// Returns whether a ledger holds more than its head, or that cannot be known.
+/// Returns true if a ledger holds more than its head, or if the folder cannot be read.
 bool has_chunks(const fs::path& ledgers) noexcept {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(ledgers, error))

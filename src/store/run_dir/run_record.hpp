@@ -17,7 +17,7 @@ struct RunRecord {
   std::map<std::string, std::string> keys;
   std::string created;
   bool finished = false;
-  int format = kNewestRunFormat;  // of the journal and the results
+  int format = kNewestRunFormat;  // format of the journal and the results
 
   /// Writes run.json. Errors: Failure E602.
   void write(const std::filesystem::path& folder) const;

@@ -15,8 +15,8 @@ namespace mgpu::store {
 
 /// The data that one checkpoint stores.
 struct CheckpointContent {
-  std::span<const formats::NamedTensor> model;    // by their names in the model
-  std::span<const formats::NamedTensor> trainer;  // such as the optimizer's moments
+  std::span<const formats::NamedTensor> model;    // tensors of the model, with their names in it
+  std::span<const formats::NamedTensor> trainer;  // tensors of the training, such as moments
   CheckpointState state;
   std::map<std::string, std::string> files{};  // name -> content: config.json and others
 };

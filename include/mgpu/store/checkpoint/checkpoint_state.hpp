@@ -16,7 +16,7 @@ using StateValue = std::variant<std::int64_t, double, std::string>;
 struct CheckpointState {
   std::int64_t step = 0;              // optimizer steps done, >= 0
   std::int64_t consumed_samples = 0;  // training samples used so far, all epochs together
-  std::optional<double> best_metric;  // best result of an evaluation so far; empty before the first
+  std::optional<double> best_metric;  // best result of an evaluation so far; empty: none yet
   std::map<std::string, StateValue> values;
 
   friend bool operator==(const CheckpointState&, const CheckpointState&) = default;

@@ -13,13 +13,13 @@ namespace mgpu::store {
 /// The result of CheckpointStore::load_newest(), equal on all ranks.
 struct Restored {
   std::optional<CheckpointState> state;  // empty: no checkpoint, start at step 0
-  fs::path directory;                    // of the checkpoint that was loaded, or empty
+  fs::path directory;                    // of the checkpoint that was loaded; empty: none
   std::vector<std::string> warnings;     // to print; W611 for each skipped checkpoint
 };
 
-/// Saves and restores the state of a training, of which every rank of a group holds a full copy
-/// (DDP). Rank 0 writes and reads the files, and load_newest() broadcasts the data to the other
-/// ranks.
+/// Saves and restores the state of a training. Every rank of a group holds a full copy of this
+/// state (DDP). Rank 0 writes and reads the files, and load_newest() broadcasts the data to the
+/// other ranks.
 ///
 /// Memory: all tensors in host memory.
 /// Ranks:  save() and load_newest() are collective over the group.

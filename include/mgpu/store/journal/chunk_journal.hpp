@@ -72,7 +72,7 @@ public:
   /// commit().
   std::vector<ChunkEntry> entries(std::uint32_t phase) const;
 
-  /// Returns the paths of all ledger files, by (attempt, rank).
+  /// Returns the paths of all ledger files, sorted by (attempt, rank).
   const std::vector<std::filesystem::path>& files() const;
 
   /// Returns the damaged ranges that the constructor found in all ledgers. All ranks get the same

@@ -38,7 +38,7 @@ struct Death {
 struct QuarantinedRow {
   std::uint32_t phase = 0;
   std::int64_t sample = 0;
-  std::string reason;  // does not depend on the number of ranks
+  std::string reason;  // why the sample is skipped, at any number of ranks the same
 };
 
 /// Returns the samples that killed a rank twice, in the order of their second death in `deaths`. At

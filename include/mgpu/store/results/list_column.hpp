@@ -11,8 +11,8 @@
 
 namespace mgpu::store {
 
-/// A list column of a table of an HDF5 file, of which any range of rows can be read. Row r of the
-/// column belongs to row r of the table. Local.
+/// A list column of a table of an HDF5 file. Any range of its rows can be read. Row r of the column
+/// belongs to row r of the table. Local.
 class ListColumn {
 public:
   /// Opens the column and checks that its offsets fit its values. Errors: Failure E603 (missing
@@ -69,7 +69,7 @@ private:
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 
-/// Returns the attributes of a group of an HDF5 file whose value is one number. Whole numbers to
+/// Returns, by name, those attributes of an HDF5 group that are single numbers. Whole numbers to
 /// 2^53 are exact. Local.
 ///
 /// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, no such group).

@@ -25,12 +25,12 @@ public:
   };
   struct Shape {
     std::int64_t rows = 0;
-    std::int64_t longest = 1;  // at least 1: HDF5 has no empty chunks
+    std::int64_t longest = 1;  // items of the longest row; at least 1: HDF5 has no empty chunks
     std::int64_t width = 1;
   };
 
-  /// Creates the file. Errors: Failure E602 (exit 74) when the file cannot be written, also in
-  /// write() and finish().
+  /// Creates the file. Errors: Failure E602 (exit 74) when the file cannot be written; write() and
+  /// finish() throw it, too.
   PaddedLists(std::filesystem::path path, const Shape& shape, const std::vector<Dataset>& datasets);
   ~PaddedLists();
   PaddedLists(const PaddedLists&) = delete;

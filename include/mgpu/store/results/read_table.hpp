@@ -31,7 +31,7 @@ struct ReadColumn {
 
 struct ReadTable {
   std::int64_t rows = 0;
-  std::int64_t missing_rows = 0;  // rows that all tables of a partial file lack, added up; else 0
+  std::int64_t missing_rows = 0;  // rows missing in the whole file, all tables added up
   std::vector<ReadColumn> columns;
 
   /// Returns a number column by name. Errors: Failure E605 (exit 65) when the table has no such
@@ -60,7 +60,7 @@ bool looks_like_hdf5(const std::filesystem::path& path);
 
 /// A list column in host memory.
 struct ReadLists {
-  ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
+  ReadColumn offsets;  // [rows + 1] i64: index of each row's first item, then the number of items
   ReadColumn values;   // [items] or [items, width]
 
   std::int64_t rows() const { return std::ssize(offsets.values<std::int64_t>()) - 1; }

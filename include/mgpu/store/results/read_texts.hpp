@@ -8,7 +8,7 @@
 
 namespace mgpu::store {
 
-/// A text column of a result file, of which any range of rows can be read. Local.
+/// A text column of a result file. Any range of its rows can be read. Local.
 ///
 /// In files of format 1, and in the small tables (SmallTable) of all files, texts are HDF5 strings.
 /// In format 1 these lie in HDF5's heap, where a damaged file can send the library into an endless

@@ -37,17 +37,17 @@ struct ChunkedTable {
 /// A table that rank 0 holds in memory. The other ranks need not pass it to seal().
 struct SmallTable {
   TableSpec spec;
-  std::vector<std::byte> rows;  // ChunkEncoder(spec, 0, spec.rows).finish()
+  std::vector<std::byte> rows;  // result of ChunkEncoder(spec, 0, spec.rows).finish()
 };
 
 struct SealRequest {
-  std::filesystem::path path;         // of the finished file; appears only when complete
+  std::filesystem::path path;         // path of the finished file, which appears only when complete
   std::string what = "results";       // name of the file in messages and failpoints
   std::uint32_t attempt = 0;          //
   int gzip = 0;                       // 0 off, 1..9
   bool text = true;                   // false: leave text columns out
   bool partial = false;               // true: leave missing chunks out; false: they are an error
-  std::vector<Attribute> attributes;  // of the root
+  std::vector<Attribute> attributes;  // attributes of the root group
   std::vector<AttributeGroup> groups;
   std::vector<ChunkedTable> tables;  // the same on all ranks
   std::vector<SmallTable> small_tables;

@@ -62,11 +62,11 @@ struct ColumnSpec {
   std::int64_t width = 1;   // elements per row: 1 -> data set [rows], k -> [rows, k]; text: 1
   std::string description;  //
   std::string units;        // "nats", "tokens"; "" for none
-  bool ragged = false;      // a row is a list of any length, of items of `width` elements
+  bool ragged = false;      // true: a row is a list of any number of items of `width` elements
   std::vector<std::string> names{};  // names of the values 0, 1, ... of a u8 column (HDF5 enum)
 
-  /// Returns whether rows have different lengths: lists of items, or texts, which are lists of
-  /// bytes.
+  /// Returns whether rows may have different lengths: true for ragged columns, and for texts, which
+  /// are lists of bytes.
   bool has_lists() const { return ragged || type == ColumnType::text; }
 
   /// Returns the bytes of a row; in a column with lists, the bytes of one item.
@@ -94,8 +94,8 @@ struct TableSpec {
   /// Returns the index of a column in `columns`. Errors: Error when no column has that name.
   std::size_t column_index(std::string_view name) const;
 
-  /// Returns the CRC-32C of the columns' names, types and widths, which are ragged, and the names
-  /// of values. A payload can only be read with the fingerprint with which it was written.
+  /// Returns the CRC-32C of the name, type, width and flag `ragged` of each column, and of the
+  /// names of values. A payload can only be read with the fingerprint with which it was written.
   std::uint32_t fingerprint() const;
 };
 

@@ -12,14 +12,14 @@ namespace mgpu::store {
 
 /// attempts/NNNN.json: the host and ranks of one attempt, its times, and how it ended.
 struct AttemptRecord {
-  std::uint32_t attempt = 0;       // from 1
-  std::string host;                // of rank 0
-  int pid = 0;                     //
-  int ranks = 0;                   //
-  std::string job_id;              // of Slurm; "" outside
-  std::string begun;               // UTC
-  std::string ended{};             // "" while the attempt runs; stays "" if the attempt was killed
-  std::optional<ExitCode> exit{};  // empty as long as `ended` is ""
+  std::uint32_t attempt = 0;         // number of the attempt, from 1
+  std::string host;                  // host of rank 0
+  int pid = 0;                       //
+  int ranks = 0;                     //
+  std::string job_id;                // id of the Slurm job; "": not in a Slurm job
+  std::string begun;                 // time of the start, UTC
+  std::string ended{};               // time of the end, UTC; "": it still runs, or was killed
+  std::optional<ExitCode> exit{};    // empty as long as `ended` is ""
   std::vector<std::string> command;  // argv
 
   /// Writes attempts/NNNN.json; secrets in the command are masked. Errors: Failure E602.
@@ -36,8 +36,8 @@ struct AttemptRecord {
 /// Errors: Failure E603 when a record cannot be read.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// Returns the highest number of an attempt that a record or a ledger has; 0 before the first.
-/// Local.
+/// Returns the highest attempt number in the names of records and ledgers; 0 before the first
+/// attempt. Local.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
 /// Returns the path of an attempt's record in the run directory, such as

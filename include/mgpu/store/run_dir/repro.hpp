@@ -11,21 +11,21 @@
 
 namespace mgpu::store {
 
-/// Where one rank runs. Each rank passes its own to write_repro().
+/// Where one rank runs. Each rank passes its own facts to write_repro().
 struct RankFacts {
   std::string host;
   std::string gpu_uuid;  // "" on the CPU
   std::string gpu_pci;   // "" on the CPU
   int numa_node = -1;    // -1: unknown
-  std::string cores;     // "0-7"
+  std::string cores;     // cores that the rank may use, such as "0-7"
 };
 
 /// The facts that are needed to repeat a run. write_repro() uses those of rank 0 only.
 struct ReproFacts {
   std::string resolved_yaml;                    // Config::resolved_yaml()
   std::vector<std::string> command;             // argv
-  std::map<std::string, std::string> versions;  // "git", "nccl", "cuda", "driver", "libtorch"
-  std::map<std::string, std::uint64_t> seeds;   // "run", ...
+  std::map<std::string, std::string> versions;  // by name: "git", "nccl", "cuda", ...
+  std::map<std::string, std::uint64_t> seeds;   // seeds by name: "run" and others
 };
 
 /// Writes repro/: config.resolved.yaml, command.txt, versions.json (`facts.versions`, and the

@@ -20,7 +20,7 @@ struct RunRequest {
   std::string resume = "auto";               // run.resume: auto, never, or a run directory
   std::string job;                           // "train"
   std::string identity;                      // Config::identity()
-  std::map<std::string, std::string> keys;   // keys and values of the identity
+  std::map<std::string, std::string> keys;   // keys that identify the run, with their values
   std::vector<std::string> command;          // argv
   bool reopens = false;                      // true: a finished run is continued, too
   std::uint64_t needed_bytes = 0;            // free space that the run needs to begin
@@ -31,7 +31,8 @@ struct RunRequest {
 ///
 /// With `resume` = auto it continues the newest unfinished run of the same name and identity, or
 /// starts a new one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK
-/// and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to its folder tb/.
+/// and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to tb/ in the
+/// directory.
 ///
 /// Ranks:  only rank 0 touches the disk and holds the lock; all ranks know path and attempt.
 class RunDirectory {
@@ -67,8 +68,8 @@ public:
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. After `done` or `incomplete` the run is finished, and is
-  /// resumed only by a request with `reopens`.
+  /// Records how this attempt ended. After exit code `done` or `incomplete` the run is finished,
+  /// and is resumed only by a request with `reopens`.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading the run's records.
@@ -78,8 +79,8 @@ private:
   std::filesystem::path path_;
   std::uint32_t attempt_ = 0;
   std::vector<std::string> notes_;
-  std::optional<RunLock> lock_;    // rank 0
-  std::filesystem::path tb_link_;  // on rank 0; "" if the run is not below the output folder
+  std::optional<RunLock> lock_;    // on rank 0 only
+  std::filesystem::path tb_link_;  // on rank 0, link in runs_folder() to tb/; "": no link
 };
 
 /// Returns the folder with TensorBoard links to all runs of an output folder. If the output folder
