@@ -43,7 +43,8 @@ std::vector<std::string> sources_of(const Options& options) {
   return sources;
 }
 
-/// Passes events on, and sees from them how far the run is.
+/// Passes events on to `files`. Records whether the run has made progress, and points the
+/// link `latest` to the run when it saves a checkpoint.
 class WatchedEvents final : public EventSink {
 public:
   WatchedEvents(EventSink& files, store::RunDirectory& directory)
@@ -55,7 +56,7 @@ public:
     if (event.word == "save") directory_.point_latest();
   }
 
-  /// Whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
+  /// Returns whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
   bool has_begun() const { return has_begun_; }
 
 private:

@@ -103,7 +103,8 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
   return JsonValue(std::move(members));
 }
 
-/// Formats dates, times and all types without a JSON equivalent as Arrow prints them.
+/// Returns item `i` as a text, as Arrow prints it. Serves dates, times and all types without a JSON
+/// equivalent.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};

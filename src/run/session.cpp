@@ -57,7 +57,7 @@ public:
   void event(const Event& event) override {
     Event named = event;
     named.fields.emplace(named.fields.begin(), "session",
-                         name_);  // first, as long lines are clipped
+                         name_);  // first field, because long lines are clipped at the end
     if (is_leader_)
       host_.event(named);
     else

@@ -28,8 +28,8 @@ constexpr milliseconds kStep{10};
 constexpr milliseconds kStackPatience{300};   // until a thread has written its stack
 constexpr milliseconds kReportPatience{800};  // until the ranks of this node have reported
 constexpr milliseconds kReporterPatience{4000};
-constexpr milliseconds kNodesPatience{2500};  // until the other nodes, which check every second,
-                                              // have followed
+constexpr milliseconds kNodesPatience{2500};  // until the other nodes have read the verdict; they
+                                              // check every second
 
 /// Waits until `is_so` returns true, for at most `patience`. Returns whether it did.
 template <class Question>
@@ -123,8 +123,8 @@ void Watchdog::Watcher::follow_verdict() {
   leave();
 }
 
-/// Waits until the ranks of this node have written their crash files, and publishes that. The node
-/// that gave the verdict waits for this.
+/// Waits until the ranks of this node have written their crash files, and tells the other nodes.
+/// The node that gave the verdict waits for this message.
 void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();

@@ -18,7 +18,7 @@ struct KeyValue {
   std::int64_t integer = 0;  // for types integer and bytes; 1 for a true flag
   std::vector<std::int64_t> integers{};
   std::vector<std::string> texts{};
-  bool is_word = false;  // one of the key's choices instead of a value of its type
+  bool is_word = false;  // true: a choice of the key, such as `auto`, not a value of its type
 };
 
 /// Why a value of a file or of the command line is not valid.

@@ -50,7 +50,7 @@ std::string key_of_dataset(const Config& config);
 struct DatasetRows {
   std::shared_ptr<const Dataset> dataset;
   Split split = Split::train;
-  std::shared_ptr<const input::GeneratedRows> rows;  // rows of the split, for readers of files
+  std::shared_ptr<const input::GeneratedRows> rows;  // rows of `split`, for RowOptions::generated
 };
 
 /// Reads data.dataset, data.split and the keys of the chosen data set, and makes the data set.

@@ -57,7 +57,7 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // steps of `done` without an update: gradient not finite, twice
+  std::int64_t skipped = 0;    // `done` steps without an update: gradient not finite in two tries
   std::string unit = "steps";  // of done and total
 
   // Time and memory.

@@ -95,7 +95,7 @@ public:
     ChunkPhase chunks;
     BatchNames names{};                // how messages name the items of a batch
     const char* clock_phase = "";      // phase of the clock (PhaseClock) while the model works
-    std::int64_t results_per_row = 1;  // such as completions of a prompt
+    std::int64_t results_per_row = 1;  // results that a row gives, such as completions of a prompt
   };
 
   /// The settings of a job that RowPhase uses. They must outlive the RowPhase.
