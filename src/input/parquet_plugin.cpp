@@ -1,4 +1,5 @@
-// Reads rows of Parquet files through Arrow. It is a separate library, see parquet_rows.cpp.
+// Reads rows of Parquet files through Arrow. This file is built as a separate library;
+// parquet_rows.cpp says why.
 #include "parquet_plugin.hpp"
 
 #include <algorithm>

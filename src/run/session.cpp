@@ -12,7 +12,7 @@
 namespace mgpu::run {
 namespace {
 
-constexpr std::size_t kMostNotes = 20;  // on the page of a run
+constexpr std::size_t kMostNotes = 20;  // most notes of sessions on the page of a run
 
 /// The exits of a run with sessions, the worst one last.
 constexpr std::array kExits = {ExitCode::done, ExitCode::incomplete, ExitCode::stopped};

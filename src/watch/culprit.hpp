@@ -43,7 +43,7 @@ enum class Sign {
   stopped,   // the rank's process is stopped
   outside,   // the rank is in no communication call
   mismatch,  // the rank's call differs from the call of the other ranks
-  awaited,   // most of the others wait for the rank
+  awaited,   // more ranks wait for the rank than for any other
   left,      // others wait for the rank, but it has ended normally
   stuck      // all ranks have entered the call, but it does not complete
 };

@@ -74,8 +74,8 @@ private:
   Options options_;
   int rank_;
   int node_;
-  std::vector<cluster::RankPlace> places_;  // by world rank
-  std::vector<std::vector<int>> ranks_of_;  // by node
+  std::vector<cluster::RankPlace> places_;  // place of each world rank
+  std::vector<std::vector<int>> ranks_of_;  // world ranks of each node
   std::optional<SharedState> shared_;
   std::optional<Silence> silence_;
   std::optional<NodeFiles> nodes_;  // nullopt with a single node

@@ -133,9 +133,9 @@ void Watchdog::Watcher::publish_reports() {
   leave();
 }
 
-/// Writes the crash file with the stack of the main thread, which the message is about. Ignores
-/// SIGTERM, which the launcher sends after the first rank has exited, perhaps too early for this
-/// file.
+/// Writes the crash file with the stack of the main thread, because the message is about the work
+/// of this thread. Ignores SIGTERM from then on: the launcher may send it before the file is
+/// written.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);

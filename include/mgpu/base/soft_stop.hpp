@@ -48,8 +48,8 @@ public:
     fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // part of the time limit used before this object existed
-    double margin_s = 30.0;  // time to finish a step and save; poll() stops this long before
-                             // the limit, but at most by a tenth of the remaining time
+    double margin_s = 30.0;  // time to finish a step and save; the run stops this long before
+                             // the limit, or a tenth of the remaining time if that is less
   };
 
   /// Errors: Error when another SoftStop exists.

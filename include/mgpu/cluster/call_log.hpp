@@ -26,7 +26,7 @@ struct CallLog {
 
   /// The calls of this rank in one group.
   struct Entry {
-    std::atomic<std::uint64_t> id{0};  // of the group, the same on all its ranks; 0: unused entry
+    std::atomic<std::uint64_t> id{0};         // id of the group; 0: unused entry
     std::atomic<std::uint64_t> number{0};     // collectives entered so far
     std::atomic<std::uint32_t> is_inside{0};  // 1 during a call
     std::atomic<std::int32_t> peer{-1};       // world rank of the peer in a call between two ranks

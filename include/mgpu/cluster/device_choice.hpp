@@ -18,7 +18,7 @@ struct GpuInfo {
 };
 
 struct VisibleGpus {
-  std::vector<GpuInfo> gpus;  // by CUDA ordinal
+  std::vector<GpuInfo> gpus;  // index: CUDA ordinal
   std::string why_none;       // why `gpus` is empty; "" if it is not
 };
 
@@ -56,8 +56,8 @@ DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig&
 
 struct DeviceChoice {
   DevicePlan plan;  // equal on all ranks
-  Device device;    // of this rank
-  GpuInfo gpu;      // of this rank; empty on the CPU
+  Device device;    // device of this rank
+  GpuInfo gpu;      // GPU of this rank; empty on the CPU
 };
 
 /// Finds the GPUs that each rank sees, and assigns a device to each rank by plan_devices().

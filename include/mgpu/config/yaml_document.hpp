@@ -14,9 +14,9 @@ struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
 
   Kind kind = Kind::null;
-  std::string text{};  // of a scalar, without quotes
+  std::string text{};  // text of a scalar, without quotes; "" for other nodes
   bool quoted = false;
-  Place place{};                  // of the value; of the key if the value is missing
+  Place place{};                  // place of the value, or of the key if the value is missing
   std::vector<YamlNode> items{};  // in the order of the file; a mapping has no key twice
   std::string key{};              // key of an item of a mapping; "" for other nodes
   Place key_place{};

@@ -17,7 +17,7 @@ namespace mgpu::datasets {
 /// returns this entry, and MGPU_DATASETS in registry.cpp lists NAME.
 struct DatasetEntry {
   std::string_view name;     // "synthetic_texts"
-  std::string_view summary;  // for the help of data.dataset
+  std::string_view summary;  // what the help of data.dataset shows
 
   /// Adds the keys of the data set to the table; nullptr: it has no keys.
   AddKeys add_keys = nullptr;

@@ -25,7 +25,7 @@ struct Plan {
   struct Time {
     std::string what;  // a phase
     double seconds = 0.0;
-    std::string basis{};  // of the estimate: "12 MiB written, 100 MB/s assumed"
+    std::string basis{};  // how it was estimated: "12 MiB written, 100 MB/s assumed"
   };
   struct Traffic {
     std::string link;  // "inside node01", "node01-node02"
@@ -46,7 +46,7 @@ struct Plan {
   int ranks = 1;
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
-  std::vector<Memory> memory;    // of the fullest rank
+  std::vector<Memory> memory;    // parts of the memory of the fullest rank
   std::uint64_t card_bytes = 0;  // memory that the fullest rank has: of its GPU, on the CPU its
                                  // part of the node; 0: unknown
   std::vector<Time> times;

@@ -42,8 +42,8 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
 
 /// Files and checksum that identify a model and its tokenizer.
 struct FolderText {
-  std::optional<text::TextFiles> files;  // those that read_tokenizer_files() reads
-  std::uint32_t fingerprint = 0;         // that of model_fingerprint()
+  std::optional<text::TextFiles> files;  // result of read_tokenizer_files()
+  std::uint32_t fingerprint = 0;         // result of model_fingerprint()
 };
 
 /// Reads the tokenizer files and the checksum of a model folder.

@@ -40,7 +40,7 @@ struct GroupWork {
 
 /// Rows or tokens per second, of each group and of the run.
 struct GroupSpeeds {
-  std::vector<double> of_groups;  // of each group, during its own work
+  std::vector<double> of_groups;  // speed of each group while it worked
   double total = 0.0;             // all rows or tokens, divided by the time of the slowest group
 };
 /// Returns the speeds of `groups`. `unit` is the counter in question, such as &GroupWork::rows.
@@ -102,7 +102,7 @@ public:
   struct Keys {
     const JobKeys& run;
     const ModelKeys& model;
-    const std::filesystem::path& folder;  // of the model
+    const std::filesystem::path& folder;  // folder of the model
   };
 
   /// Opens the model on every group of ranks.

@@ -37,7 +37,7 @@ struct RunContext {
   const store::StoreConfig& store;
   const cluster::Topology& topology;
   cluster::Communicator& communicator;  // over the ranks that hold the same part of a model
-  Device device;                        // of this rank
+  Device device;                        // device of this rank
   cluster::Backend backend;             // how tensors travel between ranks
   store::RunDirectory& directory;
   store::ChunkJournal& journal;
