@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One of the runs to join, known to all ranks.
+/// A run that --merge joins. All ranks have the same facts about it.
 struct PartRun {
   fs::path folder;
   Config config;

@@ -199,8 +199,8 @@ private:
     }
   }
 
-  /// Returns the configuration for repeating the run. A finished run cannot be resumed by its
-  /// folder, so `run.resume` becomes `auto`. Quarantined rows are retried only once.
+  /// Returns the configuration for repeating the run. If `run.resume` names a folder, it becomes
+  /// `auto`, because a finished run cannot be resumed. Quarantined rows are not retried again.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");

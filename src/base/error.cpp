@@ -12,7 +12,7 @@ std::string placed(Where where, std::string_view message) {
 }
 
 /// Returns whether `error` means that host memory ran out. Errors of libtorch's host allocator are
-/// recognized by their text, because they have no type of their own.
+/// recognized by their text, because they have no special type.
 bool is_out_of_host_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
