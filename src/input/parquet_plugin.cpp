@@ -230,7 +230,7 @@ private:
   }
 
   Reader reader_;
-  std::vector<std::int64_t> ends_;  // end of each row group, in rows of the file
+  std::vector<std::int64_t> ends_;  // for each row group, number of rows of the file up to its end
   std::ptrdiff_t group_ = -1;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;

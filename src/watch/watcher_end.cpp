@@ -25,11 +25,12 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
-constexpr milliseconds kStackPatience{300};   // until a thread has written its stack
-constexpr milliseconds kReportPatience{800};  // until the ranks of this node have reported
+constexpr milliseconds kStackPatience{300};  // longest wait until a thread has written its stack
+constexpr milliseconds kReportPatience{
+    800};  // longest wait until the ranks of this node have reported
 constexpr milliseconds kReporterPatience{4000};
-constexpr milliseconds kNodesPatience{2500};  // until the other nodes have read the verdict; they
-                                              // check every second
+constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
+                                              // verdict; they check every second
 
 /// Waits until `is_so` returns true, for at most `patience`. Returns whether it did.
 template <class Question>
