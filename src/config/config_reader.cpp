@@ -67,7 +67,8 @@ private:
     return refused;
   }
 
-  /// Reads the file `name` after the files that it includes, so that its values replace theirs.
+  /// Reads the file `name` after the files that it includes, so that values in `name` take
+  /// priority.
   /// `chain`: the files that led to `name` by `include`.
   void read_file(const std::string& name, std::vector<fs::path> chain) {
     const bool is_stdin = name == "-";

@@ -25,9 +25,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
-constexpr milliseconds kStackPatience{300};  // longest wait until a thread has written its stack
-constexpr milliseconds kReportPatience{
-    800};  // longest wait until the ranks of this node have reported
+constexpr milliseconds kStackPatience{300};   // longest wait until a thread has written its stack
+constexpr milliseconds kReportPatience{800};  // longest wait until this node's ranks have reported
 constexpr milliseconds kReporterPatience{4000};
 constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
                                               // verdict; they check every second
