@@ -81,7 +81,8 @@ extend_path() {
   export PATH
 }
 
-# lacking NEEDS: prints the lines of NEEDS that are not installed as package or otherwise
+# lacking NEEDS: prints the lines of NEEDS whose first word is available neither from its
+# package nor otherwise
 lacking() {
   local -A installed=()
   local status_and_name="\${db:Status-Status} \${Package}\n"
@@ -94,7 +95,7 @@ lacking() {
   done <<<"$1"
 }
 
-# found KIND:NAME: succeeds if it is available by other means, such as a cluster's modules
+# found KIND:NAME: succeeds if NAME is available without its package, as from a cluster's modules
 found() {
   local name=${1#*:}
   case $1 in

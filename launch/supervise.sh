@@ -122,7 +122,7 @@ pass_stop_on() {
     kill -USR1 "$1" 2>/dev/null
 }
 
-# pass_stop_on_later PID: passes on what was asked before a rank had begun
+# pass_stop_on_later PID: waits until a rank has begun, then passes a request to stop on to PID
 pass_stop_on_later() {
   trap '' INT TERM HUP USR1
   while kill -0 "$1" 2>/dev/null; do
@@ -131,7 +131,8 @@ pass_stop_on_later() {
   done
 }
 
-# wait_out PID: sets `code`. A trap that sets interrupted=yes interrupts a wait.
+# wait_out PID: waits until PID ends, and sets `code` to its exit code. A trap that sets
+# interrupted=yes interrupts the wait, which is then repeated.
 wait_out() {
   local status
   code=''

@@ -69,7 +69,7 @@ scripts() {
     xargs -0 -n 5 -P "$(nproc)" shellcheck -x
 }
 
-# Compares the goldens with the libraries; ctest compares them with our results.
+# Compares the goldens with the original libraries. ctest compares our results with the goldens.
 goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&

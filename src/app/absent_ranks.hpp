@@ -10,7 +10,7 @@ namespace mgpu::app {
 
 /// Facts about a rank on which a collective has timed out.
 struct Waiting {
-  const CrashFile& crash;                         // of this rank, already written
+  const CrashFile& crash;                         // crash file of this rank, already written
   std::chrono::system_clock::time_point started;  // older crash files are ignored
   double timeout_s = 0.0;                         // deadline of the collective
 };

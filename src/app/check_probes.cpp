@@ -30,7 +30,7 @@ private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Returns rows [first, first + rows) of the test table, whose values are all different.
+/// Returns rows [first, first + rows) of the test table. All values of the table are different.
 std::vector<float> values_of(std::int64_t first, std::int64_t rows) {
   std::vector<float> values(static_cast<std::size_t>(rows * kWidth));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -118,7 +118,7 @@ Finding probe_files(const cluster::Group& world, const fs::path& folder) {
 Finding probe_restart(const cluster::Group& world, const fs::path& folder) {
   constexpr std::size_t kValues = 4096;
   std::vector<std::int32_t> written(kValues);
-  for (std::size_t i = 0; i < kValues; ++i)  // a variety of bits
+  for (std::size_t i = 0; i < kValues; ++i)  // values with many different bits
     written[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i) * 2654435761U);
   std::vector<std::int32_t> values = written;
   const std::vector<formats::NamedTensor> model = {

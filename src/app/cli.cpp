@@ -97,7 +97,8 @@ private:
     }
   }
 
-  /// Refuses a value option without a value. It would take a following option as its value.
+  /// Refuses an option whose required value is missing, because cxxopts would take the next option
+  /// as the value.
   void refuse_open_values() {
     for (std::size_t i = 1; i < line_.size(); ++i) {
       const OptionRow* row = find_row(long_name(line_[i]));
@@ -308,7 +309,8 @@ private:
     }
   }
 
-  /// Returns the help if no configuration is given. A resumed run has a copy of its configuration.
+  /// Returns the help for a command line without a configuration. If it names a run to resume, the
+  /// help names the copy of the configuration in that run.
   std::string configuration_to_give() const {
     for (const Override& given : options_.overrides)
       if (given.key == "run.resume" && given.value.find('/') != std::string::npos)
@@ -353,7 +355,7 @@ private:
   WrittenLine line_;
   const KeyTable& table_;
   std::vector<std::size_t> positionals_;
-  bool sets_keys_ = false;  // by KEY=VALUE
+  bool sets_keys_ = false;  // true: an argument KEY=VALUE sets a key
   std::string action_name_;
   Options options_;
   std::vector<Problem> problems_;

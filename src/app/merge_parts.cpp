@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One of the runs to join, known to all ranks.
+/// A run that --merge joins. All ranks have the same facts about it.
 struct PartRun {
   fs::path folder;
   Config config;
@@ -42,7 +42,7 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
   folders.insert(folders.end(), options.more_directories.begin(), options.more_directories.end());
   std::vector<PartRun> runs;
   for (const fs::path& given : folders) {
-    std::int32_t facts = 0;  // of rank 0: 2 * format, plus 1 if the run is finished
+    std::int32_t facts = 0;  // on rank 0: 2 * format, plus 1 if the run is finished
     std::string folder;
     cluster::run_together(world, [&] {
       if (world.rank() != 0) return;

@@ -149,8 +149,8 @@ private:
     });
   }
 
-  /// Returns the memory of the plan that is closest to its limit. The disk is left out, because an
-  /// earlier check fails if it is too small.
+  /// Returns the entry of plan.limits with the highest share in use. The disk is left out, because
+  /// an earlier check fails if it is too small.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};
     double fullest = -1.0;
@@ -197,7 +197,7 @@ private:
   bool has_config_;
   CheckList list_;
   std::optional<Config> config_;
-  std::unique_ptr<jobs::Job> job_;  // where there is a configuration
+  std::unique_ptr<jobs::Job> job_;  // nullptr without a configuration
   RunKeys keys_;
   std::unique_ptr<CheckFolder> folder_;
   std::unique_ptr<cluster::Topology> topology_;

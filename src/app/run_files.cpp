@@ -37,7 +37,8 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
   return who;
 }
 
-/// Returns the keys that determine the result; numbers are returned as numbers.
+/// Returns the values of the keys that can change results.h5. Values that look like numbers become
+/// numbers.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
   for (const KeySpec* spec : config.keys()) {

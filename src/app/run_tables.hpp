@@ -29,7 +29,7 @@ std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const R
 
 /// The record of this attempt in run.h5. Only rank 0's record is used.
 struct RunTables {
-  std::vector<store::Attribute> attributes;  // of the root of the file
+  std::vector<store::Attribute> attributes;  // attributes of the root group of run.h5
   std::vector<RankRecord> ranks;
   std::vector<run::RankMemory> memory;
   report::PhaseTable phases;

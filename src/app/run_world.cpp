@@ -43,7 +43,8 @@ std::vector<std::string> sources_of(const Options& options) {
   return sources;
 }
 
-/// Passes events on, and sees from them how far the run is.
+/// Passes events on to `files`. Records whether the run has made progress, and points the
+/// link `latest` to the run when it saves a checkpoint.
 class WatchedEvents final : public EventSink {
 public:
   WatchedEvents(EventSink& files, store::RunDirectory& directory)
@@ -55,7 +56,7 @@ public:
     if (event.word == "save") directory_.point_latest();
   }
 
-  /// Whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
+  /// Returns whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
   bool has_begun() const { return has_begun_; }
 
 private:
@@ -198,8 +199,8 @@ private:
     }
   }
 
-  /// Returns the configuration for repeating the run. A finished run cannot be resumed by its
-  /// folder, so `run.resume` becomes `auto`. Quarantined rows are retried only once.
+  /// Returns the configuration for repeating the run. If `run.resume` names a folder, it becomes
+  /// `auto`, because a finished run cannot be resumed. Quarantined rows are not retried again.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");

@@ -26,14 +26,15 @@ constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
-/// All data of the handler, in static memory because the handler must not allocate.
+/// All data that writing a crash file needs, in static memory because a signal handler must not
+/// allocate.
 struct Prepared {
   int fd = -1;
   char header[4096] = {};  // "rank: 3 of 8" and so on
   std::size_t header_bytes = 0;
   char versions[4096] = {};
-  char from[4096] = {};  // .rank_03.tmp
-  char to[4096] = {};    // rank_03.txt
+  char from[4096] = {};  // path that ends in .rank_03.tmp
+  char to[4096] = {};    // path that ends in rank_03.txt
   SafeText<256> phase;
   SafeText<240> events[kMaxEvents];
   std::atomic<std::size_t> num_events{0};
@@ -81,7 +82,7 @@ void put_events() noexcept {
   }
 }
 
-/// Writes the whole file; `put_what` writes the cause. Async-signal-safe.
+/// Writes the whole crash file; `put_what` writes the cause of the death. Async-signal-safe.
 template <class PutWhat>
 void write_once(PutWhat put_what) noexcept {
   if (prepared.is_claimed.exchange(true)) {

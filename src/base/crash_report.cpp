@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t kMaxBytes = 1 << 20;
 constexpr std::size_t kMaxLineBytes = 4096;  // std::regex uses stack for each character
 
-/// Returns the rest of the line that starts with `name`, among the lines before the first section.
+/// Returns what follows `name` in the line that starts with it. Searches only the lines before the
+/// first section of a crash file.
 std::string field(std::string_view text, std::string_view name) {
   const std::string start = "\n" + std::string(name) + ": ";
   const std::size_t at = text.substr(0, text.find("\n--- ")).find(start);

@@ -14,7 +14,7 @@
 namespace mgpu {
 namespace {
 
-// All data of the signal handler, in static memory.
+// All data for writing a death note, in static memory because a signal handler must not allocate.
 constexpr std::size_t kMaxPath = 4096;
 char note_path[kMaxPath];
 std::atomic<bool> has_path{false};

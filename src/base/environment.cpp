@@ -7,7 +7,8 @@
 namespace mgpu {
 namespace {
 
-/// Names after a prefix; one that ends with * stands for all names that begin so.
+/// Variables that may be shown: `prefix` followed by one of `names`. A name that ends with * stands
+/// for all names that begin so.
 struct Family {
   std::string_view prefix;
   std::initializer_list<std::string_view> names;

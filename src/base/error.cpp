@@ -11,14 +11,15 @@ std::string placed(Where where, std::string_view message) {
   return std::string(where.file) + ":" + std::to_string(where.line) + ": " + std::string(message);
 }
 
-/// Recognizes errors of libtorch's host allocator, which has no exception type.
+/// Returns whether `error` means that host memory ran out. Errors of libtorch's host allocator are
+/// recognized by their text, because they have no special type.
 bool is_out_of_host_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
 }
 
-/// Recognizes libtorch's CUDA allocator error, whose type is unknown here, and CUDA error 2 in a
-/// LibraryError.
+/// Returns whether `error` means that GPU memory ran out: CUDA error 2 in a LibraryError, or a text
+/// of libtorch's CUDA allocator. The type of that allocator's errors is unknown here.
 bool is_out_of_device_memory(const std::exception& error) {
   return std::strstr(error.what(), "CUDA out of memory") != nullptr ||
          std::strstr(error.what(), "CUDA error 2: ") != nullptr;

@@ -14,7 +14,7 @@
 namespace mgpu {
 namespace {
 
-/// Returns the number after `name` in a file of names and numbers; with name "", the first word.
+/// Returns the number after `name` in a file of names and numbers; with name "", the first number.
 std::optional<std::uint64_t> number_in(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::uint64_t number = 0;

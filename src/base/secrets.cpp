@@ -28,7 +28,8 @@ bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-/// Returns the name that ends before `end`, ignoring blanks and a quote between the two.
+/// Returns the name in `line` that ends before offset `end`. Skips blanks and a quote in front of
+/// `end`.
 std::string_view name_before(std::string_view line, std::size_t end) {
   while (end > 0 && line[end - 1] == ' ')
     --end;
@@ -39,7 +40,7 @@ std::string_view name_before(std::string_view line, std::size_t end) {
   return line.substr(begin, end - begin);
 }
 
-/// Returns where the value after `=` or `:` begins.
+/// Returns the offset at which the value begins; `at` is the offset after `=` or `:`.
 std::size_t value_begin(std::string_view line, std::size_t at) {
   at = std::min(line.find_first_not_of(' ', at), line.size());
   if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kLookEvery{1};
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 
-/// The signals' state before the first StopSignals.
+/// Keeps the signal actions and the signal mask that the first StopSignals replaced.
 struct Before {
   std::array<struct sigaction, kStopSignals.size()> actions{};
   sigset_t blocked{};

@@ -19,7 +19,7 @@ constexpr std::array kForms = {Form{0x00, 0x7F, 0x00, 0x00, 1}, Form{0xC2, 0xDF,
                                Form{0xF0, 0xF0, 0x90, 0xBF, 4}, Form{0xF1, 0xF3, 0x80, 0xBF, 4},
                                Form{0xF4, 0xF4, 0x80, 0x8F, 4}};
 
-/// Returns the bytes of the first character of `text`; 0 if it is invalid.
+/// Returns how many bytes the first character of `text` has; 0 if the character is invalid.
 std::size_t character_bytes(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   for (const Form& form : kForms) {

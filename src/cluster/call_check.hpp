@@ -32,7 +32,7 @@ enum class CallKind : std::int64_t {
 /// The call that a rank is about to make, in a form that can be sent between ranks.
 struct Call {
   CallKind kind;
-  std::int64_t count = kAnyCount;  // elements; kAnyCount where ranks may differ
+  std::int64_t count = kAnyCount;  // elements; kAnyCount: ranks may pass different counts
   std::int64_t type = 0;           // DType
   std::int64_t detail = 0;         // the ReduceOp or the root
 

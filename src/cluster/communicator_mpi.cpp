@@ -11,8 +11,8 @@ namespace {
 
 // Up to this size MPI_Iallreduce is cheaper than the ring, which sends 2 (ranks - 1) messages.
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
-// Size of the buffer for data that arrives in the ring, until it is added. The buffer is allocated
-// once, and small enough to stay in cache.
+// Size of the buffer that holds data from the previous rank of the ring until they are added. The
+// buffer is allocated once, and small enough to stay in cache.
 constexpr std::size_t kIncomingBytes = std::size_t{1} << 20;
 constexpr int kTensorTag = 1;
 
@@ -130,7 +130,8 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   }
 }
 
-/// Sends `out` to the next rank in the ring, and adds the received data to `sum`.
+/// Sends `out` to the next rank of the ring, receives data from the previous rank, and adds them to
+/// `sum`.
 void MpiCommunicator::add_incoming(BufferView out, BufferView sum, ReduceOp op) {
   std::byte* incoming = link_->incoming.data();
   send_and_receive({static_cast<std::byte*>(out.data), out.bytes(),

@@ -41,9 +41,9 @@ private:
   /// Memory that MPI may still write to after a call was abandoned.
   struct Link {
     Group group;
-    std::vector<std::byte> incoming;  // a part of a segment of the ring
+    std::vector<std::byte> incoming;  // data from the previous rank of the ring
     std::vector<float> widened;       // a piece of 16-bit floats, converted to f32
-    Call mine{CallKind::barrier};     // this rank's and the peer's call, compared
+    Call mine{CallKind::barrier};     // call of this rank, compared with `theirs` of the peer
     Call theirs{CallKind::barrier};
   };
   struct Message {

@@ -16,8 +16,8 @@ MemoryKind host_memory_of(Device device) {
   return device.kind == DeviceKind::cuda ? MemoryKind::pinned_host : MemoryKind::device;
 }
 
-/// Calls `step` for each piece, and once if there are no elements: checked builds compare that call
-/// too.
+/// Calls `step` for each piece of `values`, and once if there are no elements, because checked
+/// builds compare calls without elements, too.
 template <class Step>
 void in_pieces(BufferView values, std::size_t piece_bytes, Step step) {
   const std::size_t piece = piece_bytes / size_of(values.dtype);

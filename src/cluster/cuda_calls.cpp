@@ -38,7 +38,8 @@ bool is_absence(cudaError_t code) {
          code == cudaErrorStubLibrary;
 }
 
-/// Explains the absence; CUDA also reports a missing driver as "insufficient".
+/// Returns why no GPU is available. Looks for the driver, because CUDA reports a missing driver as
+/// "insufficient".
 std::string why_absent(cudaError_t code) {
   std::error_code ignored;
   const bool has_driver = std::filesystem::exists("/proc/driver/nvidia/version", ignored);

@@ -112,7 +112,7 @@ bool have_host_ids(Ranks ranks) {
   return ids.size() == ranks.size() && !ids.contains("");
 }
 
-/// Formats "GPU-e7b3bccd": enough to find it in nvidia-smi -L.
+/// Formats "GPU-e7b3bccd", which is enough to find the card in nvidia-smi -L.
 std::string short_uuid(const std::string& uuid) {
   return uuid.substr(0, uuid.find('-', uuid.find('-') + 1));
 }

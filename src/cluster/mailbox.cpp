@@ -49,7 +49,7 @@ struct Mailbox::State {
   }
 
   Group group;
-  std::deque<Sent> sent;  // by this rank; MPI may still read them
+  std::deque<Sent> sent;  // texts of this rank that MPI may still read
   int num_closed = 0;     // number of ranks that have called close()
 };
 

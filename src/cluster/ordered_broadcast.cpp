@@ -30,9 +30,9 @@ struct OrderedBroadcast::State {
   Group group;
   int root;
   Waiter waiter;
-  std::deque<std::string> own{};                 // posted, and not yet received by the sender
-                                                 // itself
-  std::deque<std::unique_ptr<Posted>> posted{};  // posted, and not yet received by all others
+  std::deque<std::string> own{};                 // on the root: messages that it has posted
+                                                 // but not yet received itself
+  std::deque<std::unique_ptr<Posted>> posted{};  // not yet received by all other ranks
 
   State(const Group& from, int who, double timeout_s)
       : group(from.duplicate()), root(who), waiter(group, timeout_s) {}

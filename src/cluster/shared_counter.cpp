@@ -59,7 +59,7 @@ struct SharedCounter::State {
     }
   }
 
-  /// Returns whether there was a question.
+  /// Answers one rank that asks for a number. Returns whether a rank had asked.
   bool answer_one() {
     int is_there = 0;
     MPI_Status status{};

@@ -15,9 +15,9 @@ namespace {
 /// One line of the YAML to print: a key, its value, comments.
 struct YamlLine {
   std::string name;                  // "train.max_steps"
-  std::string value;                 // as YAML
+  std::string value;                 // the value as YAML
   std::vector<std::string> above{};  // comment lines in front of the key
-  std::string behind{};              // comment on the same line
+  std::string behind{};              // comment after the value, on the same line
 };
 
 std::pair<std::string, std::string> split_name(const std::string& name) {

@@ -9,7 +9,7 @@ namespace mgpu {
 namespace {
 
 constexpr int kLineCharacters = 100;  // longest piece of a line that is shown
-constexpr int kBefore = 60;           // characters in front of the caret
+constexpr int kBefore = 60;           // most characters that are shown in front of the caret
 constexpr std::size_t kShownProblems = 40;
 constexpr std::string_view kCommandLine = "command line";
 

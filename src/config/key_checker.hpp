@@ -55,7 +55,7 @@ private:
   const KeyTable& table_;
   std::filesystem::path folder_;
   ConfigLayer& layer_;
-  const YamlNode* root_ = nullptr;  // of the file that is being checked
+  const YamlNode* root_ = nullptr;  // root node of the file that is being checked
 };
 
 /// Returns the key or section that an unknown name probably stands for; "" if no name is near

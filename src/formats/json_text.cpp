@@ -117,7 +117,7 @@ private:
 
   bool is_indented_;
   BadUtf8 bad_utf8_;
-  std::size_t depth_ = 0;  // in spaces
+  std::size_t depth_ = 0;  // spaces before a line
   std::string text_;
 };
 

@@ -18,7 +18,7 @@
 namespace mgpu::formats {
 namespace {
 
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // limit of the safetensors format
 constexpr std::size_t kMaxHeaderDepth = 8;              // {tensor: {shape: [..]}} needs 3
 
 struct ReadType {

@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 constexpr std::size_t kHeaderAlign = 8;  // keeps every tensor aligned for its type
 
-/// The type's name in the format, and its place in the order of the Python writer (larger first).
+/// A type of tensors: its name in safetensors files, and its place in the order of the Python
+/// writer, which writes tensors with a larger `order` first.
 struct WrittenType {
   std::string_view name;
   int order;

@@ -44,7 +44,7 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
   refuse_index(index, "`" + printable(name) + "` is a link that leads out of the folder");
 }
 
-/// Explains why a folder has no readable weights.
+/// Throws a Failure that explains why `folder` has no readable weights.
 [[noreturn]] void refuse_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {

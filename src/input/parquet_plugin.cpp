@@ -1,4 +1,5 @@
-// Reads rows of Parquet files through Arrow. It is a separate library, see parquet_rows.cpp.
+// Reads rows of Parquet files through Arrow. This file is built as a separate library;
+// parquet_rows.cpp says why.
 #include "parquet_plugin.hpp"
 
 #include <algorithm>
@@ -103,7 +104,8 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
   return JsonValue(std::move(members));
 }
 
-/// Formats dates, times and all types without a JSON equivalent as Arrow prints them.
+/// Returns item `i` as a text, as Arrow prints it. Serves dates, times and all types without a JSON
+/// equivalent.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};
@@ -228,7 +230,7 @@ private:
   }
 
   Reader reader_;
-  std::vector<std::int64_t> ends_;  // end of each row group, in rows of the file
+  std::vector<std::int64_t> ends_;  // for each row group, number of rows of the file up to its end
   std::ptrdiff_t group_ = -1;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;

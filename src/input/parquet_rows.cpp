@@ -1,7 +1,7 @@
 // Loads the Parquet library. Arrow's libraries export functions of OpenSSL and simdjson in other
 // versions than the program uses. So Arrow's libraries are loaded only for a Parquet file. Other
-// libraries do not see their symbols (RTLD_LOCAL), and they prefer their own symbols
-// (RTLD_DEEPBIND).
+// libraries do not see the symbols of Arrow's libraries (RTLD_LOCAL), and Arrow's libraries prefer
+// their own symbols (RTLD_DEEPBIND).
 #include "parquet_rows.hpp"
 
 #include <stdexcept>

@@ -30,7 +30,7 @@ public:
     return world_ == nullptr ? bytes : world_->broadcast(std::move(bytes), 0);
   }
 
-  /// Returns the bytes of all readers, by rank.
+  /// Returns `mine` of every reader, ordered by rank.
   std::vector<std::string> all_gather(std::string_view mine) const {
     if (world_ == nullptr) return {std::string(mine)};
     return world_->all_gather(mine);

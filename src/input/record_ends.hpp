@@ -21,7 +21,7 @@ public:
   /// an empty list `[]`.
   virtual bool is_record() const { return true; }
 
-  /// Returns whether no record can follow, because the list has been closed.
+  /// Returns whether no record can follow, because the JSON list has been closed.
   virtual bool is_over() const { return false; }
 
   /// Returns whether the end of the file also ends a record.

@@ -15,7 +15,7 @@ struct Record {
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   std::int64_t line = 0;     // line where the record begins
-  std::string text;          // with its line end; empty for a record that is too long
+  std::string text;          // the record with its line end; "" if it is too long
   bool is_too_long = false;  // longer than kMaxBytes
 };
 

@@ -39,7 +39,7 @@ private:
 
   std::vector<std::pair<std::string, std::string>> columns_;  // name here, name in the file
   std::vector<std::string> one_of_;    // names of RowOptions::one_of that count
-  std::vector<std::string> left_out_;  // those that are ignored
+  std::vector<std::string> left_out_;  // names of RowOptions::one_of that are ignored
   std::vector<std::string> all_of_;
   std::vector<std::string> checked_;  // columns whose type is checked
 };

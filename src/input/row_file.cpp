@@ -66,7 +66,7 @@ struct RowFile::Opened {
     return row;
   }
 
-  /// Explains a repeated id; "" if no earlier row has it.
+  /// Returns why row `id` is unusable if an earlier row has the same id; otherwise "".
   std::string why_double(std::int64_t id) const {
     const auto found =
         std::lower_bound(doubles.begin(), doubles.end(), id,

@@ -86,7 +86,8 @@ private:
   bool is_inside_ = false;
 };
 
-/// Returns where rows may begin: after the byte order mark, and after the bracket of a list.
+/// Returns where the first row may begin: after the byte order mark and the opening bracket of a
+/// list, if the file has them.
 RowMark find_body(const DataFile& file, RowIndex& index) {
   std::string head(std::size_t{64} << 10, '\0');
   head.resize(file.read(0, head));

@@ -15,7 +15,7 @@ namespace mgpu::input {
 
 /// Where a row begins.
 struct RowMark {
-  std::int64_t offset = 0;  // bytes
+  std::int64_t offset = 0;  // bytes from the start of the file
   std::int64_t line = 1;
 };
 
@@ -29,7 +29,7 @@ struct RowIndex {
   bool is_list = false;                 // jsonl: one list of objects
   std::int64_t rows = 0;
   std::vector<std::string> columns;  // csv, tsv, parquet
-  std::vector<RowMark> marks;        // of rows 0, 32, 64, ...; empty for parquet
+  std::vector<RowMark> marks;        // where rows 0, 32, 64, ... begin; empty for parquet
 
   /// Serializes the index for another rank of the same build.
   std::string to_bytes() const;

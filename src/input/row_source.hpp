@@ -17,7 +17,7 @@ namespace mgpu::input {
 struct RawRow {
   std::int64_t line = 0;
   formats::JsonValue object;
-  std::string problem;  // "" if `object` is valid
+  std::string problem;  // why the row is unusable; "" if `object` is valid
 };
 
 /// Reads rows by their number in the file.

@@ -65,7 +65,8 @@ std::string batch_text(const BannerFacts::Batch& batch, DeviceKind device) {
          " steps = " + count_text(batch.global * batch.steps) + " samples";
 }
 
-/// Returns the name of accelerate's DistributedType, as its launcher prints it.
+/// Returns the value of accelerate's DistributedType for `block`, as accelerate's launcher prints
+/// it.
 const char* distributed_type(const TrainingBlock& block) {
   if (block.processes == 1) return "DistributedType.NO";
   return block.device == DeviceKind::cuda ? "DistributedType.MULTI_GPU"

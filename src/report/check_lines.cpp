@@ -11,12 +11,12 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::size_t kArea = 11;
-constexpr std::size_t kVerdict = 60;  // column of PASS
+constexpr std::size_t kVerdict = 60;  // column of the verdict, such as PASS
 
 struct VerdictWords {
-  const char* mark;     // in a line
-  const char* name;     // in JSON
-  const char* counted;  // in the total, singular
+  const char* mark;     // in check_line()
+  const char* name;     // in checks_json()
+  const char* counted;  // in check_total(), for one check
   const char* several;
   const char* paint;
 };

@@ -10,7 +10,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::size_t kTableWidth = 96;
-constexpr double kVisibleSpread = 0.02;  // of the phase's mean
+constexpr double kVisibleSpread = 0.02;  // a smaller spread is not shown; share of the phase's mean
 
 const char* heading(Outcome outcome) {
   switch (outcome) {

@@ -26,7 +26,8 @@ double value_or(const NoteFacts& facts, const std::string& name, double otherwis
   return found == facts.end() ? otherwise : found->second;
 }
 
-/// Formats "checkpoint.every=2000", or "A larger checkpoint.every" if the setting is not a number.
+/// Formats the key of `rule` with twice its value: "checkpoint.every=2000". If the value is not a
+/// number, returns "A larger checkpoint.every".
 std::string doubled(const NoteRule& rule,
                     const std::map<std::string, std::string, std::less<>>& settings) {
   const auto found = settings.find(rule.key);

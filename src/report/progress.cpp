@@ -11,7 +11,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr double kDay_s = 86400.0;
-constexpr double kWindow_s = 60.0;  // window of the average rate
+constexpr double kWindow_s = 60.0;  // seconds over which the rate is averaged
 constexpr int kWidestBar = 30;
 constexpr int kNarrowestBar = 10;
 

@@ -119,7 +119,8 @@ std::vector<double> spread_apart(std::vector<double> positions, double gap, doub
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return positions[a] < positions[b]; });
-  // First down from the top, then up from the bottom: the second pass keeps the gaps of the first.
+  // The first loop moves positions up from `low`. The second loop moves them down from `high`, and
+  // keeps the gaps.
   double floor = low;
   for (const std::size_t i : order) {
     positions[i] = std::max(positions[i], floor);

@@ -14,7 +14,7 @@ constexpr double kLeft = 62;
 constexpr double kLegendRow = 18;
 constexpr double kAxis = 30;
 
-/// A phase of the legend, and its position.
+/// A phase in the legend of the time line. `phase` is an index into PhaseTable::phases.
 struct LegendEntry {
   std::size_t phase;
   Point at;

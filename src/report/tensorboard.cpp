@@ -13,20 +13,20 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr double kFlush_s = 10.0;
 
-// tensorflow.Event
+// Numbers of the fields of tensorflow.Event.
 constexpr std::uint32_t kWallTime = 1;
 constexpr std::uint32_t kStep = 2;
 constexpr std::uint32_t kFileVersion = 3;
 constexpr std::uint32_t kSummary = 5;
 constexpr std::uint32_t kSessionLog = 7;
 
-// tensorflow.DataType, tensorflow.DataClass, tensorflow.SessionLog.SessionStatus
+// Values of tensorflow.DataType, tensorflow.DataClass and tensorflow.SessionLog.SessionStatus.
 constexpr std::uint64_t kFloat = 1;
 constexpr std::uint64_t kString = 7;
 constexpr std::uint64_t kDataClassTensor = 2;
 constexpr std::uint64_t kSessionStart = 1;
 
-// tensorboard.hparams.Status
+// Values of tensorboard.hparams.Status.
 constexpr std::uint64_t kSuccess = 1;
 constexpr std::uint64_t kFailure = 2;
 
@@ -103,7 +103,7 @@ ProtoMessage tensor_value(std::string_view tag, const ProtoMessage& tensor,
   return value;
 }
 
-/// google.protobuf.Value
+/// Returns `hparam` as a message google.protobuf.Value.
 ProtoMessage hparam_value(const TensorBoardFile::Hparam& hparam) {
   ProtoMessage value;
   if (const auto* number = std::get_if<double>(&hparam)) {

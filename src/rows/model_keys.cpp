@@ -15,7 +15,7 @@
 namespace mgpu::rows {
 namespace {
 
-constexpr datasets::Split kSplit = datasets::Split::test;  // if data.split is `auto`
+constexpr datasets::Split kSplit = datasets::Split::test;  // the split if data.split is `auto`
 
 void require(const Config& config, const char* name, const char* what) {
   if (!config.is(name, "null")) return;

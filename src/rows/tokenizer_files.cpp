@@ -43,7 +43,8 @@ bool is_file(const std::string& choice) {
   return choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
 }
 
-/// Reads the template from a file, or finds it by name in the folder.
+/// Reads the chat template from the file `choice`. If there is no such file, returns the template
+/// of that name in `folder`.
 std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
   std::string jinja;
   if (!is_file(choice)) {

@@ -42,8 +42,8 @@ std::pair<std::int64_t, std::int64_t> range_of_part(const ChunkPhase& phase) {
           begin_of_part(chunks, phase.part.index + 1, phase.part.count)};
 }
 
-/// Returns the index of this group's next chunk among the pending ones. An index that is not below
-/// their number ends the loop. Only leaders call it.
+/// A function that returns the index of this group's next chunk in the list of pending chunks. The
+/// loop ends at kNoChunk or an index past the end of the list. Only leaders call the function.
 using NextChunk = std::function<std::int64_t()>;
 
 NextChunk one_by_one(std::int64_t first, std::int64_t end) {

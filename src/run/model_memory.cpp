@@ -13,13 +13,13 @@ std::string bytes_text(std::int64_t bytes) {
   return report::bytes_text(static_cast<std::uint64_t>(bytes));
 }
 
-/// Returns the memory that this rank may use in addition to its weights.
+/// Returns how many bytes this rank may use in addition to its weights.
 std::int64_t usable_bytes(const RunContext& run) {
   const auto free = static_cast<double>(lm::free_bytes(run.topology.node(), run.device));
   return static_cast<std::int64_t>(free * (1.0 - run.cluster.memory_margin));
 }
 
-/// Returns the memory that this rank may use after its weights are freed.
+/// Returns how many bytes this rank could use if its weights were freed.
 std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& group,
                                  const lm::MemoryDemand& demand) {
   const lm::LanguageModel& model = group.model();
@@ -27,8 +27,8 @@ std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& gr
          lm::memory_of(model.config(), model.shard(), demand, group.size()).weights;
 }
 
-/// Returns a command with the smallest larger group in which each rank needs at most `bytes`, or
-/// advice if no such group exists.
+/// Returns a command with the smallest group larger than `group` in which each rank needs at most
+/// `bytes`. If no such group exists, returns advice.
 std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                          const lm::MemoryDemand& demand, const BatchNames& names,
                          std::int64_t bytes) {

@@ -12,7 +12,7 @@
 namespace mgpu::run {
 namespace {
 
-constexpr std::size_t kMostNotes = 20;  // on the page of a run
+constexpr std::size_t kMostNotes = 20;  // most notes of sessions on the page of a run
 
 /// The exits of a run with sessions, the worst one last.
 constexpr std::array kExits = {ExitCode::done, ExitCode::incomplete, ExitCode::stopped};
@@ -57,7 +57,7 @@ public:
   void event(const Event& event) override {
     Event named = event;
     named.fields.emplace(named.fields.begin(), "session",
-                         name_);  // first, as long lines are clipped
+                         name_);  // first field, because long lines are clipped at the end
     if (is_leader_)
       host_.event(named);
     else

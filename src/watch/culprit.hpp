@@ -21,7 +21,7 @@ struct PastCall {
 struct GroupState {
   std::uint64_t group = 0;   // id of the group
   std::uint64_t number = 0;  // number of collectives of the group that the rank has entered
-  bool is_inside = false;    // the rank is in a call of this group now
+  bool is_inside = false;    // true: the rank is in a call of this group now
   int peer = cluster::LoggedGroup::kNoPeer;  // peer of a call between two ranks
   cluster::CallFields fields{};
 };
@@ -30,7 +30,7 @@ struct GroupState {
 struct RankState {
   bool is_here = true;  // false: the rank has ended normally, or has not started yet
   bool is_stopped = false;
-  bool is_silent = false;  // no progress for longer than the limit for its phase
+  bool is_silent = false;  // true: no progress for longer than the limit for its phase
   double silent_s = 0.0;
   std::vector<GroupState> groups{};
   std::vector<PastCall> past{};
@@ -43,7 +43,7 @@ enum class Sign {
   stopped,   // the rank's process is stopped
   outside,   // the rank is in no communication call
   mismatch,  // the rank's call differs from the call of the other ranks
-  awaited,   // most of the others wait for the rank
+  awaited,   // more ranks wait for the rank than for any other
   left,      // others wait for the rank, but it has ended normally
   stuck      // all ranks have entered the call, but it does not complete
 };

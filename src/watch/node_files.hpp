@@ -30,9 +30,9 @@ public:
   void publish(const SharedState& shared);
 
   struct Update {
-    bool is_new = false;  // the file has changed since the last read
+    bool is_new = false;  // true: the file has changed since the last read()
     int verdict = Verdict::none;
-    std::string text{};  // text of the verdict
+    std::string text{};  // text of the verdict; "" if `verdict` is none
   };
   /// Reads the file of a node, and copies its data into the slots of that node's ranks.
   Update read(int node, const SharedState& shared);
@@ -46,7 +46,7 @@ private:
 
   Layout layout_;
   std::uint64_t published_ = 0;
-  std::vector<std::uint64_t> last_read_;  // sequence number last read, by node
+  std::vector<std::uint64_t> last_read_;  // sequence number of each node's file when last read
 };
 
 }  // namespace mgpu::watch

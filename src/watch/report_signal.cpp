@@ -12,7 +12,7 @@
 namespace mgpu::watch {
 namespace {
 
-constexpr int kFromFirst = 8;  // other libraries use the first real-time signals
+constexpr int kFromFirst = 8;  // offset from SIGRTMIN; other libraries use the first signals
 std::atomic<const char*> cause{nullptr};
 struct sigaction before;
 

@@ -21,8 +21,8 @@ struct Slot {
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
   std::atomic<std::uint64_t> beats{0};       // number of checks by its watchdog thread
   std::atomic<bool> has_reported{false};     // the rank has written its crash file
-  std::atomic<char> process_state{'?'};      // as last seen by the leader of its node
-  SafeText<96> kernel;                       // kernel_words() of the rank, if it makes no progress
+  std::atomic<char> process_state{'?'};  // ProcessInfo::state when the node's leader last looked
+  SafeText<96> kernel;                   // kernel_words() of the rank, if it makes no progress
   Activity activity;
   cluster::CallLog calls;
 };

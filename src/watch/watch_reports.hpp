@@ -12,13 +12,13 @@
 
 namespace mgpu::watch {
 
-/// The state of all ranks at one time, from which the functions below make reports.
+/// The state of all ranks at one time. Functions such as report_of_death() make reports from it.
 struct Scene {
-  std::span<Slot> slots;                       // by world rank
-  std::span<const cluster::RankPlace> places;  // by world rank
-  std::vector<RankState> states{};             // by world rank
-  std::string longer{};                        // for a hang: setting for a longer limit,
-                                               // "watchdog.limit_s=3000"
+  std::span<Slot> slots;                       // index: world rank
+  std::span<const cluster::RankPlace> places;  // index: world rank
+  std::vector<RankState> states{};             // index: world rank
+  std::string longer{};                        // for a hang: the argument that makes the limit
+                                               // longer, "watchdog.limit_s=3000"
   std::string report_file{};                   // hang_report.txt
 };
 

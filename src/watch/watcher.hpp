@@ -74,13 +74,13 @@ private:
   Options options_;
   int rank_;
   int node_;
-  std::vector<cluster::RankPlace> places_;  // by world rank
-  std::vector<std::vector<int>> ranks_of_;  // by node
+  std::vector<cluster::RankPlace> places_;  // place of each world rank
+  std::vector<std::vector<int>> ranks_of_;  // world ranks of each node
   std::optional<SharedState> shared_;
   std::optional<Silence> silence_;
-  std::optional<NodeFiles> nodes_;  // only with several nodes
-  std::vector<double> contact_s_;   // last contact by node, on the clock of silence_
-  double published_s_ = 0.0;        // time of the last publication
+  std::optional<NodeFiles> nodes_;  // nullopt with a single node
+  std::vector<double> contact_s_;   // for each node, time of the last contact, on silence_'s clock
+  double published_s_ = 0.0;        // time of this node's last publish(), on silence_'s clock
   std::vector<int> visible_;        // ranks of this node whose process this process can see
   std::vector<FdHandle> handles_;   // own the file descriptors in wakeups_
   std::vector<pollfd> wakeups_;     // the first ends the thread, the others signal a death

@@ -51,7 +51,7 @@ bool Watchdog::Watcher::leads() const {
 }
 
 /// Finds a dead rank of this node. Looks twice: a launcher that kills all ranks then has time to
-/// kill this rank too, before it reports.
+/// kill this rank too, before this rank reports.
 std::optional<int> Watchdog::Watcher::find_dead() const {
   for (const int rank : local_ranks()) {
     const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };

@@ -25,11 +25,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
-constexpr milliseconds kStackPatience{300};   // until a thread has written its stack
-constexpr milliseconds kReportPatience{800};  // until the ranks of this node have reported
+constexpr milliseconds kStackPatience{300};   // longest wait until a thread has written its stack
+constexpr milliseconds kReportPatience{800};  // longest wait until this node's ranks have reported
 constexpr milliseconds kReporterPatience{4000};
-constexpr milliseconds kNodesPatience{2500};  // until the other nodes, which check every second,
-                                              // have followed
+constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
+                                              // verdict; they check every second
 
 /// Waits until `is_so` returns true, for at most `patience`. Returns whether it did.
 template <class Question>
@@ -123,8 +123,8 @@ void Watchdog::Watcher::follow_verdict() {
   leave();
 }
 
-/// Waits until the ranks of this node have written their crash files, and publishes that. The node
-/// that gave the verdict waits for this.
+/// Waits until the ranks of this node have written their crash files, and tells the other nodes.
+/// The node that gave the verdict waits for this message.
 void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();
@@ -133,9 +133,9 @@ void Watchdog::Watcher::publish_reports() {
   leave();
 }
 
-/// Writes the crash file with the stack of the main thread, which the message is about. Ignores
-/// SIGTERM, which the launcher sends after the first rank has exited, perhaps too early for this
-/// file.
+/// Writes the crash file with the stack of the main thread, because the message is about the work
+/// of this thread. Ignores SIGTERM from then on: the launcher may send it before the file is
+/// written.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);

@@ -8,7 +8,7 @@ namespace mgpu::app {
 struct BuildInfo {
   std::string version;                          // "0.1.0"
   std::string git;                              // "4f2c1e9, clean"; "unknown" outside a checkout
-  std::map<std::string, std::string> versions;  // "git", "cuda", "libtorch", ... for repro/
+  std::map<std::string, std::string> versions;  // by name: "git", "cuda", "libtorch", ...
 };
 
 /// Returns the version, commit and libraries that this program was built from.

@@ -29,7 +29,7 @@ struct Options {
   std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
-  std::vector<std::string> more_directories{};  // further ones of --merge; the first is `detail`
+  std::vector<std::string> more_directories{};  // directories of --merge after `detail`, the first
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off
@@ -48,10 +48,10 @@ struct OptionRow {
   OptionKind kind;
   std::string_view argument;    // in --help: "N", "auto|never|DIR"
   std::string_view choices{};   // "auto|bar|lines|off": the only values; "" for any
-  std::string_view implicit{};  // used if an optional value is omitted
-  std::string_view key{};       // the configuration key that it sets
+  std::string_view implicit{};  // value of an option that may be given without one
+  std::string_view key{};       // configuration key that the option sets; "" for none
   std::string_view group;       // heading in --help
-  std::string_view text;        // its line in --help
+  std::string_view text;        // text about the option in --help
 };
 
 std::span<const OptionRow> option_rows();

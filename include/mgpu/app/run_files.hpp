@@ -54,9 +54,9 @@ public:
 
 private:
   const cluster::Group* world_;
-  std::unique_ptr<report::EventLog> log_;                 // rank 0
-  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, if it is switched on
-  std::unique_ptr<report::RankLog> rank_log_;             // if it is switched on
+  std::unique_ptr<report::EventLog> log_;                 // nullptr on ranks other than 0
+  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // nullptr: other ranks, or switched off
+  std::unique_ptr<report::RankLog> rank_log_;             // nullptr: switched off
   std::unique_ptr<CrashFile> crash_;
 };
 

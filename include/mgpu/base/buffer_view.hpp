@@ -38,8 +38,8 @@ struct Device {
 
 /// A view of elements that it does not own. Modules without libtorch use it in place of a tensor.
 struct BufferView {
-  void* data = nullptr;   // on `device`
-  std::size_t count = 0;  // elements
+  void* data = nullptr;   // memory on `device`
+  std::size_t count = 0;  // number of elements
   DType dtype = DType::f32;
   Device device{};
 

@@ -50,11 +50,11 @@ public:
   /// of the process is written. Any thread.
   void write(std::string_view what) noexcept;
 
-  /// Writes the file from a signal handler, with the stack of the interrupted thread; `what` is
-  /// copied verbatim. Does nothing without a CrashFile.
+  /// Writes the crash file from a signal handler, with the stack of the interrupted thread; `what`
+  /// is copied verbatim. Does nothing without a CrashFile.
   static void write_in_handler(const char* what) noexcept;
 
-  /// Returns whether the file has been written.
+  /// Returns whether this process has written its crash file.
   static bool is_written() noexcept;
 
   const fs::path& path() const { return path_; }
@@ -72,7 +72,7 @@ struct CrashReport {
   std::string host;
   std::string pid;
   std::string phase;
-  std::string what;  // the report, or "killed by SIGSEGV ..."
+  std::string what;  // report of an exception; after a signal "killed by SIGSEGV ..."
 };
 
 /// Returns the contents of the crash files in `directory` that were written at `not_before` or

@@ -7,7 +7,7 @@ namespace mgpu {
 /// The effect of a failpoint on the system call that it guards.
 struct FailpointAction {
   int error = 0;           // errno to report instead of running the call; 0: run it
-  bool half_only = false;  // a write stops half way, then reports `error`
+  bool half_only = false;  // true: a write stops half way, then reports `error`
 };
 
 /// Marks a place where a test can inject a fault. In a normal run it costs one branch on a null

@@ -31,7 +31,7 @@ public:
   ~StopSignals();
 
   /// Ignores the four signals from now on: the results are published, and the process is about to
-  /// end with their exit code.
+  /// end with the exit code of the run.
   static void ignore() noexcept;
 
   /// Returns the number of the first signal that was received, or 0.
@@ -45,11 +45,11 @@ public:
 class SoftStop {
 public:
   struct Options {
-    fs::path stop_file{};  // removed by the poll() that finds it; set on one rank, else empty
+    fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // part of the time limit used before this object existed
-    double margin_s = 30.0;  // time to finish a step and save; at most a tenth of the remaining
-                             // time is set aside for it
+    double margin_s = 30.0;  // time to finish a step and save; the run stops this long before
+                             // the limit, or a tenth of the remaining time if that is less
   };
 
   /// Errors: Error when another SoftStop exists.

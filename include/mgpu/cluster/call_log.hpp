@@ -22,11 +22,11 @@ std::string describe(const CallFields& fields);
 struct CallLog {
   static constexpr std::size_t kGroups = 64;  // groups that live at the same time; further groups
                                               // are not watched
-  static constexpr std::size_t kPast = 64;    // most recent collectives
+  static constexpr std::size_t kPast = 64;    // collectives that `past` keeps, the newest ones
 
   /// The calls of this rank in one group.
   struct Entry {
-    std::atomic<std::uint64_t> id{0};         // the same on all ranks of the group; 0: free
+    std::atomic<std::uint64_t> id{0};         // id of the group; 0: unused entry
     std::atomic<std::uint64_t> number{0};     // collectives entered so far
     std::atomic<std::uint32_t> is_inside{0};  // 1 during a call
     std::atomic<std::int32_t> peer{-1};       // world rank of the peer in a call between two ranks

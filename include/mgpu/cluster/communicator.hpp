@@ -40,8 +40,8 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Reduces element by element, in place; f32 f64 f16 bf16 i32 i64. The library chooses the order
-  /// of the sum; all ranks get the same bits.
+  /// Reduces element by element, in place. Accepts the types f32, f64, f16, bf16, i32 and i64. The
+  /// library chooses the order of the sum; all ranks get the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
   /// Copies the bytes of rank `root` to every rank, in place.
@@ -58,8 +58,8 @@ public:
   virtual void receive(BufferView values, int peer) = 0;
 
   /// Makes the next call start on the device after event `produced` (see Event in device_work.hpp).
-  /// The thread that fills the buffer must already have recorded the event after that work. Does
-  /// not block.
+  /// The thread that fills the buffer of that call must have recorded the event before. Does not
+  /// block.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 

@@ -18,8 +18,8 @@ struct GpuInfo {
 };
 
 struct VisibleGpus {
-  std::vector<GpuInfo> gpus;  // by CUDA ordinal
-  std::string why_none;       // reason for an empty list, otherwise ""
+  std::vector<GpuInfo> gpus;  // index: CUDA ordinal
+  std::string why_none;       // why `gpus` is empty; "" if it is not
 };
 
 /// Returns the GPUs that this process may use. The list is empty without a driver, or in a build
@@ -32,7 +32,7 @@ VisibleGpus visible_gpus();
 struct RankDevices {
   RankPlace place;
   std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
-  std::string why_none;              // reason for an empty list, otherwise ""
+  std::string why_none;              // why `uuids` is empty; "" if it is not
   std::string cuda_visible_devices;  // the variable; "" if it is not set
   std::string nccl_host_id;          // NCCL_HOSTID; "" if it is not set
 };
@@ -56,8 +56,8 @@ DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig&
 
 struct DeviceChoice {
   DevicePlan plan;  // equal on all ranks
-  Device device;    // of this rank
-  GpuInfo gpu;      // of this rank; empty on the CPU
+  Device device;    // device of this rank
+  GpuInfo gpu;      // GPU of this rank; empty on the CPU
 };
 
 /// Finds the GPUs that each rank sees, and assigns a device to each rank by plan_devices().

@@ -28,7 +28,7 @@ class Config {
 public:
   struct Value {
     std::string text{};                // as in YAML, scalars unquoted: "3e-4", "[1, 3]"
-    std::vector<std::int64_t> list{};  // set instead of `text` for type integers
+    std::vector<std::int64_t> list{};  // the value if it is not empty; then `text` is unused
     Place place{};
   };
 
@@ -49,7 +49,7 @@ public:
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   bool flag(std::string_view name) const;
-  std::string text(std::string_view name) const;  // also for a choice or a word of any type
+  std::string text(std::string_view name) const;  // also returns choices and words such as `auto`
   double seconds(std::string_view name) const;
   std::int64_t bytes(std::string_view name) const;
   std::vector<std::int64_t> integers(std::string_view name) const;

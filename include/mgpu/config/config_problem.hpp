@@ -11,8 +11,8 @@ namespace mgpu {
 /// Where a value was given: a file and its line, the command line, or nowhere (the default).
 struct Place {
   std::string origin{};  // "conf/train.yaml", "command line, argument 3", or "" for the default
-  int line = 0;          // from 1; 0 where there is no line
-  int column = 0;        // where the value begins, from 1, in characters
+  int line = 0;          // number of the line, from 1; 0: no line
+  int column = 0;        // first character of the value in the line, from 1
   std::string text{};    // the line or argument; of a long line, the part around the value
   int length = 1;        // how many characters the carets mark
   int cut = 0;           // characters of the line that `text` leaves out at its start

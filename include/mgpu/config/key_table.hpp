@@ -14,7 +14,7 @@ enum class KeyType {
   number,    // 3e-4, finite
   flag,      // true | false
   text,      //
-  path,      // relative to the file that sets it, or to the shell's folder
+  path,      // relative to the folder of the file that sets it; else to the shell's folder
   choice,    // one of `choices`
   duration,  // 30min, 24:00:00, 90 -> seconds
   bytes,     // 48GiB, 512MiB, 1000 -> bytes
@@ -50,7 +50,7 @@ struct KeySpec {
   std::string alias_note{};            // how the key differs from the usual meaning of its aliases
   const char* (*why_not)(const std::string& value) = nullptr;  // of type text: returns why a value
                                                                // is wrong (E107), or nullptr
-  bool identity = true;   // false: a resumed run may change the key, as results.h5 does not change
+  bool identity = true;   // false: a resumed run may change the key, because results.h5 stays equal
   bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths

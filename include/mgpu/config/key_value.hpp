@@ -14,11 +14,11 @@ namespace mgpu {
 /// A valid value of a key; `text` is its canonical spelling.
 struct KeyValue {
   std::string text;          // "3e-4", "30min", "[1, 3]", "auto"
-  double number = 0.0;       // for types number and duration (seconds)
-  std::int64_t integer = 0;  // for types integer and bytes; 1 for a true flag
+  double number = 0.0;       // the value, for types number and duration (seconds)
+  std::int64_t integer = 0;  // the value, for types integer and bytes; 1 for a true flag
   std::vector<std::int64_t> integers{};
   std::vector<std::string> texts{};
-  bool is_word = false;  // one of the key's choices instead of a value of its type
+  bool is_word = false;  // true: a choice of the key, such as `auto`, not a value of its type
 };
 
 /// Why a value of a file or of the command line is not valid.
@@ -26,7 +26,7 @@ struct ValueProblem {
   std::string code;   // E104 type, E105 choice, E106 range
   std::string under;  // "expected an integer"
   std::string help{};
-  Place place{};  // of the wrong element of a list; without origin, the whole value is wrong
+  Place place{};  // place of the wrong element of a list; no origin: the whole value is wrong
 };
 
 /// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are no integers, `yes` is

@@ -14,11 +14,11 @@ struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
 
   Kind kind = Kind::null;
-  std::string text{};  // of a scalar, without quotes
+  std::string text{};  // text of a scalar, without quotes; "" for other nodes
   bool quoted = false;
-  Place place{};                  // of the value; of the key if the value is missing
+  Place place{};                  // place of the value, or of the key if the value is missing
   std::vector<YamlNode> items{};  // in the order of the file; a mapping has no key twice
-  std::string key{};              // if this node is an item of a mapping
+  std::string key{};              // key of an item of a mapping; "" for other nodes
   Place key_place{};
 };
 
@@ -28,7 +28,8 @@ struct YamlDocument {
   std::vector<Problem> problems{};
 };
 
-/// The largest file that read_yaml() reads. The limits keep it fast and small on any input.
+/// The limits of the files that read_yaml() reads. They keep its time and memory small on any
+/// input.
 struct YamlLimits {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;

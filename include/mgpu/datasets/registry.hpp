@@ -17,7 +17,7 @@ namespace mgpu::datasets {
 /// returns this entry, and MGPU_DATASETS in registry.cpp lists NAME.
 struct DatasetEntry {
   std::string_view name;     // "synthetic_texts"
-  std::string_view summary;  // for the help of data.dataset
+  std::string_view summary;  // what the help of data.dataset shows
 
   /// Adds the keys of the data set to the table; nullptr: it has no keys.
   AddKeys add_keys = nullptr;
@@ -50,7 +50,7 @@ std::string key_of_dataset(const Config& config);
 struct DatasetRows {
   std::shared_ptr<const Dataset> dataset;
   Split split = Split::train;
-  std::shared_ptr<const input::GeneratedRows> rows;  // rows of the split, for readers of files
+  std::shared_ptr<const input::GeneratedRows> rows;  // rows of `split`, for RowOptions::generated
 };
 
 /// Reads data.dataset, data.split and the keys of the chosen data set, and makes the data set.

@@ -13,14 +13,14 @@ namespace mgpu::formats {
 /// The checkpoint format that this program writes. It also reads all older formats.
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
-/// Name of the file in a checkpoint's folder.
+/// Name of the file that holds the manifest, in the folder of a checkpoint.
 inline constexpr const char* kManifestName = "MANIFEST.json";
 
 /// MANIFEST.json of a checkpoint: the expected size and checksums of each file.
 struct CheckpointManifest {
   std::int64_t format_version = 1;
   std::int64_t step = 0;
-  std::map<std::string, SafetensorsDigest> files;  // by name; state.json has no tensors
+  std::map<std::string, SafetensorsDigest> files;  // by file name; state.json has no tensors
 };
 
 /// Returns the text of MANIFEST.json, the same for equal manifests. It includes the CRC-32C of its
@@ -54,12 +54,13 @@ auto read_of_checkpoint(const fs::path& path, Read read) {
 /// Errors: Failure E611 (exit 80) when it is damaged; E613 (exit 73) for a newer format.
 CheckpointManifest read_manifest(const fs::path& folder);
 
-/// Checks a file of a checkpoint. Errors: Failure E611 (exit 80).
+/// Compare the size or the SHA-256 of the file `path` of a checkpoint with `expected`. Errors:
+/// Failure E611 (exit 80) if it differs.
 void check_size(const fs::path& path, const SafetensorsDigest& expected);
 void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
 
-/// Checks a tensor of the file `path`, whose bytes have the CRC-32C `found`. Errors: Failure E611
-/// (exit 80).
+/// Compares `found`, the CRC-32C of the bytes of tensor `name` in the file `path`, with `expected`.
+/// Errors: Failure E611 (exit 80) if it differs, or if `expected` lacks the tensor.
 void check_tensor(const fs::path& path, const std::string& name, std::uint32_t found,
                   const SafetensorsDigest& expected);
 

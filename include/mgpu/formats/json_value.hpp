@@ -40,7 +40,7 @@ public:
   JsonValue() = default;
   // NOLINTBEGIN(google-explicit-constructor)
   JsonValue(std::nullptr_t) {}
-  template <std::same_as<bool> T>  // no pointers
+  template <std::same_as<bool> T>  // excludes pointers, which convert to bool
   JsonValue(T value) : held_(value) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) JsonValue(T value) {

@@ -36,9 +36,9 @@ void check_view(const NamedTensor& tensor);
 
 /// Sizes and checksums of a written file, computed in memory during the write.
 struct SafetensorsDigest {
-  std::uint64_t bytes = 0;                       // of the file
+  std::uint64_t bytes = 0;                       // size of the file
   std::string sha256;                            // of the file
-  std::map<std::string, std::uint32_t> tensors;  // name -> CRC-32C of the data
+  std::map<std::string, std::uint32_t> tensors;  // name -> CRC-32C of the tensor's data
 };
 
 /// Returns how many bytes write_safetensors would write.

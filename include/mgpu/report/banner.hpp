@@ -17,7 +17,7 @@ struct BannerHead {
   std::string job;                   // "train"
   std::vector<std::string> sources;  // config, then overlays
   std::int64_t overrides = 0;        // keys given on the command line
-  std::string run_directory;         // absolute
+  std::string run_directory;         // absolute path
   std::string machine;               // "2 nodes x 4 A100-SXM4-80GB; driver 570.86, CUDA 13.0, ..."
   DeviceKind device = DeviceKind::cpu;
   struct Node {

@@ -117,7 +117,7 @@ private:
   std::optional<LineFile> events_;
   std::optional<LineFile> run_log_;
   ProgressBar bar_;
-  std::map<std::string, Loop> loops_;  // by Event::word
+  std::map<std::string, Loop> loops_;  // loops that run; key: Event::word
 };
 
 }  // namespace mgpu::report

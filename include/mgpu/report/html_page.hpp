@@ -35,7 +35,7 @@ struct Table {
   std::string title;
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;    // aligned left in the first column, else right
-  std::vector<std::vector<std::string>> keys{};  // JSON pointers of cells, or ""
+  std::vector<std::vector<std::string>> keys{};  // a JSON pointer for each cell of `rows`, or ""
   bool is_text = false;                          // true: all columns are aligned left
 };
 

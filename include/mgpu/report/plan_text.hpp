@@ -25,7 +25,7 @@ struct Plan {
   struct Time {
     std::string what;  // a phase
     double seconds = 0.0;
-    std::string basis{};  // of the estimate: "12 MiB written, 100 MB/s assumed"
+    std::string basis{};  // how it was estimated: "12 MiB written, 100 MB/s assumed"
   };
   struct Traffic {
     std::string link;  // "inside node01", "node01-node02"
@@ -33,7 +33,7 @@ struct Plan {
   };
   struct Limit {
     std::string what;      // "GPU memory", "disk in outputs/"
-    double used = 0.0;     // needed amount / available amount
+    double used = 0.0;     // needed amount divided by available amount
     std::string detail;    // "2.1 of 79.3 GiB"
     std::string key;       // the setting that changes the need
     double allowed = 1.0;  // the plan warns if `used` is higher
@@ -46,8 +46,9 @@ struct Plan {
   int ranks = 1;
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
-  std::vector<Memory> memory;    // of the fullest rank
-  std::uint64_t card_bytes = 0;  // memory of that rank's GPU, or its part of the node; 0: unknown
+  std::vector<Memory> memory;    // parts of the memory of the fullest rank
+  std::uint64_t card_bytes = 0;  // memory that the fullest rank has: of its GPU, on the CPU its
+                                 // part of the node; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
   std::vector<Limit> limits;         // in any order

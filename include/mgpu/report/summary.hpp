@@ -22,7 +22,7 @@ struct Result {
   std::string label;  // "return in the last episode"
   double value = 0.0;
   std::string unit{};  // "" for none
-  int decimals = 1;    // in printed text
+  int decimals = 1;    // decimals of `value` in printed text
 
   std::string text() const;  // "14.5" or "14.5 steps"
 };
@@ -57,8 +57,8 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // steps of `done` without an update: gradient not finite, twice
-  std::string unit = "steps";  // of done and total
+  std::int64_t skipped = 0;    // `done` steps without an update: gradient not finite in two tries
+  std::string unit = "steps";  // what `done` and `total` count
 
   // Time and memory.
   double wall_s = 0.0;
@@ -67,7 +67,7 @@ struct RunSummary {
   double steps_per_second = 0.0;                   // 0: not printed
   double samples_per_second = 0.0;
   std::vector<GpuMemory> gpus;
-  std::vector<std::uint64_t> host_peak_bytes;  // of each rank
+  std::vector<std::uint64_t> host_peak_bytes;  // peak host memory of each rank
 
   // Results.
   std::string result;  // one line

@@ -30,7 +30,7 @@ struct DrawnCurve {
   Curve curve;
   std::string css;             // CSS class of its color: "c1" to "c6", "ref"
   bool dots = false;           // a dot at each point, which shows its value on hover
-  bool emphasis = false;       // thick
+  bool emphasis = false;       // a thick line
   bool dashed = false;         // a dashed line
   std::vector<double> low{};   // lower edge of a band around the curve; or empty
   std::vector<double> high{};  // upper edge of the band, as long as `low`
@@ -56,7 +56,7 @@ struct LineChart {
   std::string backdrop_label{};
   bool from_zero = false;  // the y axis begins at 0
   bool whole_x = false;    // a tick at each integer
-  int label_decimals = 1;  // of the values in the curves' labels
+  int label_decimals = 1;  // decimals of the value in the label of each curve
 };
 std::string svg_line_chart(const LineChart& chart);
 

@@ -15,10 +15,10 @@ struct UnitChart {
   std::string diagonal;  // text that explains the diagonal
   Curve curve{};
   std::vector<double> low{};         // lower end of an interval for each point; or empty
-  std::vector<double> high{};        // upper end of that interval
+  std::vector<double> high{};        // upper end of the interval for each point
   std::vector<std::string> hover{};  // text for each point, which then has a dot; or empty
   std::string note{};                // text next to `diagonal`
-  bool has_room_above = false;  // true: these texts are at the upper left, else at the lower right
+  bool has_room_above = false;  // true: `diagonal`, `note` at the upper left; false: lower right
   std::string css = "c1";
 };
 std::string svg_unit_chart(const UnitChart& chart);

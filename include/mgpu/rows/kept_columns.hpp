@@ -41,7 +41,7 @@ public:
 
 private:
   std::vector<std::string> names_;    // names of the columns in results, without `row_`
-  std::vector<std::string> members_;  // their names in input::Row::object
+  std::vector<std::string> members_;  // names of the columns in input::Row::object
 };
 
 }  // namespace mgpu::rows

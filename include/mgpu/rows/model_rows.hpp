@@ -21,11 +21,11 @@ struct ModelRows {
   std::filesystem::path folder;  // model.path
   lm::LmConfig model;
   input::RowOptions row_options;
-  std::optional<text::TextFiles> text;  // of the folder; nullopt: rows must be token ids
+  std::optional<text::TextFiles> text;  // tokenizer files; nullopt: rows must be token ids
   input::RowFile rows;
   KeptColumns kept;
-  std::uint32_t crc = 0;  // of rows, weights, tokenizer, chat template, and the number of ranks
-                          // that share the model if sums depend on it
+  std::uint32_t crc = 0;  // checksum of rows, weights, tokenizer and chat template; if sums depend
+                          // on the number of ranks that share the model, also of that number
 };
 
 /// Opens the rows, and reads the files of the model except for the weights.

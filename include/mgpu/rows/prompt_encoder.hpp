@@ -19,7 +19,7 @@ namespace mgpu::rows {
 struct EncodedPrompt {
   std::string text{};               // "" for token ids without a tokenizer
   std::vector<std::int64_t> ids{};  // not empty unless there is a problem
-  RowFacts facts{};                 // its `reason` tells why the row cannot be used; "" if it can
+  RowFacts facts{};                 // with the `reason` why the row cannot be used; "" if it can
 };
 
 /// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has a

@@ -42,8 +42,8 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
 
 /// Files and checksum that identify a model and its tokenizer.
 struct FolderText {
-  std::optional<text::TextFiles> files;  // those that read_tokenizer_files() reads
-  std::uint32_t fingerprint = 0;         // that of model_fingerprint()
+  std::optional<text::TextFiles> files;  // result of read_tokenizer_files()
+  std::uint32_t fingerprint = 0;         // result of model_fingerprint()
 };
 
 /// Reads the tokenizer files and the checksum of a model folder.
@@ -59,8 +59,8 @@ FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoic
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
-/// Returns the checksum of `files->chat_template`; 0 without it, which means the template in
-/// tokenizer_config.json.
+/// Returns the checksum of `files->chat_template`; 0 if it is not set, so that the template in
+/// tokenizer_config.json applies.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns

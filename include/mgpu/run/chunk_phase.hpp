@@ -32,7 +32,7 @@ struct ChunkPart {
 struct ChunkPhase {
   std::string name;              // "histories", for messages
   std::uint32_t id = 0;          // number of the phase in the journal
-  std::int64_t samples = 0;      // in the data set
+  std::int64_t samples = 0;      // number of samples in the data set
   std::int64_t chunk_rows = 32;  // samples per chunk
   ChunkPart part{};              // the part that the loop covers
 };

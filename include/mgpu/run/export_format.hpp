@@ -10,8 +10,8 @@ namespace mgpu::run {
 
 /// Input and output of an export.
 struct ExportRequest {
-  const Config& config;           // of the run
-  std::filesystem::path results;  // its result file
+  const Config& config;           // configuration of the exported run
+  std::filesystem::path results;  // result file of the exported run
   std::filesystem::path out;      // the file to write; the caller renames it afterwards
 };
 

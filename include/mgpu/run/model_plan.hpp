@@ -35,7 +35,7 @@ public:
     lm::MemoryDemand demand;  // the plan sets its members device and matrices
     BatchNames names;
     std::string unit;               // "prompts"
-    std::int64_t samples = 0;       // in the whole data set
+    std::int64_t samples = 0;       // number of samples in the whole data set
     std::uint64_t other_bytes = 0;  // bytes of a rank in addition to the model and the batch
     const char* other_name = "";    // name of other_bytes: "prompts"
     std::uint64_t disk = 0;         // upper bound of the bytes that the run writes

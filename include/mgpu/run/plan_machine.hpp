@@ -9,16 +9,16 @@ namespace mgpu::run {
 
 /// The machine that a plan is for. Sizes are in bytes; 0 means unknown.
 struct PlanMachine {
-  std::string name;                 // of a node
-  int ranks = 1;                    // of the whole run
+  std::string name;                 // host name of a node
+  int ranks = 1;                    // ranks of the whole run
   int ranks_per_node = 1;           // most ranks on a node
-  int cores = 0;                    // of a node; 0: unknown
+  int cores = 0;                    // cores of a node; 0: unknown
   std::uint64_t host_bytes = 0;     // memory of a node that the run may use
-  std::uint64_t program_bytes = 0;  // of a process right after it starts
+  std::uint64_t program_bytes = 0;  // memory of a process right after it starts
   std::uint64_t disk_bytes = 0;     // free in the file system of the run directory
   DeviceKind device = DeviceKind::cpu;
   std::string gpu_name;         // "" on the CPU
-  std::uint64_t gpu_bytes = 0;  // of each GPU
+  std::uint64_t gpu_bytes = 0;  // memory of each GPU
 };
 
 }  // namespace mgpu::run

@@ -14,8 +14,9 @@
 // Arithmetic that the plans of all jobs share.
 namespace mgpu::run {
 
-inline constexpr double kSealBytesPerSecond = 1e8;                       // assumed speed of a seal
-inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
+inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of a seal
+// GPU memory that a CUDA context takes, with cuBLAS and NCCL.
+inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 
 /// Truncates to whole bytes and limits the result to 2^60, so that many results can be added.
 std::uint64_t whole_bytes(double bytes);

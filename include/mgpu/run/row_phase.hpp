@@ -40,7 +40,7 @@ struct GroupWork {
 
 /// Rows or tokens per second, of each group and of the run.
 struct GroupSpeeds {
-  std::vector<double> of_groups;  // of each group, during its own work
+  std::vector<double> of_groups;  // speed of each group while it worked
   double total = 0.0;             // all rows or tokens, divided by the time of the slowest group
 };
 /// Returns the speeds of `groups`. `unit` is the counter in question, such as &GroupWork::rows.
@@ -95,14 +95,14 @@ public:
     ChunkPhase chunks;
     BatchNames names{};                // how messages name the items of a batch
     const char* clock_phase = "";      // phase of the clock (PhaseClock) while the model works
-    std::int64_t results_per_row = 1;  // such as completions of a prompt
+    std::int64_t results_per_row = 1;  // results that a row gives, such as completions of a prompt
   };
 
   /// The settings of a job that RowPhase uses. They must outlive the RowPhase.
   struct Keys {
     const JobKeys& run;
     const ModelKeys& model;
-    const std::filesystem::path& folder;  // of the model
+    const std::filesystem::path& folder;  // folder of the model
   };
 
   /// Opens the model on every group of ranks.

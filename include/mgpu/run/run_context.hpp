@@ -37,7 +37,7 @@ struct RunContext {
   const store::StoreConfig& store;
   const cluster::Topology& topology;
   cluster::Communicator& communicator;  // over the ranks that hold the same part of a model
-  Device device;                        // of this rank
+  Device device;                        // device of this rank
   cluster::Backend backend;             // how tensors travel between ranks
   store::RunDirectory& directory;
   store::ChunkJournal& journal;
@@ -62,7 +62,7 @@ struct JobOutcome {
   std::string unit = "steps";            // what done and total count
   std::int64_t done = 0;                 // steps or samples so far
   std::int64_t total = 0;                // steps or samples of the whole run
-  std::int64_t skipped = 0;              // steps of `done` without an update
+  std::int64_t skipped = 0;              // how many of the `done` steps made no update
   std::int64_t steps_here = 0;           // steps of this attempt
   std::int64_t samples_per_step = 0;     // 0: the job has no steps
   std::vector<std::string> step_phases;  // phases of the clock that are part of steps
@@ -71,8 +71,8 @@ struct JobOutcome {
   std::string result;                    // one line that states the result
   std::vector<report::Result> results;   // numbers for summary.json and report.html
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
-  std::vector<report::Note> notes;               // in addition to the notes of rules
-  std::span<const report::NoteRule> note_rules;  // static; in addition to those of the program
+  std::vector<report::Note> notes;               // in addition to the notes that rules give
+  std::span<const report::NoteRule> note_rules;  // static; in addition to report::note_rules()
   std::unique_ptr<const report::JobPage> page;   // nullptr: a run without figures
 };
 

@@ -8,8 +8,8 @@
 
 namespace mgpu::run {
 
-/// The run for which a result file is written, by the run itself or by --merge. The referenced
-/// objects must outlive this one.
+/// The run for which a result file is written, by the run itself or by --merge. The objects
+/// to which the members refer must outlive this one.
 struct SealPlace {
   const Config& config;
   const store::StoreConfig& store;

@@ -46,9 +46,9 @@ public:
   RunContext& run() { return run_; }
   lm::ResidentModels& models() { return models_; }
 
-  /// Returns the group (communicator) of these ranks of the run, which must ascend. The first call
-  /// with them makes it.
-  /// Ranks:  collective over the members if the group is new, else local.
+  /// Returns the group (communicator) of the ranks `members` of the run, which must ascend. The
+  /// first call with the same `members` makes the group. Ranks:  collective over the members if the
+  /// group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
   /// Shows an event on rank 0 of the run; on other ranks, sends it to rank 0.
@@ -76,16 +76,16 @@ private:
   cluster::Mailbox mailbox_;
   lm::ResidentModels models_;
   std::map<std::vector<int>, std::unique_ptr<cluster::Group>> groups_;
-  ExitCode worst_ = ExitCode::done;  // of the sessions of this rank
+  ExitCode worst_ = ExitCode::done;  // worst exit of the sessions of this rank
   std::vector<report::Note> notes_;
   std::int64_t notes_left_out_ = 0;
 };
 
 /// The job of a session, and the ranks that run it.
 struct SessionRequest {
-  std::string name;             // shown in its events
+  std::string name;             // name that the events of the session show
   std::vector<int> members;     // ranks of the run, ascending
-  Config config;                // its configuration, with the key `job`
+  Config config;                // configuration of the session, with the key `job`
   store::RunRequest directory;  // which run directory to open
 };
 
