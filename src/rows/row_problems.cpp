@@ -15,7 +15,8 @@ std::string problem_of(const std::function<void()>& work) {
     const ErrorReport& report = failure.report();
     if (report.code != "E543" && report.code != "E545") throw;
     // E545 gives the template's reason in its first line, after two blanks.
-    return report.sentence + (report.code == "E545" ? ": " + report.lines.at(0).substr(2) : "");
+    const bool has_reason = report.code == "E545" && !report.lines.empty();
+    return has_reason ? report.sentence + ": " + report.lines.front().substr(2) : report.sentence;
   }
 }
 

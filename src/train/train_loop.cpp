@@ -68,7 +68,8 @@ double TrainLoop::measured(std::int64_t first) {
       parts_.objective.predictions(static_cast<std::uint64_t>(first), config_.batch.global_batch));
 }
 
-/// Generates the items of this rank's passes, which are adjacent.
+/// Generates this rank's items of the global batch that begins with item `first`. One call is
+/// enough, because the passes of a rank cover one range of consecutive items.
 void TrainLoop::make_items(std::int64_t first) {
   parts_.objective.prepare(static_cast<std::uint64_t>(first + micro_batches_.front().offset),
                            own_items());
@@ -83,7 +84,9 @@ std::int64_t TrainLoop::own_items() const {
   return micro_batches_.back().offset + micro_batches_.back().count - micro_batches_.front().offset;
 }
 
-/// Runs the survey, the first of two sweeps over the items, if the objective has one.
+/// If the objective has an ItemSurvey, measures this rank's items of the global batch that begins
+/// with item `first`, before any gradient is computed. Then gives each rank the results of all
+/// ranks. Collective over the group.
 void TrainLoop::survey(std::int64_t first) {
   ItemSurvey* survey = parts_.objective.survey();
   if (survey == nullptr) return;

@@ -113,14 +113,15 @@ TEST_F(InformTest, UnknownTopicsGetASuggestion) {
 }
 
 TEST(EnvironmentTest, ShowsSettingsButNoSecrets) {
-  ::setenv("OMPI_MCA_test_setting", "7", 1);
+  ::setenv("OMPI_MCA_btl_test", "7", 1);
+  ::setenv("SLURM_JWT", "hidden", 1);
   ::setenv("MGPU_API_TOKEN", "hidden", 1);
   ::setenv("UNRELATED", "unrelated", 1);
 
   const std::string text = environment_text();
 
   EXPECT_THAT(text, HasSubstr("mgpu_spmd "));
-  EXPECT_THAT(text, HasSubstr("  OMPI_MCA_test_setting=7\n"));
+  EXPECT_THAT(text, HasSubstr("  OMPI_MCA_btl_test=7\n"));
   EXPECT_THAT(text, Not(HasSubstr("hidden")));
   EXPECT_THAT(text, Not(HasSubstr("unrelated")));
 }

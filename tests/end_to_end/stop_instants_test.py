@@ -36,7 +36,7 @@ class StopInstants(program.ProgramTest):
 
     def test_while_the_program_starts(self):
         golden = self.golden(*STEPS)
-        for i, seconds in enumerate((0.05, 0.15, 0.3, 0.5, 0.8)):
+        for i, seconds in enumerate((0.2, 0.3, 0.45, 0.6, 0.9)):
             self.stop_at(seconds, (signal.SIGUSR1, signal.SIGTERM)[i % 2])
         self.run_to(0, 2, *STEPS)
         self.assertEqual(self.hashes(), golden)
@@ -60,7 +60,7 @@ class StopInstants(program.ProgramTest):
 
     def test_at_many_instants(self):
         for i in range(MANY):
-            seconds = 2.5 * (i + 0.5) / MANY
+            seconds = 0.2 + 2.5 * i / MANY
             self.stop_at(seconds, (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)[i % 3])
             if self.published():
                 self.output.rename(self.folder / f"done{i}")

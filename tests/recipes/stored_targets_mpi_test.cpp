@@ -192,8 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Columns, DamagedColumnTest, testing::Values("token_ids"
 
 TEST_P(DamagedColumnTest, IsFoundByItsChecksum) {
   const SealedTargets sealed;
-  const StoredTargets whole(settings_of(sealed));
-  whole.check_bytes();
+  StoredTargets(settings_of(sealed)).check_bytes();
   damage(sealed.results(), GetParam());
   const StoredTargets damaged(settings_of(sealed));
   EXPECT_EQ(report_of_failure([&] { damaged.check_bytes(); }).exit, ExitCode::corrupt);

@@ -25,8 +25,8 @@ struct TokenTargets {
   // teacher.targets: random_sampling. The ids and counts of all tokens are concatenated.
   std::vector<std::uint8_t> num_drawn;   // [T] number of different tokens that were sampled
   std::vector<std::uint32_t> drawn_ids;  // sampled tokens, ascending for each token of the text
-  /// How often each of `drawn_ids` was sampled. The sum for a token of the text is
-  /// teacher.num_draws.
+  /// How often each token in `drawn_ids` was drawn. At each position of the text, the counts of its
+  /// drawn tokens add up to teacher.num_draws.
   std::vector<std::uint8_t> drawn_counts;
 };
 
