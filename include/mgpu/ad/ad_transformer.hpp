@@ -99,8 +99,9 @@ public:
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
-  /// Appends transitions 0 .. lengths[b]-1 of row b of `tokens` to row b of the cache, and returns
-  /// the logits [B, A] of the rows' queries. The queries are not cached.
+  /// Appends transitions 0 .. lengths[b]-1 of row b of `tokens` to row b of the cache. Returns the
+  /// logits [B, A] of the action at `tokens.query`, the current state of each row, which is not
+  /// cached.
   ///
   /// Errors: ShapeError when the cached transitions of a row, the new ones and its query would
   ///         exceed n_transit.

@@ -14,8 +14,9 @@
 
 namespace mgpu {
 
-/// An error that the getters of Config throw for a key whose value is wrong or missing. A rule that
-/// needs this value cannot be checked.
+/// Thrown by the getters of a Config that was made with refused keys, which have a wrong value or
+/// lack a value that they need. Rules about several keys are checked with such a Config. A rule
+/// that reads a refused key is skipped.
 class RefusedKey : public Error {
 public:
   using Error::Error;

@@ -44,9 +44,9 @@ void check_model_keys(const Config& config, const char* data);
 /// Errors: Failure E124 (exit 78); those of read_dataset().
 void check_dataset_keys(const Config& config, datasets::Split otherwise);
 
-/// Checks that the file data.path exists, unless a data set is chosen. `help` tells users which
-/// file the job expects. Called on one rank, before anything is written. Errors: Failure E603 (exit
-/// 66) that points at the key.
+/// Checks that the file data.path exists. Does nothing if the program generates the rows
+/// (data.dataset). `help` tells users which file the job expects. Called on one rank, before
+/// anything is written. Errors: Failure E603 (exit 66) that points at the key data.path.
 void check_data_file(const Config& config, const input::RowOptions& rows, const char* help);
 
 }  // namespace mgpu::rows

@@ -74,8 +74,9 @@ public:
   ///         model lacks.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
-  /// Computes the values that the first sweep of a SequenceLoss needs, forward only. Errors: those
-  /// of loss().
+  /// Runs a forward pass without gradients. Returns the values that `request` selects, such as
+  /// log-probabilities, which a SequenceLoss needs before its pass with gradients. Errors: those of
+  /// loss().
   TokenValues measure(const LmBatch& batch, const ValueRequest& request) const;
 
   /// Optional settings of add_gradients().
