@@ -28,14 +28,10 @@ constexpr std::chrono::seconds kLookEvery{1};
 // number. 0: no signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-/// Keeps the signal actions and the signal mask that the first StopSignals replaced.
-struct Before {
-  std::array<struct sigaction, kStopSignals.size()> actions{};
-  sigset_t blocked{};
-};
-int holders = 0;
-Before before;
+int holders = 0;                                             // living StopSignals
+std::array<struct sigaction, kStopSignals.size()> before{};  // actions that the first one found
 
 /// Tells launch/mgpu-run and the batch scripts that this process hears signals from now on.
 void tell_launcher() {
@@ -52,8 +48,6 @@ sigset_t stop_set() {
     sigaddset(&set, signal);
   return set;
 }
-
-static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 std::int64_t now_us() {
   timespec now{};
@@ -129,16 +123,15 @@ StopSignals::StopSignals() {
   action.sa_flags = SA_RESTART;
   action.sa_mask = stop_set();
   for (std::size_t i = 0; i < kStopSignals.size(); ++i)
-    ::sigaction(kStopSignals[i], &action, &before.actions[i]);
-  pthread_sigmask(SIG_UNBLOCK, &action.sa_mask, &before.blocked);  // delivers pending ones
+    ::sigaction(kStopSignals[i], &action, &before[i]);
+  pthread_sigmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // delivers pending ones
   tell_launcher();
 }
 
 StopSignals::~StopSignals() {
   if (--holders > 0) return;
   for (std::size_t i = 0; i < kStopSignals.size(); ++i)
-    ::sigaction(kStopSignals[i], &before.actions[i], nullptr);
-  pthread_sigmask(SIG_SETMASK, &before.blocked, nullptr);
+    ::sigaction(kStopSignals[i], &before[i], nullptr);
 }
 
 void StopSignals::ignore() noexcept {

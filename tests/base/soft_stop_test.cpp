@@ -53,6 +53,35 @@ TEST_F(SoftStopTest, ASecondSignalEndsTheProcess) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST_F(SoftStopTest, ASignalBeforeItCountsIfMainHeardIt) {
+  const StopSignals heard_by_main;
+  std::raise(SIGUSR2);
+  SoftStop stop({});
+  EXPECT_EQ(stop.poll(), StopReason::usr2);
+}
+
+TEST_F(SoftStopTest, ABlockedSignalIsHeardOnceMainHasBegun) {
+  sigset_t usr1;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &usr1, nullptr);  // as launch/mgpu-run starts the program
+  std::raise(SIGUSR1);
+  const StopSignals heard;
+  EXPECT_EQ(StopSignals::received(), SIGUSR1);
+}
+
+TEST_F(SoftStopTest, NoSignalEndsAProcessThatIgnoresThem) {
+  EXPECT_EXIT(
+      {
+        const StopSignals heard;
+        StopSignals::ignore();
+        for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT})
+          std::raise(signal);
+        std::_Exit(3);
+      },
+      testing::ExitedWithCode(3), "");
+}
+
 TEST_F(SoftStopTest, GivesTheHandlersBack) {
   { SoftStop stop({}); }
   EXPECT_EXIT(std::raise(SIGUSR2), testing::KilledBySignal(SIGUSR2), "");

@@ -227,11 +227,23 @@ void be_late_once(const Job& job) {
   std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
+/// Handles the stop signals, with which launchers start the program blocked, and tells the launcher
+/// that they arrive from now on.
+void hear_stops() {
+  std::signal(SIGUSR1, on_stop);
+  std::signal(SIGTERM, on_stop);
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT})
+    sigaddset(&stops, signal);
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+  if (const char* begun = std::getenv("MGPU_BEGUN")) std::ofstream(begun) << "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGUSR1, on_stop);
-  std::signal(SIGTERM, on_stop);
+  hear_stops();
   Job job = read_arguments(argc, argv);
   be_late_once(job);
   MPI_Init(&argc, &argv);

@@ -22,7 +22,7 @@ std::string_view name_of(StopReason reason);
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
 /// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
-/// installs the handlers and unblocks the signals, the last restores both.
+/// installs the handlers and unblocks the signals, the last restores the handlers.
 class StopSignals {
 public:
   StopSignals();
