@@ -1,8 +1,11 @@
+#include <algorithm>
+
 #include <jinja/lexer.h>
 #include <jinja/parser.h>
 #include <jinja/runtime.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/utf8.hpp>
 #include <mgpu/text/chat_template.hpp>
 
 #include "jinja_budget.hpp"
@@ -12,8 +15,10 @@
 namespace mgpu::text {
 namespace {
 
-Failure failure(const char* code, std::string sentence, const std::string& reason) {
-  return Failure({code, ExitCode::data, std::move(sentence), {"  " + reason}, ""});
+/// The interpreter's reasons have several lines, and parts of characters of the template.
+Failure failure(const char* code, std::string sentence, std::string reason) {
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  return Failure({code, ExitCode::data, std::move(sentence), {"  " + printable(reason)}, ""});
 }
 
 /// A parsed template, changed by guard().
@@ -76,7 +81,8 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
     check_utf8(message.content);
   }
   if (messages.empty()) throw failure("E545", sentence, "it has no message");
-  const RenderBudget budget(program_->parsed.names + options.special_tokens.size() + 16);
+  const RenderBudget budget(program_->parsed.names + options.special_tokens.size() + 16,
+                            options.max_steps);
   try {
     jinja::context context(program_->source);
     context.current_time = options.now;

@@ -49,8 +49,11 @@ struct Stack {
 
 }  // namespace
 
-RenderBudget::RenderBudget(std::size_t names)
-    : before_(thread_budget), steps_per_scope_(1 + names / 4) {
+RenderBudget::RenderBudget(std::size_t names, std::size_t max_steps)
+    : before_(thread_budget),
+      max_steps_(max_steps),
+      steps_(max_steps),
+      steps_per_scope_(1 + names / 4) {
   thread_budget = this;
 }
 
@@ -64,7 +67,7 @@ RenderBudget& RenderBudget::of_thread() {
 }
 
 void RenderBudget::take_steps(std::size_t steps) {
-  if (steps > steps_) too_much("it takes more than " + std::to_string(kSteps) + " steps");
+  if (steps > steps_) too_much("it takes more than " + std::to_string(max_steps_) + " steps");
   steps_ -= steps;
 }
 

@@ -20,7 +20,6 @@ void check_nesting(const std::vector<jinja::token>& tokens);
 /// budget of their thread, and throw std::runtime_error when it is spent.
 class RenderBudget {
 public:
-  static constexpr std::size_t kSteps = 1'000'000;
   static constexpr std::size_t kBytes = std::size_t{256} << 20;  // bytes of all texts that are read
   static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // bytes of one text
   static constexpr std::size_t kListItems = 100'000;
@@ -29,7 +28,7 @@ public:
 
   /// Makes this object the budget of the thread until the object is destroyed. `names` is the
   /// number of variables that the template may have. The interpreter copies them for each scope.
-  explicit RenderBudget(std::size_t names);
+  RenderBudget(std::size_t names, std::size_t max_steps);
   RenderBudget(const RenderBudget&) = delete;
   RenderBudget& operator=(const RenderBudget&) = delete;
   RenderBudget(RenderBudget&&) = delete;
@@ -86,7 +85,7 @@ private:
   void take_deep(const jinja::value& value, int depth);
 
   RenderBudget* before_;
-  std::size_t steps_ = kSteps, bytes_ = kBytes;
+  std::size_t max_steps_, steps_, bytes_ = kBytes;
   std::size_t steps_per_scope_;
   int calls_ = 0;
   bool is_spent_ = false;

@@ -283,7 +283,7 @@ private:
     const value& times = is_text(left) ? right : left;
     if (!is_text(text) || !is_val<value_int>(times) || times->as_int() <= 0) return;
     const auto count = static_cast<std::size_t>(times->as_int());
-    RenderBudget::of_thread().take_steps(std::min(count, RenderBudget::kSteps + 1));
+    RenderBudget::of_thread().take_steps(count);
     RenderBudget::check_text(text->val_str.length() * count);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -19,6 +20,8 @@ struct ChatOptions {
   std::time_t now = std::time(nullptr);
   /// Texts of special tokens by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
   std::map<std::string, std::string> special_tokens;
+  /// A rendering with more steps is refused. A step takes about a microsecond.
+  std::size_t max_steps = 1'000'000;
 };
 
 /// A chat template of a Hugging Face folder. It turns messages into the text that the model was
