@@ -18,7 +18,6 @@
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
-#include <mgpu/report/event_line.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/rank_memory.hpp>
@@ -30,6 +29,7 @@
 #include "run_keys.hpp"
 #include "run_tables.hpp"
 #include "watch_run.hpp"
+#include "watched_events.hpp"
 
 namespace mgpu::app {
 namespace {
@@ -41,44 +41,6 @@ std::vector<std::string> sources_of(const Options& options) {
   std::vector<std::string> sources = {options.config};
   sources.insert(sources.end(), options.overlays.begin(), options.overlays.end());
   return sources;
-}
-
-/// Passes events on to `files`. Records whether the run has made progress, and points the
-/// link `latest` to the run when it saves a checkpoint.
-class WatchedEvents final : public EventSink {
-public:
-  WatchedEvents(EventSink& files, store::RunDirectory& directory)
-      : files_(files), directory_(directory) {}
-
-  void event(const Event& event) override {
-    files_.event(event);
-    has_begun_ = has_begun_ || report::position_of(event).has_value();
-    if (event.word == "save") directory_.point_latest();
-  }
-
-  /// Returns whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
-  bool has_begun() const { return has_begun_; }
-
-private:
-  EventSink& files_;
-  store::RunDirectory& directory_;
-  bool has_begun_ = false;
-};
-
-/// Returns whether a failure comes from the user's input or the machine. Its message says all, and
-/// the logs in the run directory say no more.
-bool explains_itself(ExitCode exit) {
-  switch (exit) {
-    case ExitCode::usage:
-    case ExitCode::data:
-    case ExitCode::no_input:
-    case ExitCode::unavailable:
-    case ExitCode::config:
-    case ExitCode::corrupt:
-      return true;
-    default:
-      return false;
-  }
 }
 
 /// One run from its banner to its last line. It owns everything that the job uses.
@@ -255,6 +217,7 @@ private:
   }
 
   ExitCode close(run::JobOutcome outcome) {
+    events_.set_begun();  // what the job has written stays
     if (outcome.exit == ExitCode::stopped)
       log_why_stopped();
     else

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/sinks.hpp>
+#include <mgpu/report/event_line.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+
+namespace mgpu::app {
+
+/// Passes events on to `files`. Records whether the run has made progress, and points the
+/// link `latest` to the run when it saves a checkpoint.
+class WatchedEvents final : public EventSink {
+public:
+  WatchedEvents(EventSink& files, store::RunDirectory& directory)
+      : files_(files), directory_(directory) {}
+
+  void event(const Event& event) override {
+    files_.event(event);
+    if (report::position_of(event)) set_begun();
+    if (event.word == "save") directory_.point_latest();
+  }
+
+  /// Records that the run directory has something worth keeping.
+  void set_begun() { has_begun_ = true; }
+
+  /// Returns whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
+  bool has_begun() const { return has_begun_; }
+
+private:
+  EventSink& files_;
+  store::RunDirectory& directory_;
+  bool has_begun_ = false;
+};
+
+/// Returns whether a failure comes from the user's input or the machine. Its message says all, and
+/// the logs in the run directory say no more.
+constexpr bool explains_itself(ExitCode exit) {
+  switch (exit) {
+    case ExitCode::usage:
+    case ExitCode::data:
+    case ExitCode::no_input:
+    case ExitCode::unavailable:
+    case ExitCode::config:
+    case ExitCode::corrupt:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace mgpu::app
