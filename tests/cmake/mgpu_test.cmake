@@ -89,11 +89,23 @@ function(mgpu_test name)
   set_tests_properties(${names} PROPERTIES
     LABELS "${labels}" TIMEOUT ${arg_SECONDS}
     ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")
+  mgpu_own_mpi_folder(${names})
   if(arg_TIER)
     mgpu_tier(${arg_TIER} ${names})
   else()
     add_dependencies(quick_tests ${name})
   endif()
+endfunction()
+
+# mgpu_own_mpi_folder(<test>...): gives each test its own folder for Open MPI's sessions. In a shared
+# one, an mpirun that ends removes the parent folder while another mpirun starts in it.
+function(mgpu_own_mpi_folder)
+  foreach(test IN LISTS ARGN)
+    string(MD5 hash ${test})  # keeps the paths of sockets short
+    string(SUBSTRING ${hash} 0 8 hash)
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT_MODIFICATION
+      "OMPI_MCA_orte_tmpdir_base=set:${PROJECT_BINARY_DIR}/mpi/${hash}")
+  endforeach()
 endfunction()
 
 # mgpu_split(<name> <filter>): moves the cases of a test without RANKS that match the GoogleTest
@@ -107,6 +119,7 @@ function(mgpu_split name filter)
     endif()
   endforeach()
   mgpu_tier(all ${name}.all)
+  mgpu_own_mpi_folder(${name}.all)
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-${filter}")
   set_property(TEST ${name}.all APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=${filter}")
   set_tests_properties(${name} ${name}.all PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
