@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include <mgpu/base/soft_stop.hpp>
 #include <mgpu/cluster/mpi_session.hpp>
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/store/results/file_inspection.hpp>
 
 namespace {
 
@@ -86,6 +88,10 @@ void give_back(std::optional<StopSignals>& signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  constexpr const char* kInspectFile = "--inspect-file";  // only this program uses it
+  if (argc == 3 && std::string_view(argv[1]) == kInspectFile)
+    return store::inspect_file_as_process(argv[2]);
+  store::set_inspector({"/proc/self/exe", kInspectFile});
   std::optional<StopSignals> signals(std::in_place);
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on if the reader of its output goes away
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG, which is reported

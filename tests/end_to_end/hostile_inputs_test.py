@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 
+import h5py
+
 from generate_case import CONFIG, GenerateCase
 import program
 import tiny_lm
@@ -63,6 +65,18 @@ class Hostile(GenerateCase):
         ended = self.run_program(1, config=pipe)
         self.assertEqual(ended.code, 66, ended.err)
         self.assertIn("no process writes into this pipe", ended.err)
+
+    def test_damaged_results(self):
+        self.generate(0, 1)
+        path = self.run_folder() / "results.h5"
+        with h5py.File(path) as file:
+            text = file["arrays/samples/output/values"].id.get_offset()
+        content = bytearray(path.read_bytes())
+        content[text] ^= 1
+        path.write_bytes(content)
+        ended = self.run_program(1, "--export", "jsonl", self.run_folder(), config=None)
+        self.assertEqual(ended.code, 80, ended.out + ended.err)
+        self.assertIn("E604", ended.err)
 
 
 class DamagedModel(GenerateCase):

@@ -173,8 +173,10 @@ TEST_P(StoredDrawsTest, AreForOneLossOnly) {
   EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
 }
 
-/// Adds 1 << 20 to the last item of a column, as a flipped bit of a file would.
-void damage(const std::filesystem::path& path, const std::string& column) {
+/// Adds 1 << 20 to the last item of a column, as a flipped bit of a file would. Without a checksum
+/// the file is like one of another program.
+void damage(const std::filesystem::path& path, const std::string& column,
+            bool has_checksum = true) {
   const store::hdf5::Hid file = store::hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
   const std::string place = store::find_lists(file.get(), "samples", column) + "/values";
   const store::hdf5::Hid dataset =
@@ -185,6 +187,7 @@ void damage(const std::filesystem::path& path, const std::string& column) {
   H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, items.data());
   items.back() += column == "is_learned" ? -1 : 1 << 20;
   H5Dwrite(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, items.data());
+  if (!has_checksum) H5Adelete(dataset.get(), "crc32c");
 }
 
 class DamagedColumnTest : public testing::TestWithParam<const char*> {};
@@ -194,20 +197,39 @@ TEST_P(DamagedColumnTest, IsFoundByItsChecksum) {
   const SealedTargets sealed;
   StoredTargets(settings_of(sealed)).check_bytes();
   damage(sealed.results(), GetParam());
-  const StoredTargets damaged(settings_of(sealed));
-  EXPECT_EQ(report_of_failure([&] { damaged.check_bytes(); }).exit, ExitCode::corrupt);
+  EXPECT_EQ(report_of_failure([&] { StoredTargets(settings_of(sealed)).check_bytes(); }).exit,
+            ExitCode::corrupt);
 }
 
 TEST(StoredTargetsTest, ATokenOutsideTheVocabularyIsBadInput) {
   const SealedTargets sealed;
-  damage(sealed.results(), "token_ids");
-  damage(sealed.results(), "topk_ids");
+  damage(sealed.results(), "token_ids", false);
+  damage(sealed.results(), "topk_ids", false);
   const ErrorReport token = report_of_failure(
       [&] { static_cast<void>(StoredTargets(settings_of(sealed)).read_examples(8)); });
   EXPECT_EQ(token.exit, ExitCode::data);
   EXPECT_THAT(token.sentence, HasSubstr("row 2 has token 1048581 in a vocabulary of 64"));
   const ErrorReport listed = report_of_failure([&] { read(settings_of(sealed), {2, 0}, {0, 0}); });
   EXPECT_EQ(listed.exit, ExitCode::data);
+}
+
+// The vocabularies of a teacher and its student may have different numbers of unused ids.
+void expect_ids_below_14(const DistillSettings& settings) {
+  const StoredTargets targets(settings);
+  targets.require_ids_below(64);
+  targets.require_ids_below(14);
+  const ErrorReport report = report_of_failure([&] { targets.require_ids_below(13); });
+  EXPECT_EQ(report.exit, ExitCode::data);
+  EXPECT_THAT(report.sentence,
+              HasSubstr("row 0 has token 13, and the student's vocabulary has 13"));
+}
+
+TEST_P(StoredTopKTest, AVocabularyThatHasAllIdsIsAccepted) {
+  expect_ids_below_14(settings_);
+}
+
+TEST_P(StoredDrawsTest, AVocabularyThatHasAllIdsIsAccepted) {
+  expect_ids_below_14(settings_);
 }
 
 TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/store/results/file_inspection.hpp>
 
 namespace mgpu::recipes {
 
@@ -16,6 +17,7 @@ LmTeacher::LmTeacher(const run::RunContext& run, const DistillSettings& settings
     sources_.on_policy->generation.stop_ids = std::move(data.stop_ids);
     return;
   }
+  store::require_inspected(run.topology.world(), settings.targets);
   cluster::run_together(run.topology.world(), [&] {
     stored_ = std::make_unique<StoredTargets>(settings);
     stored_->set_places(places_of(data.method.numbers));

@@ -17,50 +17,10 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
-constexpr hsize_t kMaxAttributes = 4096;
-
-/// Calls visit(piece) for the pieces of a whole column. Compares the column's checksum with the one
-/// in the file, and returns it.
-template <class Visit>
-std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
-  ReadColumn piece{stored.spec(), {}};
-  const std::size_t row_bytes = stored.spec().row_bytes();
-  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / row_bytes));
-  std::uint32_t crc = 0;
-  for (std::int64_t first = 0; first < stored.rows(); first += at_once) {
-    const std::int64_t count = std::min(at_once, stored.rows() - first);
-    piece.bytes.resize(static_cast<std::size_t>(count) * row_bytes);
-    stored.read(first, count, piece.bytes);
-    crc = crc32c(piece.bytes, crc);
-    visit(piece);
-    mark_progress();
-  }
-  stored.require_checksum(crc);
-  return crc;
-}
-
 void check_offsets(const StoredColumn& offsets, std::int64_t items) {
   OffsetsCheck check(offsets.spec(), offsets.rows());
   visit_pieces(offsets, [&](const ReadColumn& piece) { check.add(piece.values<std::int64_t>()); });
   check.finish(items);
-}
-
-/// Adds attribute `index` of the group to `numbers`, if it is a number.
-void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbers) {
-  const Hid attribute = hdf5::own(
-      H5Aopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, H5P_DEFAULT, H5P_DEFAULT));
-  const Hid space = hdf5::own(H5Aget_space(attribute.get()));
-  const Hid type = hdf5::own(H5Aget_type(attribute.get()));
-  const H5T_class_t kind = H5Tget_class(type.get());
-  if (H5Sget_simple_extent_npoints(space.get()) != 1) return;
-  if (kind != H5T_INTEGER && kind != H5T_FLOAT) return;
-  std::string name(256, '\0');
-  const ssize_t length = H5Aget_name(attribute.get(), name.size(), name.data());
-  if (length < 0 || static_cast<std::size_t>(length) >= name.size())
-    fail_table("an attribute's name is too long");
-  name.resize(static_cast<std::size_t>(length));
-  hdf5::check(H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, &numbers[name]));
 }
 
 }  // namespace
@@ -166,21 +126,6 @@ bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column) {
   return name_failures(
       path, table, [&] { return !find_lists(open_to_read(path).get(), table, column).empty(); });
-}
-
-std::map<std::string, double> read_numbers(const std::filesystem::path& path,
-                                           const std::string& group) {
-  return name_failures(path, group, [&] {
-    const Hid file = open_to_read(path);
-    const Hid opened = hdf5::own(H5Gopen2(file.get(), group.c_str(), H5P_DEFAULT));
-    H5O_info_t info{};
-    hdf5::check(H5Oget_info2(opened.get(), &info, H5O_INFO_NUM_ATTRS));
-    if (info.num_attrs > kMaxAttributes) fail_table("it has too many attributes");
-    std::map<std::string, double> numbers;
-    for (hsize_t i = 0; i < info.num_attrs; ++i)
-      add_number(opened.get(), i, numbers);
-    return numbers;
-  });
 }
 
 }  // namespace mgpu::store

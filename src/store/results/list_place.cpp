@@ -1,6 +1,6 @@
 #include "list_place.hpp"
 
-#include <array>
+#include "stored_column.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -27,14 +27,6 @@ bool is_string_dataset(hid_t file, const std::string& path) {
   return H5Tget_class(hdf5::own(H5Dget_type(object.get())).get()) == H5T_STRING;
 }
 
-std::string name_of_child(hid_t group, hsize_t index) {
-  std::array<char, 256> name{};
-  if (H5Lget_name_by_idx(group, ".", H5_INDEX_CRT_ORDER, H5_ITER_INC, index, name.data(),
-                         name.size(), H5P_DEFAULT) < 0)
-    throw hdf5::Hdf5Error("a group without names in order", Where::here());
-  return name.data();
-}
-
 /// Returns the columns below `group`: text columns if `of_texts`, else columns of numbers.
 std::vector<std::string> columns_below(hid_t file, const std::string& group, bool of_texts) {
   std::vector<std::string> names = children_of(file, group);
@@ -55,13 +47,7 @@ std::string find_lists(hid_t file, const std::string& table, const std::string& 
 
 std::vector<std::string> children_of(hid_t file, const std::string& group) {
   if (!exists(file, group)) return {};
-  const Hid opened = hdf5::own(H5Gopen2(file, group.c_str(), H5P_DEFAULT));
-  H5G_info_t info{};
-  hdf5::check(H5Gget_info(opened.get(), &info));
-  std::vector<std::string> names;
-  for (hsize_t i = 0; i < info.nlinks; ++i)
-    names.push_back(name_of_child(opened.get(), i));
-  return names;
+  return names_in_group(hdf5::own(H5Gopen2(file, group.c_str(), H5P_DEFAULT)).get());
 }
 
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table) {

@@ -20,8 +20,6 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr hsize_t kMaxColumns = 4096;
-
 /// The use of a group's data sets: columns of a table, or the offsets and values of lists.
 enum class GroupKind { table, lists };
 
@@ -34,34 +32,18 @@ public:
   }
 
   ReadTable run() {
-    H5G_info_t info{};
-    hdf5::check(H5Gget_info(group_.get(), &info));
-    if (info.nlinks > kMaxColumns) fail_table("it has " + std::to_string(info.nlinks) + " columns");
-    const bool is_ordered = (creation_order() & H5P_CRT_ORDER_INDEXED) != 0;
-    for (hsize_t i = 0; i < info.nlinks; ++i)
-      read_link(i, is_ordered ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME);
+    for (const std::string& name : names_in_group(group_.get()))
+      read_link(name);
     if (rows_) table_.rows = *rows_;
     return std::move(table_);
   }
 
 private:
-  unsigned creation_order() const {
-    const Hid creation = hdf5::own(H5Gget_create_plist(group_.get()));
-    unsigned flags = 0;
-    hdf5::check(H5Pget_link_creation_order(creation.get(), &flags));
-    return flags;
-  }
-
-  void read_link(hsize_t index, H5_index_t order) {
-    std::array<char, 256> name{};
-    const ssize_t length = H5Lget_name_by_idx(group_.get(), ".", order, H5_ITER_INC, index,
-                                              name.data(), name.size(), H5P_DEFAULT);
-    hdf5::check(static_cast<herr_t>(length < 0 ? -1 : 0));
-    if (static_cast<std::size_t>(length) >= name.size()) fail_table("a column's name is too long");
-    require_plain_link(group_.get(), name.data());
-    Hid object = hdf5::own(H5Oopen(group_.get(), name.data(), H5P_DEFAULT));
+  void read_link(const std::string& name) {
+    require_plain_link(group_.get(), name);
+    Hid object = hdf5::own(H5Oopen(group_.get(), name.c_str(), H5P_DEFAULT));
     if (H5Iget_type(object.get()) != H5I_DATASET) return;
-    read_column({std::move(object), name.data(), max_bytes_});
+    read_column({std::move(object), name, max_bytes_});
   }
 
   void read_column(const StoredColumn& stored) {

@@ -5,6 +5,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/store/results/file_inspection.hpp>
 #include <mgpu/store/results/seal.hpp>
 
 #include "hdf5.hpp"
@@ -41,6 +42,7 @@ void publish(const SealWork& work) {
     if (work.group.rank() != 0) return;
     if (work.request.check_current) work.request.check_current();
     rename_durably(work.temporary, work.request.path, work.request.what);
+    note_own_file(work.request.path);
   });
 }
 

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/base/file_io.hpp>
+
+#include "file_walk.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -60,6 +61,15 @@ std::int64_t read_shape(hid_t dataset, ColumnSpec& spec) {
   return static_cast<std::int64_t>(sizes[0]);
 }
 
+std::string name_in_group(hid_t group, hsize_t index, H5_index_t order) {
+  std::array<char, 256> name{};
+  const ssize_t length = H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, index, name.data(),
+                                            name.size(), H5P_DEFAULT);
+  hdf5::check(static_cast<herr_t>(length < 0 ? -1 : 0));
+  if (static_cast<std::size_t>(length) >= name.size()) fail_table("a name is too long");
+  return name.data();
+}
+
 }  // namespace
 
 void fail_table(const std::string& what) {
@@ -71,13 +81,47 @@ std::uint64_t most_bytes(std::uint64_t file_bytes) {
   return file_bytes * kMaxDeflateRatio;
 }
 
+void fail_missing() {
+  throw Failure({"E603", ExitCode::no_input, "there is no such file", {}, ""});
+}
+
 Hid open_to_read(const std::filesystem::path& path) {
+  require_inspected(path);
+  return open_uninspected(path);
+}
+
+Hid open_uninspected(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    throw Failure({"E603", ExitCode::no_input, "there is no such file", {}, ""});
-  }
+  if (!std::filesystem::is_regular_file(path, error)) fail_missing();
+  hdf5::check(H5PLset_loading_state(0));  // no code that a filter of the file names
   const Hid access = hdf5::serial_access();
   return hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
+}
+
+void require_checksum(hid_t dataset, const std::string& name, std::uint32_t crc) {
+  if (!hdf5::has_attribute(dataset, "crc32c")) return;
+  if (hdf5::read_integer_attribute(dataset, "crc32c") == crc) return;
+  throw Failure({"E604",
+                 ExitCode::corrupt,
+                 "column '" + name + "' is damaged: its checksum does not fit",
+                 {},
+                 ""});
+}
+
+std::vector<std::string> names_in_group(hid_t group) {
+  constexpr hsize_t kMaxNames = 4096;
+  H5G_info_t info{};
+  hdf5::check(H5Gget_info(group, &info));
+  if (info.nlinks > kMaxNames)
+    fail_table("a group has " + std::to_string(info.nlinks) + " entries");
+  const Hid creation = hdf5::own(H5Gget_create_plist(group));
+  unsigned flags = 0;
+  hdf5::check(H5Pget_link_creation_order(creation.get(), &flags));
+  const bool is_ordered = (flags & H5P_CRT_ORDER_INDEXED) != 0;
+  std::vector<std::string> names;
+  for (hsize_t i = 0; i < info.nlinks; ++i)
+    names.push_back(name_in_group(group, i, is_ordered ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME));
+  return names;
 }
 
 void require_plain_link(hid_t group, const std::string& name) {
@@ -113,21 +157,6 @@ void StoredColumn::read(std::int64_t first, std::int64_t count, std::span<std::b
   const bool is_enum = H5Tget_class(stored.get()) == H5T_ENUM;
   const hid_t type = is_enum ? stored.get() : hdf5::number_type(spec_.type);
   hdf5::check(H5Dread(dataset_.get(), type, into.get(), from.get(), H5P_DEFAULT, bytes.data()));
-}
-
-std::optional<std::int64_t> StoredColumn::checksum() const {
-  if (!hdf5::has_attribute(dataset_.get(), "crc32c")) return std::nullopt;
-  return hdf5::read_integer_attribute(dataset_.get(), "crc32c");
-}
-
-void StoredColumn::require_checksum(std::uint32_t crc) const {
-  const std::optional<std::int64_t> expected = checksum();
-  if (!expected || *expected == crc) return;
-  throw Failure({"E604",
-                 ExitCode::corrupt,
-                 "column '" + spec_.name + "' is damaged: its checksum does not fit",
-                 {},
-                 ""});
 }
 
 }  // namespace mgpu::store

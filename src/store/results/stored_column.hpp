@@ -1,12 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include <mgpu/base/activity.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/table.hpp>
 
 #include "hdf5.hpp"
@@ -17,9 +21,19 @@ namespace mgpu::store {
 /// Throws Failure E605 (exit 65), which says `what` is wrong with the table.
 [[noreturn]] void fail_table(const std::string& what);
 
-/// Opens an HDF5 file for reading; the caller must hold a hdf5::Quiet. Errors: Failure E603
-/// (missing file); Hdf5Error.
+/// Throws Failure E603 (exit 66): there is no such file.
+[[noreturn]] void fail_missing();
+
+/// Opens an HDF5 file for reading once it has been inspected; the caller must hold a hdf5::Quiet.
+/// Errors: those of require_inspected(); Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
+
+/// Opens an HDF5 file for its inspection. Errors: Failure E603; Hdf5Error.
+hdf5::Hid open_uninspected(const std::filesystem::path& path);
+
+/// Throws Failure E604 (exit 80) if a data set has an attribute crc32c that is not `crc`. Errors:
+/// Hdf5Error.
+void require_checksum(hid_t dataset, const std::string& name, std::uint32_t crc);
 
 /// Returns the result of read(). Adds path and table to the report of a Failure that it throws, and
 /// turns an Hdf5Error into Failure E605.
@@ -56,12 +70,10 @@ public:
   /// Reads rows [first, first + count) into `bytes`. Errors: Hdf5Error.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const;
 
-  /// Returns the checksum that the file stores for the whole column; empty if it stores no
-  /// checksum.
-  std::optional<std::int64_t> checksum() const;
-
   /// Throws Failure E604 (exit 80) if the file has a checksum for the column that is not `crc`.
-  void require_checksum(std::uint32_t crc) const;
+  void require_checksum(std::uint32_t crc) const {
+    store::require_checksum(dataset_.get(), spec_.name, crc);
+  }
 
 private:
   hdf5::Hid dataset_;
@@ -69,9 +81,36 @@ private:
   std::int64_t rows_ = 0;
 };
 
+/// Bytes of the pieces in which a column is read.
+inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+
+/// Calls visit(piece) for the pieces of a whole column. Compares the column's checksum with the one
+/// in the file, and returns it. Errors: Failure E604 (exit 80); Hdf5Error.
+template <class Visit>
+std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
+  ReadColumn piece{stored.spec(), {}};
+  const std::size_t row_bytes = stored.spec().row_bytes();
+  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / row_bytes));
+  std::uint32_t crc = 0;
+  for (std::int64_t first = 0; first < stored.rows(); first += at_once) {
+    const std::int64_t count = std::min(at_once, stored.rows() - first);
+    piece.bytes.resize(static_cast<std::size_t>(count) * row_bytes);
+    stored.read(first, count, piece.bytes);
+    crc = crc32c(piece.bytes, crc);
+    visit(piece);
+    mark_progress();
+  }
+  stored.require_checksum(crc);
+  return crc;
+}
+
 /// Returns an upper limit for the bytes of data in a file of `file_bytes` bytes, even if they are
 /// compressed.
 std::uint64_t most_bytes(std::uint64_t file_bytes);
+
+/// Returns the names of a group's entries: in order of creation if the group keeps it, else sorted.
+/// Errors: Failure E605 (exit 65) for too many entries or a very long name; Hdf5Error.
+std::vector<std::string> names_in_group(hid_t group);
 
 /// Throws unless an entry of a group is an object of the same file, rather than a soft or external
 /// link. Errors: Failure E605; Hdf5Error.

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+
+// HDF5 1.10 trusts the lengths and addresses in a file. A damaged file can crash it, or keep it
+// busy forever. So another process reads each file completely before this process opens it.
+namespace mgpu::store {
+
+/// Sets the command of the process that inspects files; the path of a file is appended. Call it
+/// before any file is read. If no command is set, this process itself reads the file completely.
+void set_inspector(std::vector<std::string> command);
+
+/// Limits of an inspecting process.
+struct InspectionLimits {
+  /// Processor time, to which one second is added for every 100 MB that have been read. A slow disk
+  /// takes no processor time.
+  std::uint64_t processor_s = 30;
+  /// Address space beyond that of the process when it begins.
+  std::uint64_t memory_bytes = std::uint64_t{512} << 20;
+};
+
+/// Reads a whole HDF5 file: all groups, the number attributes and data sets that this program can
+/// read, and their checksums. It is the main function of an inspecting process, so it limits the
+/// process and writes what it finds to stdout. Returns the exit code, 0 if the file is sound.
+int inspect_file_as_process(const std::filesystem::path& path, const InspectionLimits& limits = {});
+
+/// Has rank 0's process inspect a file, unless it was inspected or written by this program run and
+/// has not changed since. All ranks may open it afterwards. The functions of this module that open
+/// a file on one rank have it inspected by themselves.
+///
+/// Memory: that of a process of 512 MiB at most, in addition to its code.
+/// Ranks:  collective.
+/// Errors: the same Failure on all ranks: E603 (exit 66, no such file); E604 (exit 80): a checksum
+///         does not fit, or the inspecting process crashed or exceeded its limits; E605 (exit 65):
+///         no HDF5 file; E301 (exit 71): no process can be started.
+void require_inspected(const cluster::Group& group, const std::filesystem::path& path);
+
+/// Records that this process wrote the file, so that it needs no inspection. Local.
+void note_own_file(const std::filesystem::path& path);
+
+}  // namespace mgpu::store

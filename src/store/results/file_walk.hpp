@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+namespace mgpu::store {
+
+/// The byte that an inspecting process writes as a sign of progress.
+inline constexpr char kProgress = '.';
+
+/// Reads all groups, number attributes and data sets of an HDF5 file that this program can read,
+/// and compares their checksums. Calls after_piece(bytes) with the size of each piece of data.
+/// Local.
+/// Errors: Failure E603 (exit 66), E604 (exit 80), E605 (exit 65).
+void walk_file(const std::filesystem::path& path,
+               const std::function<void(std::uint64_t)>& after_piece);
+
+/// As require_inspected() of a group, for a file that only this rank opens. The caller adds the
+/// path to a failure. Local.
+void require_inspected(const std::filesystem::path& path);
+
+}  // namespace mgpu::store
