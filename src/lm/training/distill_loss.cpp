@@ -188,16 +188,38 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's.
+/// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's,
+/// without ids that only one of both has.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);
   std::vector<LogitsPiece> pieces;
   for (const LogitsPiece& piece : block.pieces) {
-    const Linear part = part_of(teacher.weights().head, piece.first_id, piece.logits.size(1));
+    const std::int64_t count =
+        std::min(piece.logits.size(1), teacher.config().vocab - piece.first_id);
+    if (count <= 0) break;
+    const Linear part = part_of(teacher.weights().head, piece.first_id, count);
     pieces.push_back({project(rows, part).to(piece.logits.scalar_type()), 0, piece.first_id});
   }
   return pieces;
+}
+
+/// Returns the student's logits in the shape of the teacher's pieces, as views.
+std::vector<LogitsPiece> common_pieces(const HeadBlock& block,
+                                       const std::vector<LogitsPiece>& teacher) {
+  std::vector<LogitsPiece> pieces;
+  for (std::size_t i = 0; i < teacher.size(); ++i) {
+    const LogitsPiece& piece = block.pieces[i];
+    pieces.push_back(
+        {piece.logits.narrow(1, 0, teacher[i].logits.size(1)), piece.row, piece.first_id});
+  }
+  return pieces;
+}
+
+/// Adds columns of zeros up to the `width` of the student's piece.
+at::Tensor padded_to(const at::Tensor& gradient, std::int64_t width) {
+  const std::int64_t missing = width - gradient.size(1);
+  return missing == 0 ? gradient : at::constant_pad_nd(gradient, {0, missing});
 }
 
 /// Returns 1 for each row whose target is from the data and 0 if the student sampled it, [n];
@@ -218,22 +240,26 @@ LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadB
   const RowFacts facts = facts_of(block);
   const at::Tensor of_data = weights_of_data(teacher.is_drawn, block);
   std::vector<LogitsPiece> slopes = teacher_pieces(teacher.model, teacher.hidden, block);
+  const std::vector<LogitsPiece> common = common_pieces(block, slopes);
   const at::Tensor sums_p = log_sums_of(slopes, t).unsqueeze(1);
-  const at::Tensor sums_q = log_sums_of(block.pieces, t).unsqueeze(1);
+  const at::Tensor sums_q = log_sums_of(common, t).unsqueeze(1);
   at::Tensor divergences = at::zeros_like(facts.log_sums);  // [n]
   at::Tensor total = at::zeros_like(sums_q);                // [n, 1] sums of slopes
   for (std::size_t i = 0; i < slopes.size(); ++i) {
-    Terms terms = terms_of(how, slopes[i].logits / t - sums_p, block.pieces[i].logits / t - sums_q);
+    Terms terms = terms_of(how, slopes[i].logits / t - sums_p, common[i].logits / t - sums_q);
     divergences.add_(terms.losses.sum(1));
     total.add_(terms.slopes.sum(1, true));
     slopes[i].logits = std::move(terms.slopes);  // replaces the teacher's logits
   }
   if (scale) {
     const Shares shares(how, *scale);
-    for (std::size_t i = 0; i < slopes.size(); ++i) {
+    for (std::size_t i = 0; i < block.pieces.size(); ++i) {
       at::Tensor& logits = block.pieces[i].logits;
-      at::Tensor grad = (slopes[i].logits - (logits / t).sub_(sums_q).exp_().mul_(total));
-      grad.mul_(shares.teacher);
+      at::Tensor grad =
+          i < slopes.size()
+              ? slopes[i].logits - (common[i].logits / t).sub_(sums_q).exp_().mul_(total)
+              : at::zeros_like(logits);
+      grad = padded_to(grad.mul_(shares.teacher), logits.size(1));
       if (how.ce_weight > 0.0) {
         const at::Tensor probs = logits.sub(facts.log_sums.unsqueeze(1)).exp_();
         if (of_data.defined()) probs.mul_(of_data.unsqueeze(1));

@@ -23,9 +23,12 @@ PassLoss StoredTargetLoss::bind(const LmBatch& batch) const {
   return {.of_logits = grad::stored_loss(how_, batch.token_lists.find(kTeacherLists)->second)};
 }
 
-void ResidentTeacherLoss::check(const LmBatch& /*batch*/, const LmConfig& model) const {
-  if (teacher_->config().vocab != model.vocab)
-    throw ShapeError("the teacher has another vocabulary than the student");
+void ResidentTeacherLoss::check(const LmBatch& batch, const LmConfig& /*model*/) const {
+  for (const SequenceSpan& span : batch.spans)
+    for (const std::int64_t id : span.ids)
+      if (id >= teacher_->config().vocab)
+        throw ShapeError("token " + std::to_string(id) + " is not in the teacher's vocabulary of " +
+                         std::to_string(teacher_->config().vocab));
 }
 
 PassLoss ResidentTeacherLoss::bind(const LmBatch& batch) const {

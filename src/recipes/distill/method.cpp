@@ -1,11 +1,14 @@
 #include "method.hpp"
 
+#include <algorithm>
+
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/json_fields.hpp>
 #include <mgpu/run/model_plan.hpp>
+#include <mgpu/text/tokenizer.hpp>
 
 #include "recipes/lm/data.hpp"
 #include "recipes/lm/examples.hpp"
@@ -27,14 +30,23 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
     throw formats::JsonError("its prompt has no tokens that distill.on_policy could complete");
 }
 
+/// Refuses a teacher whose vocabulary has another size than the student's, unless the sizes differ
+/// only by unused ids at the end, beyond the tokens of the student's tokenizer.json.
 void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,
-                        std::int64_t students) {
+                        const std::filesystem::path& student, bool is_sampled) {
+  const std::int64_t students = lm::read_lm_config(student).vocab;
   if (teachers == students) return;
-  throw config.problem("E107", key,
-                       std::string("`") + key + "` is about a vocabulary of " +
-                           std::to_string(teachers) + " tokens, the student has " +
-                           std::to_string(students),
-                       "a teacher and a student with the same tokenizer");
+  const std::filesystem::path tokenizer = student / "tokenizer.json";
+  std::string sentence = std::string("`") + key + "` is about a vocabulary of " +
+                         std::to_string(teachers) + " tokens, the student has " +
+                         std::to_string(students);
+  if (std::filesystem::exists(tokenizer)) {
+    const auto tokens = static_cast<std::int64_t>(text::Tokenizer::open(tokenizer).vocab_size());
+    const bool may_sample_unknown = is_sampled && students > teachers;
+    if (tokens <= std::min(teachers, students) && !may_sample_unknown) return;
+    sentence += ", its tokenizer.json " + std::to_string(tokens);
+  }
+  throw config.problem("E107", key, sentence, "a teacher and a student with the same tokenizer");
 }
 
 }  // namespace
@@ -46,16 +58,16 @@ void DistillMethod::encode(const formats::JsonValue& row, RowUse use, ExampleEnc
 }
 
 void DistillMethod::check_files(const Config& config, const std::filesystem::path& folder) const {
-  const std::int64_t vocab = lm::read_lm_config(folder).vocab;
   if (has_targets()) {
     require_file(config, "distill.targets", settings_.targets);
-    require_vocabulary(config, "distill.targets", StoredTargets(settings_).facts().vocab, vocab);
+    require_vocabulary(config, "distill.targets", StoredTargets(settings_).facts().vocab, folder,
+                       samples());
     return;
   }
   const std::filesystem::path& teacher = settings_.model;
   require_file(config, "distill.model", teacher / "config.json");
   require_file(config, "distill.model", teacher / "tokenizer.json");
-  require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, vocab);
+  require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, folder, samples());
   if (read_file(teacher / "tokenizer.json") == read_file(folder / "tokenizer.json")) return;
   throw config.problem(
       "E107", "distill.model",
@@ -63,15 +75,16 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
       "a teacher and a student with the same tokenizer");
 }
 
-MethodData DistillMethod::read(std::int64_t seq_len) const {
-  if (has_targets()) return read_targets(seq_len);
+MethodData DistillMethod::read(std::int64_t seq_len, std::int64_t vocab) const {
+  if (has_targets()) return read_targets(seq_len, vocab);
   return {.crc = rows::model_fingerprint(settings_.model)};
 }
 
-MethodData DistillMethod::read_targets(std::int64_t seq_len) const {
+MethodData DistillMethod::read_targets(std::int64_t seq_len, std::int64_t vocab) const {
   const StoredTargets targets(settings_);
   MethodData data;
   data.crc = targets.check_bytes();
+  targets.require_ids_below(vocab);
   StoredExamples stored = targets.read_examples(seq_len);
   data.examples = std::move(stored.examples);
   data.numbers = numbers_of(stored.places);

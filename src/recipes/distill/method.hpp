@@ -30,8 +30,8 @@ public:
   bool needs_tokenizer() const override { return !has_targets(); }
 
   /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
-  /// vocabulary size and tokenizer.json. Stored targets must have the same vocabulary size, and fit
-  /// the loss.
+  /// tokenizer.json, and stored targets must fit the loss. The vocabularies may differ by unused
+  /// ids at the end, as many model families have; see require_ids_below() for stored targets.
   ///
   /// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66); those of read_lm_config() and
   ///         StoredTargets.
@@ -40,7 +40,7 @@ public:
   /// With stored targets, reads their examples and verifies the checksums of all targets. With a
   /// teacher model, returns only the checksum of its folder.
   /// Errors: those of StoredTargets.
-  MethodData read(std::int64_t seq_len) const override;
+  MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
 
   std::optional<TrainTask::DataPlace> data_place() const override;
 
@@ -55,7 +55,7 @@ public:
 private:
   bool has_targets() const { return !settings_.targets.empty(); }
   bool samples() const { return settings_.on_policy > 0.0; }
-  MethodData read_targets(std::int64_t seq_len) const;
+  MethodData read_targets(std::int64_t seq_len, std::int64_t vocab) const;
 
   DistillSettings settings_;
 };

@@ -158,6 +158,54 @@ void StoredTargets::check_ids(std::int64_t row, std::span<const std::int64_t> id
                                    " in a vocabulary of " + std::to_string(facts_.vocab));
 }
 
+std::vector<std::int64_t> StoredTargets::ids_of(std::int64_t row) const {
+  std::vector<std::int64_t> ids;
+  if (facts_.top_k > 0) {
+    const std::int64_t count = ids_->items_of(row);
+    const store::ReadColumn stored = ids_->read_items(ids_->begin_of(row), count);
+    for (std::int64_t t = 0; t < count; ++t)
+      add_best_ids(stored, static_cast<std::size_t>(t), ids);
+    return ids;
+  }
+  const store::ReadLists numbers = num_drawn_->read(row, 1);
+  const auto of_tokens = numbers.row<std::uint8_t>(0);
+  const auto count = std::accumulate(of_tokens.begin(), of_tokens.end(), std::int64_t{0});
+  for (const Drawn& drawn : read_draws(row, 0, count))
+    ids.push_back(drawn.id);
+  return ids;
+}
+
+void StoredTargets::require_ids_below(std::int64_t vocab) const {
+  if (vocab >= facts_.vocab) return;
+  for (std::int64_t row = 0; row < tokens_.rows(); ++row) {
+    mark_progress();
+    std::vector<std::int64_t> ids = ids_of(row);
+    const store::ReadLists tokens = tokens_.read(row, 1);
+    ids.insert(ids.end(), tokens.row<std::int32_t>(0).begin(), tokens.row<std::int32_t>(0).end());
+    const auto highest = std::ranges::max_element(ids);
+    if (highest == ids.end() || *highest < vocab) continue;
+    fail_file(settings_.targets, "row " + std::to_string(row) + " has token " +
+                                     std::to_string(*highest) +
+                                     ", and the student's vocabulary has " + std::to_string(vocab));
+  }
+}
+
+/// Appends the ids of the list of item `item`, of which `ids` are the stored ones.
+void StoredTargets::add_best_ids(const store::ReadColumn& ids, std::size_t item,
+                                 std::vector<std::int64_t>& into) const {
+  const auto k = static_cast<std::size_t>(facts_.top_k);
+  const auto width = static_cast<std::size_t>(ids.spec.width);
+  if (is_packed_) {
+    const auto unpacked =
+        formats::unpack_bits(ids.values<std::uint8_t>().subspan(item * width, width),
+                             static_cast<int>(facts_.id_bits), k);
+    into.insert(into.end(), unpacked.begin(), unpacked.end());
+  } else {
+    const auto here = ids.values<std::uint32_t>().subspan(item * k, k);
+    into.insert(into.end(), here.begin(), here.end());
+  }
+}
+
 StoredExamples StoredTargets::read_examples(std::int64_t seq_len) const {
   StoredExamples stored;
   lm::LmExamples& examples = stored.examples;
@@ -225,7 +273,6 @@ void StoredTargets::append_best(const Slice& slice, std::span<const std::int64_t
   const auto k = static_cast<std::size_t>(facts_.top_k);
   const store::ReadColumn log_probs = log_probs_->read_items(slice.item, slice.count);
   const store::ReadColumn ids = ids_->read_items(slice.item, slice.count);
-  const auto width = static_cast<std::size_t>(ids.spec.width);
   std::optional<store::ReadColumn> tails;
   if (tails_) tails = tails_->read_items(slice.item, slice.count);
   const double exponent = facts_.temperature / settings_.how.temperature;
@@ -236,15 +283,7 @@ void StoredTargets::append_best(const Slice& slice, std::span<const std::int64_t
     }
     for (const Half value : log_probs.values<Half>().subspan(t * k, k))
       lists.log_probs.push_back(static_cast<float>(exponent * value.value()));
-    if (is_packed_) {
-      const auto unpacked =
-          formats::unpack_bits(ids.values<std::uint8_t>().subspan(t * width, width),
-                               static_cast<int>(facts_.id_bits), k);
-      lists.ids.insert(lists.ids.end(), unpacked.begin(), unpacked.end());
-    } else {
-      const auto here = ids.values<std::uint32_t>().subspan(t * k, k);
-      lists.ids.insert(lists.ids.end(), here.begin(), here.end());
-    }
+    add_best_ids(ids, t, lists.ids);
     const std::span<float> list = std::span(lists.log_probs).last(k);
     float tail = 0.0F;
     if (settings_.has_bucket && facts_.top_k < facts_.vocab)

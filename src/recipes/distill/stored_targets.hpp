@@ -68,6 +68,11 @@ public:
   /// Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
+  /// Refuses targets with a token that the student's vocabulary of `vocab` ids lacks. Reads all
+  /// ids, unless the teacher's vocabulary is not larger. Errors: Failure E605 (exit 65); those of
+  /// ListColumn.
+  void require_ids_below(std::int64_t vocab) const;
+
   /// Sets the position of each example in the file. append() needs it.
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
@@ -88,6 +93,9 @@ private:
   void check_facts() const;
   void check_ids(std::int64_t row, std::span<const std::int64_t> ids) const;
   store::ListColumn open(const char* name) const;
+  std::vector<std::int64_t> ids_of(std::int64_t row) const;
+  void add_best_ids(const store::ReadColumn& ids, std::size_t item,
+                    std::vector<std::int64_t>& into) const;
   void append_best(const Slice& slice, std::span<const std::int64_t> targets,
                    lm::TeacherTargets& lists) const;
   void append_draws(const Slice& slice, std::span<const std::int64_t> targets,

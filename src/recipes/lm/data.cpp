@@ -67,7 +67,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   LmData data;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
-    data.method = method.read(settings.seq_len);
+    data.method = method.read(settings.seq_len, vocab);
     const bool has_examples = data.method.examples.has_value();
     if (has_examples) data.training = *std::exchange(data.method.examples, std::nullopt);
     if (has_examples && !settings.eval_rows) return;

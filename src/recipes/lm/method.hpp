@@ -101,8 +101,9 @@ public:
   virtual void check_files(const Config& /*config*/,
                            const std::filesystem::path& /*folder*/) const {}
 
-  /// Reads the data that training needs in addition to rows. Only rank 0 calls it.
-  virtual MethodData read(std::int64_t /*seq_len*/) const { return {}; }
+  /// Reads the data that training needs in addition to rows. `vocab` is the size of the trained
+  /// model's vocabulary. Only rank 0 calls it.
+  virtual MethodData read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const { return {}; }
 
   /// Returns how messages name the training data; nullopt: as the rows of data.path.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }

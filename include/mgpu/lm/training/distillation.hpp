@@ -47,12 +47,13 @@ private:
 };
 
 /// Distillation over the whole vocabulary, from a teacher that runs in the same process as the
-/// student.
+/// student. The vocabularies may have different numbers of unused ids at their ends. The divergence
+/// is between the distributions over those ids that both have.
 ///
 /// Memory: as many logits of the teacher as of the student.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
-  /// `teacher` has to outlive this object and to have the student's vocabulary.
+  /// `teacher` has to outlive this object, and its ids to be those of the student's tokens.
   ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
       : how_(how), teacher_(&teacher) {}
 
