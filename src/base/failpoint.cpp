@@ -31,8 +31,9 @@ int own_rank = -1;
 std::mutex mutex;
 
 const std::map<std::string_view, int, std::less<>> kErrnos = {
-    {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},     {"EROFS", EROFS},
-    {"ESTALE", ESTALE}, {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"short", ENOSPC}};
+    {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},
+    {"EROFS", EROFS},   {"ESTALE", ESTALE}, {"EMFILE", EMFILE},
+    {"EINTR", EINTR},   {"ENOMEM", ENOMEM}, {"short", ENOSPC}};
 const std::vector<std::string_view> kSignalActions = {"kill", "segv",  "abort",
                                                       "stop", "sleep", "spin"};
 

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <span>
 #include <string>
 
@@ -9,6 +12,8 @@
 #include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/tensor/read_back.hpp>
 #include <mgpu/train/train_loop.hpp>
+
+#include "pass_memory.hpp"
 
 namespace mgpu::train {
 namespace {
@@ -27,6 +32,10 @@ void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
   }
+}
+
+std::int64_t largest_pass(const std::vector<MicroBatch>& passes) {
+  return std::ranges::max_element(passes, {}, &MicroBatch::count)->count;
 }
 
 CUstream_st* producer_of(const at::Tensor& tensor) {
@@ -114,7 +123,7 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const bool is_last = p + 1 == micro_batches_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
     // This failpoint lets tests observe how other ranks report a rank that hangs here.
-    failpoint("train.pass");
+    if (failpoint("train.pass").error == ENOMEM) throw std::bad_alloc();
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size
@@ -136,7 +145,13 @@ TrainLoop::Sums TrainLoop::compute_gradients(const Batch& batch, bool stop_asked
     const std::exception_ptr failure =
         cluster::failure_of([&] { run_passes(batch, sums, exposed_wait_s); });
     if (!failure) return;
-    if (!parts_.reducer.drain()) throw cluster::DivergedFailure(report_of(failure));
+    ErrorReport report = report_of(failure);
+    const bool is_memory = report.exit == ExitCode::out_of_memory;
+    if (is_memory)
+      report = pass_out_of_memory(report, parts_.group.rank(), largest_pass(micro_batches_),
+                                  parts_.objective.parameters(), parts_.optimizer);
+    if (!parts_.reducer.drain()) throw cluster::DivergedFailure(report);
+    if (is_memory) throw Failure(report);
     std::rethrow_exception(failure);
   });
   const auto waiting = parts_.clock.enter("allreduce, exposed");

@@ -1,5 +1,6 @@
 """Every exit code of job train, which mpirun must pass on unchanged."""
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -144,6 +145,15 @@ class RunErrors(OneMessage):
                  "run.chunk_size=65536"]
         ended = self.run_to(71, 2, *cache, through=limited)
         self.assertIn("error[E301]", ended.err)
+
+    def test_71_out_of_memory_in_a_training_pass(self):
+        ended = self.run_to(71, 2, env={"MGPU_TESTING": "1",
+                                        "MGPU_FAILPOINT": "train.pass@1:3:ENOMEM"})
+        for words in ("error[E301]", "on rank 1 in a training pass of at most ",
+                      "optimizer ", "stay in memory"):
+            self.assertIn(words, ended.err)
+        smaller = re.search(r"= help: (train.micro_batch_size=\d+)", ended.err)
+        self.run_to(0, 2, smaller.group(1))
 
     def test_73_resume_with_another_configuration(self):
         self.run_to(0, 1)

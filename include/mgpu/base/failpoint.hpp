@@ -16,7 +16,7 @@ struct FailpointAction {
 /// The environment variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]. ACTION happens at the N-th
 /// call (from 1) with PLACE, on every rank, or with PLACE@R only on rank R. ACTION is kill, segv,
 /// abort, stop (SIGSTOP), sleep (1 s), spin (an endless loop), short, or an errno name (ENOSPC
-/// EDQUOT EIO EROFS ESTALE EMFILE). With short, a write stops half way and reports ENOSPC.
+/// EDQUOT EIO EROFS ESTALE EMFILE ENOMEM). With short, a write stops half way and reports ENOSPC.
 /// MGPU_FAILPOINT_MARK names a file that is created when ACTION happens, so that a test can measure
 /// the time since then.
 ///
