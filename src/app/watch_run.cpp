@@ -3,6 +3,7 @@
 #include <string>
 
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/watch/leftover_memory.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -21,6 +22,8 @@ std::unique_ptr<watch::Watchdog> watch_run(const watch::WatchConfig& config,
   const auto tell = [&](const std::string& text) {
     files.event({"debug", {{"text", "watchdog: " + text}}});
   };
+  if (topology.node().rank() == 0 && watch::remove_leftover_memory() > 0)
+    tell("removed shared memory that killed runs left in /dev/shm");
   if (!config.enabled) {
     tell("off (watchdog.enabled)");
     return nullptr;

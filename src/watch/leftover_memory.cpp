@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mgpu/watch/leftover_memory.hpp>
+
+namespace mgpu::watch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns whether the file is shared memory of this user, and its last change was long ago.
+bool may_be_left(const fs::path& path, std::chrono::seconds age) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with("vader_segment.") && !name.starts_with("mgpu_watch.")) return false;
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  return info.st_uid == ::getuid() && std::time(nullptr) - info.st_mtime >= age.count();
+}
+
+/// Removes from `files` those that the process with this folder in /proc has mapped.
+void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line) && !files.empty();)
+    std::erase_if(files, [&](const fs::path& file) { return line.ends_with(file.string()); });
+}
+
+}  // namespace
+
+int remove_leftover_memory(const fs::path& folder, std::chrono::seconds age) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (may_be_left(entry.path(), age)) files.push_back(entry.path());
+  if (files.empty()) return 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error))
+    if (std::ranges::all_of(entry.path().filename().string(),
+                            [](char c) { return c >= '0' && c <= '9'; }))
+      keep_unmapped(entry.path(), files);
+  int removed = 0;
+  for (const fs::path& file : files)
+    removed += fs::remove(file, error) ? 1 : 0;
+  return removed;
+}
+
+}  // namespace mgpu::watch
