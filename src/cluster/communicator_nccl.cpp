@@ -9,6 +9,7 @@
 
 #include <nccl.h>
 
+#include <mgpu/cluster/abort_flag.hpp>
 #include <mgpu/cluster/device_work.hpp>
 
 #include "waiter.hpp"
@@ -16,7 +17,8 @@
 namespace mgpu::cluster {
 namespace {
 
-constexpr std::chrono::seconds kAbortPatience(5);
+/// Time for ncclCommDestroy and ncclCommAbort, which may hang.
+constexpr std::chrono::seconds kEndPatience(5);
 
 ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
@@ -79,19 +81,24 @@ public:
 
 private:
   void connect();
+  void agree(const std::exception_ptr& failure);
+  void until_connected(const ncclUniqueId& id, AbortFlag& failed);
   Call on_device(CallKind kind, BufferView values, int detail) const;
   void finish(ncclResult_t issued);
   void until_issued(ncclResult_t issued);
   void require(ncclResult_t code);
   bool is_in_progress();
+  bool end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcept;
   void abort_communicator() noexcept;
 
   /// Runs `step`; if it fails, aborts the communicator, so that no kernel keeps waiting for a peer.
+  /// Later calls fail as well.
   template <class Step>
   void or_abort(Step step) {
     try {
       step();
     } catch (...) {
+      waiter_.close();
       abort_communicator();
       throw;
     }
@@ -99,6 +106,7 @@ private:
 
   Device device_;
   Group group_;
+  double timeout_s_;
   Waiter waiter_;
   Stream stream_;
   Event finished_;
@@ -110,6 +118,7 @@ NcclCommunicator::NcclCommunicator(const Group& group, Device device,
                                    const CommunicatorOptions& options)
     : device_(device),
       group_(group.duplicate()),
+      timeout_s_(options.timeout_s),
       waiter_(group_, options.timeout_s),
       stream_(device),
       finished_(device) {
@@ -120,16 +129,41 @@ void NcclCommunicator::connect() {
   const auto inside = waiter_.begin({CallKind::connect});
   ncclUniqueId id{};
   run_together(group_, [&] {
-    const ncclResult_t code = rank() == 0 ? ncclGetUniqueId(&id) : ncclSuccess;
-    if (code != ncclSuccess)
-      throw LibraryError("NCCL", code, ncclGetLastError(nullptr), Where::here());
+    if (rank() == 0) require(ncclGetUniqueId(&id));
   });
   group_.broadcast(std::span(reinterpret_cast<std::uint8_t*>(id.internal), sizeof(id.internal)), 0);
 
+  AbortFlag failed(group_);
+  std::exception_ptr failure;
+  try {
+    until_connected(id, failed);
+  } catch (...) {
+    failed.raise();
+    failure = std::current_exception();
+  }
+  agree(failure);
+}
+
+/// Throws on all ranks if any rank has a failure. Ranks that hang in NCCL are waited for until a
+/// deadline.
+void NcclCommunicator::agree(const std::exception_ptr& failure) {
+  Waiter waiter(group_, timeout_s_);
+  const auto inside = waiter.begin({CallKind::connect});
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Ibarrier(group_.raw(), &request));
+  waiter.until_all({&request, 1});
+  run_together(group_, [&] {
+    if (failure) throw Failure(report_of(failure));
+  });
+}
+
+/// Waits until NCCL has started, or until another rank says that it has failed.
+void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   use_device(device_);
-  until_issued(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config));
+  require(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config));
+  waiter_.until([&] { return failed.is_raised() || !is_in_progress(); });
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -145,27 +179,32 @@ NcclCommunicator::~NcclCommunicator() {
     const auto inside = waiter_.begin({CallKind::disconnect});
     use_device(device_);
     until_issued(ncclCommFinalize(comm_));
-    ncclCommDestroy(comm_);
+    end_communicator(ncclCommDestroy);
   } catch (const std::exception&) {
     abort_communicator();
   }
 }
 
-/// Aborts on a separate thread, because ncclCommAbort can hang. A thread that hangs is left alone
-/// until the process ends.
-void NcclCommunicator::abort_communicator() noexcept {
-  if (comm_ == nullptr) return;
+/// Ends the communicator by `end` on a separate thread, because that call can hang. A thread that
+/// hangs is left alone until the process ends. Returns whether the call has returned.
+bool NcclCommunicator::end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcept {
   try {
-    auto aborted = std::make_shared<std::promise<void>>();
-    const std::future<void> is_done = aborted->get_future();
-    std::thread([aborted, comm = std::exchange(comm_, nullptr)] {
-      ncclCommAbort(comm);
-      aborted->set_value();
+    auto ended = std::make_shared<std::promise<void>>();
+    const std::future<void> is_done = ended->get_future();
+    std::thread([ended, end, comm = std::exchange(comm_, nullptr)] {
+      end(comm);
+      ended->set_value();
     }).detach();
-    is_done.wait_for(kAbortPatience);
+    return is_done.wait_for(kEndPatience) == std::future_status::ready;
   } catch (const std::exception&) {
     comm_ = nullptr;  // no thread available: the peers notice when the process ends
+    return false;
   }
+}
+
+/// If NCCL's kernels cannot be stopped, freeing memory would wait for them.
+void NcclCommunicator::abort_communicator() noexcept {
+  if (comm_ != nullptr && !end_communicator(ncclCommAbort)) keep_device_memory();
 }
 
 void NcclCommunicator::require(ncclResult_t code) {

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -11,6 +12,8 @@ namespace mgpu::cluster {
 namespace {
 
 constexpr std::align_val_t kAlignment{256};
+
+std::atomic<bool> keeps_device_memory = false;
 
 bool is_cuda(Device device) {
   return device.kind == DeviceKind::cuda;
@@ -79,6 +82,8 @@ Buffer::Buffer(Buffer&& other) noexcept
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
+  const bool is_host = kind_ == MemoryKind::device && !is_cuda(device_);
+  if (keeps_device_memory && !is_host) return;
   if (kind_ == MemoryKind::pinned_host) {
     cuda::free_pinned(data_);
   } else if (is_cuda(device_)) {
@@ -86,6 +91,10 @@ Buffer::~Buffer() {
   } else {
     ::operator delete(data_, kAlignment);
   }
+}
+
+void keep_device_memory() noexcept {
+  keeps_device_memory = true;
 }
 
 BufferView Buffer::view(std::size_t count, DType dtype) const {

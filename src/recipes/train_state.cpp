@@ -19,7 +19,7 @@ namespace {
 enum StepField : std::int64_t { loss, accuracy, learning_rate, grad_norm, num_fields };
 
 formats::NamedTensor named(const std::string& name, const at::Tensor& tensor) {
-  return {name, tensor.sizes().vec(), tensor::view_of(tensor)};
+  return {name, tensor.sizes().vec(), tensor::host_view_of(tensor)};
 }
 
 /// Returns the value that was saved under `name` with type T. Errors: Failure E611 if it is

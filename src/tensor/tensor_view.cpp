@@ -3,8 +3,6 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
-#include "cuda_half.hpp"
-
 namespace mgpu::tensor {
 
 at::ScalarType scalar_type(DType dtype) {
@@ -38,22 +36,23 @@ DType dtype_of(at::ScalarType type) {
   throw Error(std::string("no DType for tensors of ") + at::toString(type));
 }
 
-at::Device torch_device(Device device) {
-  if (device.kind == DeviceKind::cpu) return {at::kCPU};
-  load_cuda_half();
-  return {at::kCUDA, static_cast<at::DeviceIndex>(device.index)};
-}
+namespace {
 
-Device mgpu_device(const at::Tensor& tensor) {
-  if (tensor.is_cpu()) return {};
-  if (!tensor.is_cuda()) throw Error("a tensor is neither on the CPU nor on a CUDA device");
-  return {DeviceKind::cuda, tensor.get_device()};
-}
-
-BufferView view_of(const at::Tensor& tensor) {
+BufferView view_on(Device device, const at::Tensor& tensor) {
   if (!tensor.is_contiguous()) throw ShapeError("a tensor to be viewed is not contiguous");
   return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()),
-          dtype_of(tensor.scalar_type()), mgpu_device(tensor)};
+          dtype_of(tensor.scalar_type()), device};
+}
+
+}  // namespace
+
+BufferView view_of(const at::Tensor& tensor) {
+  return view_on(mgpu_device(tensor), tensor);
+}
+
+BufferView host_view_of(const at::Tensor& tensor) {
+  if (!tensor.is_cpu()) throw Error("a tensor to be viewed is not in host memory");
+  return view_on({}, tensor);
 }
 
 }  // namespace mgpu::tensor

@@ -22,7 +22,8 @@ function(cudaemu_libraries suffix)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "WATCHED_BY" "SANITIZERS")
   add_library(cudaemu${suffix} OBJECT EXCLUDE_FROM_ALL
     emulator/block.cpp emulator/device.cpp emulator/fiber.cpp emulator/grid.cpp
-    emulator/runtime.cpp emulator/settings.cpp emulator/stuck.cpp emulator/warp.cpp)
+    emulator/runtime.cpp emulator/runtime_streams.cpp emulator/settings.cpp emulator/stream.cpp
+    emulator/stuck.cpp emulator/warp.cpp)
   target_include_directories(cudaemu${suffix} BEFORE PUBLIC include PRIVATE emulator)
   target_compile_definitions(cudaemu${suffix} PRIVATE ${arg_WATCHED_BY})
   # No loop becomes a call of memset: ThreadSanitizer would see it, as of a kernel's thread.
@@ -50,6 +51,31 @@ function(cudaemu_again test how)
   set_tests_properties(${test}.${how} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 600
     ENVIRONMENT "GTEST_FILTER=${arg_FILTER};${arg_ENVIRONMENT}"
     FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites")
+endfunction()
+
+# cudaemu_on_gpus(<test> <ranks> [AGAIN <how>] [FILTER <tests>] [ENVIRONMENT <name=value>...]) gives
+# the entry <test>.np<ranks> a GPU for each rank. With AGAIN it adds the entry <test>.<how>.np<ranks>
+# of tier all instead.
+function(cudaemu_on_gpus test ranks)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "AGAIN;FILTER" "ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "cudaemu_on_gpus(${test} ${ranks}): unknown ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(name ${test}.np${ranks})
+  if(arg_AGAIN)
+    set(name ${test}.${arg_AGAIN}.np${ranks})
+    add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG}
+             ${ranks} $<TARGET_FILE:${test}>)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS mpi
+                         ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")
+    mgpu_own_mpi_folder(${name})
+    mgpu_tier(all ${name})
+  endif()
+  if(arg_FILTER)
+    list(APPEND arg_ENVIRONMENT GTEST_FILTER=${arg_FILTER})
+    set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
+  endif()
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT CUDAEMU_DEVICES=${ranks} ${arg_ENVIRONMENT})
 endfunction()
 
 # cudaemu_sanitized(<suffix> WATCHED_BY <definition> SANITIZERS <flag>...) adds the three test

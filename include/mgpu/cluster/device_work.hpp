@@ -85,6 +85,11 @@ private:
   std::byte* data_;
 };
 
+/// Makes destructors of buffers keep memory of GPUs and pinned memory until the process ends. Call it
+/// when work of a GPU may never end, because CUDA waits for all work before it frees memory. Any
+/// thread.
+void keep_device_memory() noexcept;
+
 /// Returns a view of elements [begin, begin + count) of `view`.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 

@@ -6,6 +6,7 @@
 
 #include "grid.hpp"
 #include "settings.hpp"
+#include "stream.hpp"
 
 namespace cudaemu {
 namespace {
@@ -30,15 +31,24 @@ Device::~Device() {
 }
 
 void Device::launch(Launch launch) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto allowed = allowed_shared_.find(launch.kernel);
   const std::size_t bytes = allowed != allowed_shared_.end() ? allowed->second : 0;
   if (!is_possible(launch, std::max(bytes, kSharedBytes))) {
     last_error_ = cudaErrorInvalidConfiguration;
     return;
   }
+  if (!is_on_current_device(launch.stream)) {
+    last_error_ = cudaErrorInvalidResourceHandle;
+    return;
+  }
   ++launches_[launch.name];
-  queue([this, launch = std::move(launch)] { run(launch); });
+  lock.unlock();  // work of other streams may have to begin before this kernel
+  const cudaStream_t stream = launch.stream;
+  queue_in(stream, [this, launch = std::move(launch)] {
+    const std::lock_guard running(mutex_);
+    run(launch);
+  });
 }
 
 void Device::run(const Launch& launch) {
@@ -49,6 +59,7 @@ void Device::run(const Launch& launch) {
 }
 
 void Device::queue(std::function<void()> work) {
+  if (!settings().is_lazy) Turns::wait_for(Turns::next());
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(work));
   if (!settings().is_lazy) wait();
@@ -61,10 +72,6 @@ void Device::wait() {
     queue_.pop_front();
     first();
   }
-}
-
-cudaError_t Device::take_error() {
-  return std::exchange(last_error_, cudaSuccess);
 }
 
 void launch(Launch launch) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,7 +14,8 @@
 
 namespace cudaemu {
 
-/// The queue of launches and copies, and the last error. Any thread may call it.
+/// The null stream, which is a queue of launches and copies, and the last error. Any thread may
+/// call it.
 class Device {
 public:
   Device();
@@ -21,6 +23,7 @@ public:
   Device& operator=(const Device&) = delete;
   ~Device();
 
+  /// Queues a kernel in its stream.
   void launch(Launch launch);
 
   /// Runs `work` after everything queued before it: now, or with CUDAEMU_LAZY=1 at the next wait.
@@ -30,7 +33,7 @@ public:
   void wait();
 
   cudaError_t last_error() const { return last_error_; }
-  cudaError_t take_error();
+  cudaError_t take_error() { return last_error_.exchange(cudaSuccess); }
 
   void allow_shared(const void* kernel, std::size_t bytes) { allowed_shared_[kernel] = bytes; }
 
@@ -42,7 +45,7 @@ private:
   std::map<const void*, std::size_t> allowed_shared_;
   std::map<std::string, std::uint64_t> launches_;
   bool counts_;
-  cudaError_t last_error_ = cudaSuccess;
+  std::atomic<cudaError_t> last_error_ = cudaSuccess;
 };
 
 Device& device();

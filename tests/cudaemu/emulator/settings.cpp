@@ -31,10 +31,23 @@ Order order() {
   refuse("CUDAEMU_ORDER", value);
 }
 
+int devices() {
+  constexpr int kMost = 16;
+  const std::string value = variable("CUDAEMU_DEVICES");
+  if (value.empty()) return 1;
+  const int number = std::atoi(value.c_str());
+  if (number < 1 || number > kMost) refuse("CUDAEMU_DEVICES", value);
+  return number;
+}
+
 }  // namespace
 
 Settings& settings() {
-  static Settings all{order(), flag("CUDAEMU_LAZY"), flag("CUDAEMU_COUNT"),
+  static Settings all{order(),
+                      flag("CUDAEMU_LAZY"),
+                      flag("CUDAEMU_COUNT"),
+                      devices(),
+                      variable("CUDA_DEVICE_MAX_CONNECTIONS") == "1",
                       variable("CUDAEMU_SKIP")};
   return all;
 }

@@ -18,10 +18,11 @@ struct Launch {
   dim3 block;
   std::size_t shared_bytes;
   std::function<void()> thread;  // the kernel's body with its arguments
+  cudaStream_t stream = nullptr;
 };
 
-/// Runs a kernel, or queues it with CUDAEMU_LAZY=1. As in CUDA, a refused configuration becomes the
-/// last error.
+/// Queues a kernel in its stream. The null stream runs it at once, or with CUDAEMU_LAZY=1 at the
+/// next wait. As in CUDA, a refused configuration becomes the last error.
 void launch(Launch launch);
 
 /// Allows a kernel this much dynamic shared memory; returns false if no GPU has as much.
@@ -32,11 +33,12 @@ class Kernel {
 public:
   Kernel(const char* name, void (*kernel)(Parameters...)) : name_(name), kernel_(kernel) {}
 
-  auto on(dim3 grid, dim3 block, std::size_t shared_bytes = 0, cudaStream_t = nullptr) const {
-    return [name = name_, kernel = kernel_, grid, block, shared_bytes](const auto&... values) {
+  auto on(dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+          cudaStream_t stream = nullptr) const {
+    return [=, name = name_, kernel = kernel_](const auto&... values) {
       const std::tuple<std::decay_t<Parameters>...> arguments(values...);
       launch({name, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes,
-              [kernel, arguments] { std::apply(kernel, arguments); }});
+              [kernel, arguments] { std::apply(kernel, arguments); }, stream});
     };
   }
 

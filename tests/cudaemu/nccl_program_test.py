@@ -1,0 +1,102 @@
+"""Compares runs on two emulated GPUs, by NCCL's stand-in and staged, with backend mpi."""
+import hashlib
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "end_to_end"))
+
+import program
+import tiny_lm
+
+TINY_LM = program.TOP / "conf/examples/tiny_lm/model"
+LM_TRAIN = f"""
+schema: 1
+job: train
+run: {{name: tiny}}
+model: {{init: {TINY_LM}}}
+train: {{seq_len: 64, global_batch_size: 8, lanes: 2, max_steps: 4, learning_rate: 3e-3,
+        warmup_steps: 2}}
+"""
+GPUS = {"nccl": {"CUDAEMU_DEVICES": "4"}, "staged": {}}  # staged: the ranks share one
+
+
+class OnGpus(program.ProgramTest):
+    program = os.environ["MGPU_EMULATED"]
+
+    def config(self, text):
+        path = self.folder / "config.yaml"
+        path.write_text(text)
+        return path
+
+    def run_on(self, backend, *arguments, ranks, env=None, **options):
+        """Returns the run directory of a run with this backend."""
+        output = self.folder / backend
+        self.run_to(0, ranks, *arguments, f"devices.backend={backend}", f"run.output={output}",
+                    env=GPUS.get(backend, {}) | (env or {}), **options)
+        return max((output / "tiny").glob("2*"))
+
+    def compare(self, *arguments, names, backends=("nccl", "staged"), ranks=2, **options):
+        """Expects that these files are equal with all backends, and returns their hashes."""
+        hashes = {}
+        for backend in ("mpi", *backends):
+            run = self.run_on(backend, *arguments, ranks=ranks, **options)
+            hashes[backend] = {name: hashlib.sha256((run / name).read_bytes()).hexdigest()
+                               for name in names}
+        for backend in backends:
+            self.assertEqual(hashes[backend], hashes["mpi"], backend)
+
+
+class Training(OnGpus):
+
+    def test_two_gpus_learn_the_same_from_histories(self):
+        for mode in ("layout", "false"):
+            with self.subTest(mode):
+                self.compare(f"run.deterministic={mode}", names=program.GOLDEN_FILES)
+
+    def test_two_gpus_learn_the_same_language_model(self):
+        self.compare("data.synthetic_texts=100", names=["ckpt/last/model.safetensors"],
+                     config=self.config(LM_TRAIN))
+
+
+class Inference(OnGpus):
+
+    def test_groups_of_gpus_generate_the_same(self):
+        """A pipeline uses two communicators of a GPU in two threads."""
+        model = tiny_lm.make_folder(self.folder / "model", tokenizer=False)
+        rows = [{"token_ids": [1] + [(13 * j + 7 * i) % 67 for j in range(2 + 3 * i)]}
+                for i in range(7)]
+        data = tiny_lm.write_rows(self.folder / "ids.jsonl", rows)
+        for parallel, ranks in (("pipeline", 3), ("tensor", 2)):
+            with self.subTest(parallel):
+                self.compare(f"model.path={model}", f"data.path={data}", "output.text=false",
+                             f"model.parallel={parallel}", f"devices.gpus_per_model={ranks}",
+                             names=["results.h5"], backends=["nccl"], ranks=ranks,
+                             config=program.HERE / "generate.yaml",
+                             env={"CUDA_DEVICE_MAX_CONNECTIONS": "1"})
+
+
+class Failures(OnGpus):
+
+    def fails(self, rules, code, *sentences):
+        """All ranks exit with 76 after one message."""
+        ended = self.run_to(76, 2, "devices.backend=nccl", "watchdog.enabled=false",
+                            "comm.timeout_s=2", env=GPUS["nccl"] | {"CUDAEMU_NCCL": rules})
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertIn(f"error[{code}]", ended.err)
+        for sentence in sentences:
+            self.assertIn(sentence, ended.err)
+
+    def test_nccl_that_fails_ends_the_run_with_one_message(self):
+        for rules, code, sentence in (
+                ("init@1=error", "E403", "NCCL says unhandled system error"),
+                ("init@1=never", "E402", "was not finished within 2 s"),
+                ("group.3@1=never peers=silent", "E402", "was not finished within 2 s"),
+                ("group.3@1=async_error peers=silent", "E403", "NCCL says remote process exited")):
+            with self.subTest(rules):
+                self.fails(rules, code, sentence)
+
+
+if __name__ == "__main__":
+    program.main()
