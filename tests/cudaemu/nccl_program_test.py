@@ -2,6 +2,7 @@
 import hashlib
 import os
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -19,6 +20,8 @@ model: {{init: {TINY_LM}}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 2, max_steps: 4, learning_rate: 3e-3,
         warmup_steps: 2}}
 """
+CALLS = re.compile(r"cudaemu: \d+ calls of nccl (\w+)")
+CALLS_OF = {"pipeline": ["send", "receive"], "tensor": ["all_reduce"]}
 GPUS = {"nccl": {"CUDAEMU_DEVICES": "4"}, "staged": {}}  # staged: the ranks share one
 
 
@@ -30,15 +33,19 @@ class OnGpus(program.ProgramTest):
         path.write_text(text)
         return path
 
-    def run_on(self, backend, *arguments, ranks, env=None, **options):
-        """Returns the run directory of a run with this backend."""
+    def run_on(self, backend, *arguments, ranks, calls, env=None, **options):
+        """Returns the run directory of a run with this backend, which makes these calls of NCCL."""
         output = self.folder / backend
-        self.run_to(0, ranks, *arguments, f"devices.backend={backend}", f"run.output={output}",
-                    env=GPUS.get(backend, {}) | (env or {}), **options)
+        ended = self.run_to(0, ranks, *arguments, f"devices.backend={backend}",
+                            f"run.output={output}", **options,
+                            env=GPUS.get(backend, {}) | {"CUDAEMU_COUNT": "1"} | (env or {}))
+        made = set(CALLS.findall(ended.err))
+        self.assertLessEqual(set(calls) if backend == "nccl" else set(), made)
+        self.assertEqual(bool(made), backend == "nccl")
         return max((output / "tiny").glob("2*"))
 
     def compare(self, *arguments, names, backends=("nccl", "staged"), ranks=2, **options):
-        """Expects that these files are equal with all backends, and returns their hashes."""
+        """Expects that these files are equal with all backends."""
         hashes = {}
         for backend in ("mpi", *backends):
             run = self.run_on(backend, *arguments, ranks=ranks, **options)
@@ -51,28 +58,29 @@ class OnGpus(program.ProgramTest):
 class Training(OnGpus):
 
     def test_two_gpus_learn_the_same_from_histories(self):
-        for mode in ("layout", "false"):
+        for mode, calls in (("layout", ["group"]), ("false", ["all_reduce"])):
             with self.subTest(mode):
-                self.compare(f"run.deterministic={mode}", names=program.GOLDEN_FILES)
+                self.compare(f"run.deterministic={mode}", names=program.GOLDEN_FILES, calls=calls)
 
     def test_two_gpus_learn_the_same_language_model(self):
         self.compare("data.synthetic_texts=100", names=["ckpt/last/model.safetensors"],
-                     config=self.config(LM_TRAIN))
+                     calls=["all_reduce", "destroy"], config=self.config(LM_TRAIN))
 
 
 class Inference(OnGpus):
 
     def test_groups_of_gpus_generate_the_same(self):
         """A pipeline uses two communicators of a GPU in two threads."""
-        model = tiny_lm.make_folder(self.folder / "model", tokenizer=False)
         rows = [{"token_ids": [1] + [(13 * j + 7 * i) % 67 for j in range(2 + 3 * i)]}
                 for i in range(7)]
         data = tiny_lm.write_rows(self.folder / "ids.jsonl", rows)
-        for parallel, ranks in (("pipeline", 3), ("tensor", 2)):
+        for parallel, family, ranks in (
+                ("pipeline", "gpt_oss", 3), ("tensor", "llama", 2)):
             with self.subTest(parallel):
+                model = tiny_lm.make_folder(self.folder / family, family, tokenizer=False)
                 self.compare(f"model.path={model}", f"data.path={data}", "output.text=false",
                              f"model.parallel={parallel}", f"devices.gpus_per_model={ranks}",
-                             names=["results.h5"], backends=["nccl"], ranks=ranks,
+                             calls=CALLS_OF[parallel], names=["results.h5"], backends=["nccl"], ranks=ranks,
                              config=program.HERE / "generate.yaml",
                              env={"CUDA_DEVICE_MAX_CONNECTIONS": "1"})
 

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../emulator/settings.hpp"
 #include "../emulator/stream.hpp"
 
 using nccl_standin::Answer;
@@ -50,6 +51,7 @@ ncclComm::InCall::InCall(ncclComm& comm, const char* name) : is_busy_(comm.is_bu
 }
 
 ncclComm::~ncclComm() {
+  if (cudaemu::settings().counts) rules_.print_counts();
   for (const int process : processes_)
     if (process > 0) ::close(process);
 }

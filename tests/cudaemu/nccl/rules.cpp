@@ -56,6 +56,12 @@ std::optional<Rules::Rule> Rules::parse(const std::string& text, int rank) const
   return rule;
 }
 
+void Rules::print_counts() const {
+  for (std::size_t call = 0; call < calls_.size(); ++call)
+    if (calls_.at(call) > 0)
+      std::fprintf(stderr, "cudaemu: %d calls of nccl %s\n", calls_.at(call), kCallNames.at(call));
+}
+
 Order Rules::next(Call call) {
   const std::lock_guard lock(mutex_);
   const int number = ++calls_.at(static_cast<std::size_t>(call));

@@ -47,6 +47,9 @@ public:
   /// Counts a call, and returns what it is to do. Any thread.
   Order next(Call call);
 
+  /// Prints how often each call was made.
+  void print_counts() const;
+
   /// Returns whether peers that abort or die are noticed.
   bool notices_peers() const { return notices_peers_; }
 
