@@ -87,6 +87,11 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 }  // namespace
 
+bool has_weight_files(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / kSingle, error) || fs::exists(folder / kIndex, error);
+}
+
 WeightFiles::WeightFiles(fs::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   if (fs::exists(folder_ / kSingle, error)) {

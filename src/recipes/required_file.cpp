@@ -4,11 +4,12 @@
 
 namespace mgpu::recipes {
 
-void require_file(const Config& config, const char* key, const std::filesystem::path& path) {
+void require_file(const Config& config, const char* key, const std::filesystem::path& path,
+                  const std::string& help) {
   std::error_code error;
   if (std::filesystem::is_regular_file(path, error)) return;
   throw ConfigFailure(
-      {{"E603", "there is no such file: " + path.string(), config.place(key), "", ""}},
+      {{"E603", "there is no such file: " + path.string(), config.place(key), "", help}},
       ExitCode::no_input);
 }
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include <mgpu/config/config.hpp>
 
 namespace mgpu::recipes {
 
 /// Throws unless `path` is a regular file. The message names `key`, the key that gives this path or
-/// its folder.
+/// its folder, and has `help`, something to type.
 /// Errors: ConfigFailure E603 (exit 66).
-void require_file(const Config& config, const char* key, const std::filesystem::path& path);
+void require_file(const Config& config, const char* key, const std::filesystem::path& path,
+                  const std::string& help = "");
 
 }  // namespace mgpu::recipes

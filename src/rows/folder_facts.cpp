@@ -28,8 +28,7 @@ std::int64_t num_parameters(const formats::WeightFiles& files) {
   return sum;
 }
 
-std::string text_of(const std::filesystem::path& folder, const formats::WeightFiles& files) {
-  const lm::LmConfig config = lm::read_lm_config(folder);
+std::string text_of(const lm::LmConfig& config, const formats::WeightFiles& files) {
   const auto parameters = static_cast<double>(num_parameters(files));
   std::string text = config.family + ", " +
                      (parameters < 1e6 ? report::text_of("%.1f k", parameters / 1e3)
@@ -39,9 +38,11 @@ std::string text_of(const std::filesystem::path& folder, const formats::WeightFi
   return text;
 }
 
-std::uint32_t fingerprint_of(const std::filesystem::path& folder,
-                             const formats::WeightFiles& files) {
-  std::uint32_t crc = 0;
+std::uint32_t fingerprint_of(const lm::LmConfig& config, const formats::WeightFiles& files) {
+  const std::filesystem::path& folder = files.folder();
+  // Earlier versions of this program did not use such a head. Their chunks must not be reused.
+  const bool is_untied = config.stored_head == lm::StoredHead::untied;
+  std::uint32_t crc = is_untied ? crc32c("untied", 0) : 0;
   for (const char* name :
        {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
         "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"}) {
@@ -73,7 +74,8 @@ void check_model_folder(const Config& config, const std::filesystem::path& folde
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models) {
   const auto look = [&] {
     const formats::WeightFiles files(folder);
-    return std::to_string(fingerprint_of(folder, files)) + " " + text_of(folder, files);
+    const lm::LmConfig config = lm::read_lm_config(folder);
+    return std::to_string(fingerprint_of(config, files)) + " " + text_of(config, files);
   };
   const std::string facts = models == nullptr ? look() : models->about(folder, look);
   const std::size_t space = facts.find(' ');

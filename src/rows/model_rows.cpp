@@ -47,4 +47,9 @@ ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys) {
   return put_together(config, keys, std::move(model), std::move(rows), std::move(text));
 }
 
+void log_head_note(const run::RunContext& run, const ModelRows& inputs) {
+  const std::string note = lm::head_note(inputs.folder, inputs.model);
+  if (!note.empty()) run.log.event({"note", {{"text", note}}});
+}
+
 }  // namespace mgpu::rows

@@ -12,7 +12,9 @@ using formats::JsonValue;
 
 PromptEncoder::PromptEncoder(const std::optional<text::TextFiles>& files,
                              const std::filesystem::path& folder, const Options& options)
-    : folder_(parse_tokenizer_files(files, folder, options.vocab)), options_(options) {}
+    : path_(folder),
+      folder_(parse_tokenizer_files(files, folder, options.vocab)),
+      options_(options) {}
 
 const text::Tokenizer* PromptEncoder::tokenizer() const {
   return folder_ ? &folder_->tokenizer : nullptr;
@@ -40,7 +42,7 @@ std::string PromptEncoder::decode(std::span<const std::int64_t> ids) const {
 }
 
 EncodedPrompt PromptEncoder::encode_text(std::string_view text, bool add_special_tokens) const {
-  if (!folder_) throw JsonError("it has a text, but the model's folder has no tokenizer.json");
+  if (!folder_) refuse_absent_tokenizer(path_, "a row with a text");
   const std::vector<text::TokenId> ids = folder_->tokenizer.encode(text, add_special_tokens);
   if (ids.empty()) throw JsonError("its text has no tokens");
   EncodedPrompt encoded{std::string(text), {ids.begin(), ids.end()}};
@@ -57,7 +59,7 @@ EncodedPrompt PromptEncoder::encode_ids(std::vector<std::int64_t> ids) const {
 }
 
 std::string PromptEncoder::render(const std::vector<text::ChatMessage>& messages) {
-  if (!folder_) throw JsonError("it has messages, but the model's folder has no tokenizer.json");
+  if (!folder_) refuse_absent_tokenizer(path_, "a row with messages");
   if (folder_->chat_template.empty())
     throw JsonError("it has messages, but the model's folder has no chat template");
   if (!chat_) chat_.emplace(folder_->chat_template);

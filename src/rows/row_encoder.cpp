@@ -4,6 +4,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/rows/json_fields.hpp>
 #include <mgpu/rows/row_encoder.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 namespace mgpu::rows {
 namespace {
@@ -18,11 +19,11 @@ std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector
 
 }  // namespace
 
-RowEncoder::RowEncoder(std::optional<text::TextFolder> folder, const Options& options)
-    : folder_(std::move(folder)), options_(options) {}
+RowEncoder::RowEncoder(std::optional<text::TextFolder> folder, Options options)
+    : folder_(std::move(folder)), options_(std::move(options)) {}
 
 const text::TextFolder& RowEncoder::folder() const {
-  if (!folder_) throw JsonError("it has a text, but the model's folder has no tokenizer.json");
+  if (!folder_) refuse_absent_tokenizer(options_.folder, "a row with a text");
   return *folder_;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <map>
 #include <span>
@@ -9,6 +10,7 @@
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/text/chat_template.hpp>
 
 namespace mgpu::rows {
@@ -17,6 +19,16 @@ namespace {
 using text::TextFiles;
 
 constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{16} << 20;
+
+// Writes tokenizer.json and its companions into the folder that follows.
+constexpr const char* kConvertCommand =
+    "pip install transformers sentencepiece protobuf tiktoken && python3 -c 'import sys, "
+    "transformers as t; t.AutoTokenizer.from_pretrained(sys.argv[1])"
+    ".save_pretrained(sys.argv[1])' ";
+
+// Files of tokenizers in forms that transformers converts.
+constexpr std::array kOtherForms = {"tokenizer.model", "vocab.json", "tekken.json",
+                                    "tiktoken.model"};
 
 constexpr std::string_view kFileEnding = ".jinja";
 
@@ -156,6 +168,28 @@ std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<TextFi
                      std::to_string(vocab),
                  {"  --> " + folder.string()},
                  "take tokenizer.json and config.json from the same revision of the same model"});
+}
+
+std::string conversion_help(const std::filesystem::path& folder) {
+  std::error_code missing;
+  const auto has = [&](const char* name) {
+    return std::filesystem::exists(folder / name, missing);
+  };
+  if (has("tokenizer.json") || std::ranges::none_of(kOtherForms, has)) return "";
+  return kConvertCommand + store::shell_word(folder.string());
+}
+
+void refuse_absent_tokenizer(const std::filesystem::path& folder, const std::string& what) {
+  ErrorReport report{"E603",
+                     ExitCode::no_input,
+                     what + " needs a tokenizer, and the model's folder has no tokenizer.json",
+                     {"  --> " + folder.string()},
+                     conversion_help(folder)};
+  const bool is_convertible = !report.help.empty();
+  if (!is_convertible) report.help = "model.path=FOLDER with tokenizer.json, or rows of token_ids";
+  if (is_convertible)
+    report.lines.push_back("  its tokenizer has another form, which can be converted");
+  throw Failure(std::move(report));
 }
 
 }  // namespace mgpu::rows

@@ -56,9 +56,10 @@ TEST_P(OracleTest, GreedyContinuationsAreThoseOfTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OracleTest,
-                         testing::Values("gpt2", "gpt2_switches", "gpt_oss", "gpt_oss_switches",
-                                         "gpt_oss_mxfp4", "llama", "llama_biases", "llama_linear",
-                                         "llama_dynamic", "llama_llama3", "llama_llama3_v4",
+                         testing::Values("gpt2", "gpt2_only_head", "gpt2_switches", "gpt_oss",
+                                         "gpt_oss_switches", "gpt_oss_mxfp4", "llama",
+                                         "llama_biases", "llama_linear", "llama_dynamic",
+                                         "llama_llama3", "llama_llama3_v4", "llama_stored_head",
                                          "llama_yarn", "llama_yarn_switches", "mistral",
                                          "mistral_no_window", "qwen2", "qwen2_window", "qwen3",
                                          "qwen3_switches"),

@@ -98,6 +98,17 @@ TEST_F(LmConfigTest, GenerationConfigGoesOverTheConfig) {
   EXPECT_EQ(config.generation.top_k, 50);
 }
 
+// transformers does not stop in this case (docs/generate.md).
+TEST_F(LmConfigTest, AGenerationConfigWithoutEosKeepsThatOfTheConfig) {
+  put("generation_config.json", R"({"do_sample": true})");
+  EXPECT_EQ(read(std::string(kLlama) + R"(, "eos_token_id": 2)").generation.eos_ids,
+            std::vector<std::int64_t>{2});
+  put("generation_config.json", R"({"eos_token_id": null})");
+  EXPECT_EQ(read(std::string(kLlama) + R"(, "eos_token_id": [2, 3])").generation.eos_ids,
+            (std::vector<std::int64_t>{2, 3}));
+  EXPECT_TRUE(read(kLlama).generation.eos_ids.empty());
+}
+
 TEST_F(LmConfigTest, WhatTheFolderAsksForAndNobodyDoesIsNamed) {
   put("generation_config.json",
       R"({"num_beams": 4, "min_p": 0.0, "typical_p": 0.9, "suppress_tokens": [], "top_h": null,
@@ -268,6 +279,36 @@ TEST_F(LmWeightsTest, WholeFolderLoadsWithOrWithoutThePrefix) {
   tensors_.erase("model.norm.weight");
   tensors_["model.layers.0.self_attn.rotary_emb.inv_freq"] = at::zeros({2});
   EXPECT_EQ(load_refusal().code, "");
+}
+
+TEST_F(LmWeightsTest, AStoredHeadOfATiedModelDecides) {
+  config_ = read(std::string(kLlama) + R"(, "tie_word_embeddings": true)");
+  const at::Tensor embedding = tensors_.at("model.embed_tokens.weight");
+  embedding[0].zero_();
+  const auto head_of_folder = [&](const at::Tensor& head) {
+    tensors_["lm_head.weight"] = head;
+    EXPECT_EQ(load_refusal().code, "");
+    const LmConfig config = read_lm_config(folder_.path());
+    EXPECT_EQ(config.tied_head, config.stored_head != StoredHead::untied);
+    EXPECT_EQ(head_note(folder_.path(), config).empty(), config.tied_head);
+    EXPECT_TRUE(read_lm_config(folder_.path(), FolderWeights::ignored).tied_head);
+    return config.stored_head;
+  };
+
+  EXPECT_EQ(head_of_folder(embedding.clone()), StoredHead::as_configured);
+  EXPECT_EQ(head_of_folder(embedding.to(at::kHalf)), StoredHead::as_configured);
+  at::Tensor other = embedding.clone();
+  other[0].neg_();  // -0 equals 0
+  EXPECT_EQ(head_of_folder(other.clone()), StoredHead::as_configured);
+  other[6][7] = 1.0;
+  EXPECT_EQ(head_of_folder(other), StoredHead::untied);
+  tensors_.erase("model.embed_tokens.weight");
+  EXPECT_EQ(head_of_folder(other), StoredHead::is_embedding);
+  EXPECT_TRUE(LanguageModel::open(folder_.path()).weights().embedding.equal(other));
+
+  tensors_["model.embed_tokens.weight"] = embedding;
+  tensors_["lm_head.weight"] = at::zeros({8, 8});
+  EXPECT_THAT(load_refusal().lines, testing::Contains(HasSubstr("lm_head.weight is [8, 8]")));
 }
 
 TEST_F(LmWeightsTest, MissingLeftOverAndMisshapenTensorsAreNamed) {

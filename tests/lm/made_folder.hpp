@@ -32,6 +32,7 @@ struct MadeModel {
   int kv_heads = 3;
   int vocab = 301;
   bool is_tied = false;
+  double head_spread = 0.2;  // standard deviation of the head, which makes distributions sharp
 };
 
 inline void make_folder(const fs::path& folder, const MadeModel& model) {
@@ -45,7 +46,8 @@ inline void make_folder(const fs::path& folder, const MadeModel& model) {
   std::vector<at::Tensor> kept;
   std::vector<formats::NamedTensor> tensors;
   for (const tensor::ParameterSpec& spec : weight_specs(read_lm_config(folder))) {
-    kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * 0.2 : at::ones(spec.shape));
+    const double spread = spec.name == kHeadName ? model.head_spread : 0.2;
+    kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * spread : at::ones(spec.shape));
     tensors.push_back({spec.name, spec.shape, tensor::view_of(kept.back())});
   }
   formats::write_safetensors(folder / "model.safetensors", tensors, {});

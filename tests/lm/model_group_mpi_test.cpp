@@ -196,9 +196,10 @@ TEST(ModelGroupTest, ContinuationsAreScoredAsByOneRank) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GroupOfGoldensTest,
-                         testing::Values("gpt2", "gpt2_switches", "llama_biases", "llama_dynamic",
-                                         "mistral", "qwen2", "qwen2_window", "qwen3_switches",
-                                         "gpt_oss", "gpt_oss_mxfp4"),
+                         testing::Values("gpt2", "gpt2_only_head", "gpt2_switches", "llama_biases",
+                                         "llama_dynamic", "llama_stored_head", "mistral", "qwen2",
+                                         "qwen2_window", "qwen3_switches", "gpt_oss",
+                                         "gpt_oss_mxfp4"),
                          [](const auto& entry) { return std::string(entry.param); });
 
 TEST(ModelGroupTest, SplitLayersGiveTheBytesOfOneRankHoweverTheyAreDrawn) {
@@ -227,6 +228,50 @@ TEST(ModelGroupTest, SplitSumsOfUnevenPartsGiveTheTokensOfOneRank) {
   const ModelGroup group = ModelGroup::open(folder.path(), one_group(), split_by(Split::tensor));
 
   expect_close(generate(group.model(), greedy()), generate(alone, greedy()));
+}
+
+/// Returns the largest |ours - theirs| / (1 + |theirs|).
+double largest_relative(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  EXPECT_EQ(ours.size(), theirs.size());
+  double worst = 0.0;
+  for (std::size_t i = 1; i < std::min(ours.size(), theirs.size());
+       ++i)  // the first is not a number
+    worst = std::max(worst, std::abs(static_cast<double>(ours[i]) - theirs[i]) /
+                                (1.0 + std::abs(static_cast<double>(theirs[i]))));
+  return worst;
+}
+
+// docs/generate.md promises 1e-5 (1 + |log-probability|). Log-probabilities reach -60 here.
+TEST(ModelGroupTest, LogProbabilitiesOfASharpDeepModelAgreeRelatively) {
+  const MadeFolder folder(world(), {.layers = 24, .kv_heads = 6, .vocab = 600, .head_spread = 1.5});
+  const LanguageModel alone = LanguageModel::open(folder.path());
+  const ModelGroup group = ModelGroup::open(folder.path(), one_group(), split_by(Split::tensor));
+
+  const std::vector<PromptResult> ours = generate(group.model(), greedy());
+  const std::vector<PromptResult> theirs = generate(alone, greedy());
+
+  double worst = 0.0;
+  float lowest = 0.0F;
+  for (std::size_t p = 0; p < theirs.size(); ++p) {
+    worst = std::max(worst, largest_relative(ours[p].prompt_log_probs, theirs[p].prompt_log_probs));
+    for (const float value : theirs[p].prompt_log_probs)
+      lowest = std::min(lowest, std::isnan(value) ? 0.0F : value);
+  }
+  EXPECT_LT(lowest, -40.0F);
+  EXPECT_LE(worst, 1e-5);
+  if (world().rank() == 0)
+    testing_support::print_measured("relative log-probabilities of a group", worst, 1e-5);
+}
+
+TEST(ModelGroupTest, DrawsWithACutAreThoseOfOneRank) {
+  const MadeFolder folder(world(), {.kv_heads = 6, .vocab = 5000});
+  const LanguageModel alone = LanguageModel::open(folder.path());
+  const ModelGroup group = ModelGroup::open(folder.path(), one_group(), split_by(Split::tensor));
+  GenerationConfig best = sampled();
+  best.sampling.top_k = 50;
+
+  for (const GenerationConfig& config : {cut(0.9), cut(0.9999), best})
+    expect_close(generate(group.model(), config), generate(alone, config));
 }
 
 TEST(ModelGroupTest, DrawsOverSplitVocabulariesAreEqualOnAllRanks) {

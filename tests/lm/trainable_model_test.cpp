@@ -96,8 +96,9 @@ TEST_P(TrainingOracleTest, LossAndGradientsAreThoseOfTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, TrainingOracleTest,
-                         testing::Values("gpt2", "llama", "llama_biases", "llama_yarn", "mistral",
-                                         "qwen2_window", "qwen3_switches", "gpt_oss"),
+                         testing::Values("gpt2", "llama", "llama_biases", "llama_stored_head",
+                                         "llama_yarn", "mistral", "qwen2_window", "qwen3_switches",
+                                         "gpt_oss"),
                          [](const auto& entry) { return std::string(entry.param); });
 
 class FamilyTest : public testing::TestWithParam<const char*> {};

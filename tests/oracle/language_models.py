@@ -69,6 +69,7 @@ CASES = {
     "gpt2": (gpt2(), torch.float32, {}),
     "gpt2_switches": (gpt2(n_inner=56, activation_function="gelu", tie_word_embeddings=False,
                            scale_attn_by_inverse_layer_idx=True), torch.float16, {}),
+    "gpt2_only_head": (gpt2(), torch.bfloat16, {}),
     "gpt_oss": (gpt_oss(), torch.bfloat16, BEYOND),
     "gpt_oss_switches": (gpt_oss(swiglu_alpha=1.3, swiglu_limit=7.0, attention_bias=False,
                                  tie_word_embeddings=True, num_experts_per_tok=1,
@@ -84,6 +85,7 @@ CASES = {
     "llama_dynamic": (llama(max_position_embeddings=32,
                             **rope(rope_type="dynamic", factor=2.0)), torch.bfloat16, BEYOND),
     "llama_llama3": (llama(rope_parameters=LLAMA3), torch.float16, BEYOND),
+    "llama_stored_head": (llama(tie_word_embeddings=True), torch.bfloat16, {}),
     "llama_yarn": (llama(rope_parameters=YARN), torch.bfloat16, BEYOND),
     "llama_yarn_switches": (llama(rope_parameters=dict(YARN, truncate=False, beta_fast=8.0,
                                                        beta_slow=2.0, mscale=0.7,
@@ -102,6 +104,8 @@ CASES = {
 # config.json in the form of transformers 4, for the case whose weights it uses
 OLD_SPELLING = {"llama_llama3_v4": ("llama_llama3", LLAMA3)}
 SHARDED = {"qwen2": "20KB"}
+# cases whose config.json ties the head: the case stores another head, or only the head
+HEADS = {"llama_stored_head": "untied", "gpt2_only_head": "only"}
 MXFP4 = "gpt_oss_mxfp4"
 NAMES = [MXFP4, *CASES, *OLD_SPELLING]
 
@@ -201,6 +205,17 @@ def make_case(folder):
     model = AutoModelForCausalLM.from_config(config)
     perturb(model)
     model.to(dtype).save_pretrained(folder, max_shard_size=SHARDED.get(folder.name, "1GB"))
+    if folder.name in HEADS:
+        change_head(folder, HEADS[folder.name])
+
+
+def change_head(folder, how):
+    """Also stores a random head, or stores the embedding under the name of the head."""
+    weights = load_file(folder / "model.safetensors")
+    [embedding] = [name for name in weights if name.endswith(("embed_tokens.weight", "wte.weight"))]
+    head = weights.pop(embedding) if how == "only" else torch.randn_like(weights[embedding]) / 5
+    save_file({**weights, "lm_head.weight": head}, folder / "model.safetensors",
+              metadata={"format": "pt"})
 
 
 def make_old_spelling(folder):

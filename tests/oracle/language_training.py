@@ -20,8 +20,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-CASES = ("gpt2", "llama", "llama_biases", "llama_yarn", "mistral", "qwen2_window", "qwen3_switches",
-         "gpt_oss")
+CASES = ("gpt2", "llama", "llama_biases", "llama_stored_head", "llama_yarn", "mistral", "qwen2_window",
+         "qwen3_switches", "gpt_oss")
 VOCAB = 67
 SEQUENCES = [[1, 5, 9, 66, 0, 33, 7],
              [3],

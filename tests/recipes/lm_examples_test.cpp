@@ -19,7 +19,7 @@ protected:
 
   lm::LmExamples encode(const std::string& lines, std::int64_t seq_len = 64) {
     const input::MadeFile file("data.jsonl", lines);
-    ExampleEncoder encoder(folder_, seq_len, kVocab);
+    ExampleEncoder encoder(folder_, seq_len, {.vocab = kVocab});
     return encode_examples(file.options, encoder).examples;
   }
 

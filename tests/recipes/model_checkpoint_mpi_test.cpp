@@ -28,6 +28,7 @@ fs::path write_checkpoint(const cluster::Group& world, const fs::path& run,
   TrainCurves curves(1, 0, {});
   TrainState state(model.parameters(), optimizer, scaler, curves);
   state.files = lm::companion_files(source);
+  lm::set_stored_head(model.config(), state.files);
   state.save(store::CheckpointStore(world, run, {}), 1, false);
   return run / "ckpt" / "last";
 }
@@ -46,6 +47,7 @@ TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
 
   lm::LmConfig expected = lm::read_lm_config(source);
   expected.stored_type = "float32";
+  expected.stored_head = lm::StoredHead::as_configured;  // the checkpoint stores what it uses
   EXPECT_EQ(lm::read_lm_config(written), expected);
   const LanguageModel before = LanguageModel::open(source);
   const LanguageModel after = LanguageModel::open(written);
@@ -57,10 +59,10 @@ TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ModelCheckpointTest,
-                         testing::Values("gpt2", "gpt2_switches", "llama", "llama_biases",
-                                         "llama_llama3_v4", "llama_yarn_switches", "mistral",
-                                         "qwen2", "qwen2_window", "qwen3_switches", "gpt_oss",
-                                         "gpt_oss_mxfp4"),
+                         testing::Values("gpt2", "gpt2_only_head", "gpt2_switches", "llama",
+                                         "llama_biases", "llama_llama3_v4", "llama_stored_head",
+                                         "llama_yarn_switches", "mistral", "qwen2", "qwen2_window",
+                                         "qwen3_switches", "gpt_oss", "gpt_oss_mxfp4"),
                          [](const auto& entry) { return std::string(entry.param); });
 
 }  // namespace

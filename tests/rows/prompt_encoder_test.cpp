@@ -75,8 +75,18 @@ TEST(PromptEncoderTest, WhatTheFileSaysOfARowStaysItsProblem) {
 TEST(PromptEncoderTest, WithoutATokenizerThereAreIdsOnly) {
   PromptEncoder encoder(std::nullopt, "folder", {.vocab = 6});
 
-  EXPECT_THAT(encoder.encode(row_of(R"({"prompt": "a"})")).facts.reason,
-              HasSubstr("it has a text, but the model's folder has no tokenizer.json"));
+  for (const char* row :
+       {R"({"prompt": "a"})", R"({"messages": [{"role": "user", "content": "a"}]})"}) {
+    try {
+      encoder.encode(row_of(row));
+      FAIL() << "was taken";
+    } catch (const Failure& failure) {  // the folder is to blame, and not the row
+      EXPECT_EQ(failure.report().code, "E603");
+      EXPECT_EQ(failure.report().exit, ExitCode::no_input);
+      EXPECT_THAT(failure.report().sentence, HasSubstr("the model's folder has no tokenizer.json"));
+      EXPECT_THAT(failure.report().lines, ElementsAre("  --> folder"));
+    }
+  }
   EXPECT_THAT(encoder.encode(row_of(R"({"token_ids": [5]})")).ids, ElementsAre(5));
 }
 

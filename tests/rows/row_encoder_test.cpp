@@ -1,11 +1,16 @@
 // Tests how rows of training data become tokens, and which tokens are learned.
+#include <fstream>
+#include <string>
+
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/rows/row_encoder.hpp>
 
 #include "char_tokenizer.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace mgpu::rows {
 namespace {
@@ -138,10 +143,23 @@ TEST_F(RowEncoderTest, WithoutATemplateThereAreNoMessages) {
 }
 
 TEST_F(RowEncoderTest, WithoutAFolderThereAreTokenIdsOnly) {
-  RowEncoder encoder(std::nullopt, {.vocab = 9});
+  const testing_support::TemporaryFolder folder;
+  RowEncoder encoder(std::nullopt, {.vocab = 9, .folder = folder.path()});
+  const auto help = [&] {
+    try {
+      encoder.encode(test::row_of(R"({"text": "a"})").object);
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.report().code, "E603");
+      EXPECT_EQ(failure.report().lines.front(), "  --> " + folder.path().string());
+      return failure.report().help;
+    }
+    return std::string();
+  };
 
   EXPECT_THAT(encoder.encode(test::row_of(R"({"token_ids": [8]})").object).ids, ElementsAre(8));
-  EXPECT_THROW(encoder.encode(test::row_of(R"({"text": "a"})").object), formats::JsonError);
+  EXPECT_THAT(help(), HasSubstr("rows of token_ids"));
+  std::ofstream(folder.path() / "tokenizer.model") << "pieces";
+  EXPECT_THAT(help(), HasSubstr("save_pretrained(sys.argv[1])' " + folder.path().string()));
 }
 
 TEST_F(RowEncoderTest, TokensOfAnotherVocabularyAreRefused) {

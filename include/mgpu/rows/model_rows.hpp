@@ -11,6 +11,7 @@
 #include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/run_context.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::rows {
@@ -40,5 +41,8 @@ ModelRows read_model_rows(const cluster::Group& world, const Config& config,
 /// --check and --plan.
 /// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
+
+/// Writes lm::head_note() of the model, if it has one, to the log of the run.
+void log_head_note(const run::RunContext& run, const ModelRows& inputs);
 
 }  // namespace mgpu::rows

@@ -38,7 +38,8 @@ public:
                 const Options& options);
 
   /// Encodes a row. A row that cannot be used gets the status bad_row, with the reason.
-  /// Errors: Failure E544, E546 when the chat template of the folder cannot be used.
+  /// Errors: Failure E544, E546 when the chat template of the folder cannot be used, and E603 for a
+  ///         text or messages if the folder has no tokenizer.
   EncodedPrompt encode(const input::Row& row);
 
   /// Returns the text of a completion, without special tokens; "" without a tokenizer.
@@ -54,6 +55,7 @@ private:
   std::string render(const std::vector<text::ChatMessage>& messages);
   void check_ids(const std::vector<std::int64_t>& ids) const;
 
+  std::filesystem::path path_;
   std::optional<text::TextFolder> folder_;
   std::optional<text::ChatTemplate> chat_;
   Options options_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,23 +31,23 @@ struct LearnedText {
 class RowEncoder {
 public:
   struct Options {
-    std::int64_t vocab = 0;  // size of the model's vocabulary
-    bool ends_texts = true;  // whether texts end with the eos token
+    std::int64_t vocab = 0;          // size of the model's vocabulary
+    bool ends_texts = true;          // whether texts end with the eos token
+    std::filesystem::path folder{};  // the model's folder, for messages
   };
 
-  /// Without a folder, rows must have `token_ids`.
-  RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
+  /// Without a `folder`, rows must have `token_ids`.
+  RowEncoder(std::optional<text::TextFolder> folder, Options options);
 
   /// Encodes a row of input::RowFile without a problem. The row has exactly one of these: `prompt`
   /// and `completion`, `messages`, `text`, `token_ids`.
   /// Errors: JsonError for a row that cannot be used; Failure E543 and E545 for its text; Failure
-  ///         E544, E546 of the folder's chat template.
+  ///         E544, E546 of the folder's chat template, and E603 if a text lacks a tokenizer.
   LearnedText encode(const formats::JsonValue& row);
 
   /// Encodes a prompt with a completion, which the loss covers.
-  /// Errors: JsonError if the completion is empty, the folder has no tokenizer, or a token is
-  ///         outside the model's vocabulary; Failure E543 for texts that the tokenizer cannot
-  ///         encode.
+  /// Errors: JsonError if the completion is empty, or a token is outside the model's vocabulary;
+  ///         Failure E543 for texts that the tokenizer cannot encode, and E603 without a tokenizer.
   LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
 
 private:

@@ -72,4 +72,13 @@ std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<text::
                                                       const std::filesystem::path& folder,
                                                       std::int64_t vocab);
 
+/// Returns the command that makes a tokenizer.json from the other tokenizer files of `folder`; ""
+/// if it has a tokenizer.json, or no such files.
+std::string conversion_help(const std::filesystem::path& folder);
+
+/// Throws Failure E603 (exit 66): `folder` has no tokenizer.json, and `what` needs one. The help is
+/// conversion_help().
+[[noreturn]] void refuse_absent_tokenizer(const std::filesystem::path& folder,
+                                          const std::string& what);
+
 }  // namespace mgpu::rows

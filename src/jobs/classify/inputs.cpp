@@ -43,13 +43,7 @@ std::int64_t ClassifyInputs::max_length() const {
 
 ClassifySampleMaker ClassifyInputs::sample_maker() const {
   std::optional<text::TextFolder> texts = rows::parse_tokenizer_files(text, folder, model.vocab);
-  if (!texts) {
-    throw Failure({"E603",
-                   ExitCode::no_input,
-                   "texts need a tokenizer, and the model's folder has no tokenizer.json",
-                   {"  --> " + folder.string()},
-                   ""});
-  }
+  if (!texts) rows::refuse_absent_tokenizer(folder, "a row with a text");
   return {*std::move(texts),
           {.config = config,
            .strategy = strategy,

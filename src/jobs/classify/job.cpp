@@ -54,6 +54,7 @@ void print_banner(run::RunContext& run, const ClassifyInputs& inputs, std::strin
                "; prompt strategy " + inputs.strategy.name + run::part_note(inputs.config.run);
   run::print_workers(run, "Classification");
   run.print_banner(facts);
+  rows::log_head_note(run, inputs);
 }
 
 }  // namespace

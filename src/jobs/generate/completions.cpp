@@ -15,13 +15,7 @@ lm::StopText stop_text(std::optional<rows::StopStrings>& stops) {
 std::optional<rows::StopStrings> stop_strings(const rows::PromptEncoder& encoder,
                                               const GenerateConfig& config) {
   if (config.stops.empty()) return std::nullopt;
-  if (encoder.tokenizer() == nullptr) {
-    throw Failure({"E603",
-                   ExitCode::no_input,
-                   "generate.stop needs the texts of tokens, and the model has no tokenizer.json",
-                   {"  --> " + config.model.string()},
-                   ""});
-  }
+  if (encoder.tokenizer() == nullptr) rows::refuse_absent_tokenizer(config.model, "generate.stop");
   return rows::StopStrings(*encoder.tokenizer(), config.stops);
 }
 

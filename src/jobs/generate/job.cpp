@@ -128,6 +128,7 @@ void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::strin
       run::groups_text(inputs.keys.rows.model) + "; " + sampling_text(inputs.keys, inputs.config) +
       run::part_note(inputs.keys.run);
   run.print_banner(facts);
+  rows::log_head_note(run, inputs);
   for (const std::string& note :
        {scoring_note(run.config, inputs.keys), unused_note(inputs.config, inputs.model.generation)})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});

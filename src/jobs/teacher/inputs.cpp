@@ -26,7 +26,7 @@ std::int64_t TeacherInputs::max_length() const {
 
 SampleMaker TeacherInputs::sample_maker() const {
   rows::RowEncoder encoder(rows::parse_tokenizer_files(text, folder, model.vocab),
-                           {.vocab = model.vocab, .ends_texts = false});
+                           {.vocab = model.vocab, .ends_texts = false, .folder = folder});
   return {std::move(encoder),
           {.max_length = max_length(),
            .too_long = config.length.too_long,

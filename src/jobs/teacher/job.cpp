@@ -71,6 +71,7 @@ void print_banner(run::RunContext& run, const TeacherInputs& inputs, std::string
                run::part_note(inputs.config.run);
   run::print_workers(run, "Teacher Logits Generation");
   run.print_banner(facts);
+  rows::log_head_note(run, inputs);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Family {
   LmWeights (*bind)(const LmConfig& config, WeightSource& source);
 
   std::string_view quantization = {};  // the supported quant_method; "": no quantization
+  const char* embedding = "model.embed_tokens.weight";  // name of the embedding in the folder
 };
 
 /// Returns all families, in the order of MGPU_FAMILIES.

@@ -6,6 +6,7 @@
 #include "generation_defaults.hpp"
 #include "lm/decode/draw_words.hpp"
 #include "lm/decode/online_logits.hpp"
+#include "lm/weights/stored_head.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -55,14 +56,28 @@ void check_sizes(const ConfigFields& fields, const LmConfig& config) {
 }  // namespace
 
 LmConfigTexts read_config_texts(const fs::path& folder) {
-  LmConfigTexts texts{read_file(folder / kConfigFile, kMaxConfigBytes), std::nullopt};
+  LmConfigTexts texts{.config = read_file(folder / kConfigFile, kMaxConfigBytes),
+                      .generation = std::nullopt};
   const fs::path generation = folder / kGenerationFile;
   if (fs::exists(generation)) texts.generation = read_file(generation, kMaxConfigBytes);
   return texts;
 }
 
-LmConfig read_lm_config(const fs::path& folder) {
-  return parse_lm_config(folder, read_config_texts(folder));
+LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights) {
+  LmConfigTexts texts = read_config_texts(folder);
+  if (weights == FolderWeights::used)
+    texts.head = find_stored_head(folder, parse_lm_config(folder, texts));
+  return texts;
+}
+
+LmConfig read_lm_config(const fs::path& folder, FolderWeights weights) {
+  return parse_lm_config(folder, read_config_texts(folder, weights));
+}
+
+std::string head_note(const fs::path& folder, const LmConfig& config) {
+  if (config.stored_head != StoredHead::untied) return {};
+  return (folder / kConfigFile).string() + " says tie_word_embeddings, but the stored " +
+         kHeadName + " differs from the embedding: the stored head is used, as by transformers";
 }
 
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts) {
@@ -81,6 +96,8 @@ LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts) {
   config.vocab = fields.integer({"vocab_size"});
   family->read(fields, config);
   check_sizes(fields, config);
+  config.stored_head = texts.head;
+  if (texts.head == StoredHead::untied) config.tied_head = false;
   config.stored_type = fields.text_or({"dtype", "torch_dtype"}, "");
   read_generation(fields, config.generation);
 

@@ -114,7 +114,7 @@ LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder 
   weights.norm.weight = source.take("model.norm.weight", {config.hidden_size});
   weights.head.weight = config.tied_head
                             ? weights.embedding
-                            : source.take("lm_head.weight", {config.vocab, config.hidden_size});
+                            : source.take(kHeadName, {config.vocab, config.hidden_size});
   return weights;
 }
 

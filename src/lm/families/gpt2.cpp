@@ -5,6 +5,8 @@
 namespace mgpu::lm {
 namespace {
 
+constexpr const char* kEmbedding = "transformer.wte.weight";
+
 void read(const ConfigFields& fields, LmConfig& config) {
   config.hidden_size = fields.integer({"n_embd", "hidden_size"});
   config.heads = fields.integer({"n_head", "num_attention_heads"});
@@ -59,7 +61,7 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
 
 LmWeights bind(const LmConfig& config, WeightSource& source) {
   LmWeights weights;
-  weights.embedding = source.take("transformer.wte.weight", {config.vocab, config.hidden_size});
+  weights.embedding = source.take(kEmbedding, {config.vocab, config.hidden_size});
   weights.positions =
       source.take("transformer.wpe.weight", {config.max_positions, config.hidden_size});
   for (std::size_t i = 0; i < config.layers.size(); ++i)
@@ -68,14 +70,14 @@ LmWeights bind(const LmConfig& config, WeightSource& source) {
   weights.norm = take_norm(source, "transformer.ln_f", config.hidden_size);
   weights.head.weight = config.tied_head
                             ? weights.embedding
-                            : source.take("lm_head.weight", {config.vocab, config.hidden_size});
+                            : source.take(kHeadName, {config.vocab, config.hidden_size});
   return weights;
 }
 
 }  // namespace
 
 const Family& gpt2_family() {
-  static constexpr Family kFamily{"gpt2", read, bind};
+  static constexpr Family kFamily{"gpt2", read, bind, {}, kEmbedding};
   return kFamily;
 }
 

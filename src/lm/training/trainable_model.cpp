@@ -116,14 +116,14 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
 
 void TrainableModel::load(const formats::WeightFiles& files) {
   const at::NoGradGuard no_grad;
-  const std::unique_ptr<CheckedSource> source = make_folder_source(files);
+  const std::unique_ptr<CheckedSource> source = make_folder_source(files, config_);
   LmWeights read = bind_weights(config_, *source);
   std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // target, source
   if (options_.head)
     for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.hidden_size))
       if (files.find(spec.name) != nullptr)
         of_head.emplace_back(arena_.parameter(spec.name), source->take(spec.name, spec.shape));
-  source->finish(config_.tied_head);
+  source->finish();
   const std::vector<at::Tensor*> from = tensors_of(read);
   const std::vector<at::Tensor*> into = tensors_of(weights_);
   for (std::size_t i = 0; i < from.size(); ++i)

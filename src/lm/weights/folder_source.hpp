@@ -13,10 +13,12 @@ class CheckedSource : public WeightSource {
 public:
   /// Checks that take() has found every requested tensor, and has taken all tensors of the folder.
   /// Call finish() last. Errors: Failure E705 if the check fails.
-  virtual void finish(bool tied_head) = 0;
+  virtual void finish() = 0;
 };
 
-/// Returns the source of a folder's tensors. `files` have to outlive it.
-std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files);
+/// Returns the source of the tensors of a folder with `config`. `files` have to outlive it. A head
+/// that `config` does not use may be stored.
+std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
+                                                  const LmConfig& config);
 
 }  // namespace mgpu::lm

@@ -13,6 +13,7 @@
 #include "folder_source.hpp"
 #include "lm/config/family.hpp"
 #include "mxfp4.hpp"
+#include "stored_head.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -43,7 +44,12 @@ bool is_stored_buffer(std::string_view name) {
 
 class FolderSource : public CheckedSource {
 public:
-  explicit FolderSource(const formats::WeightFiles& files) : files_(files) {}
+  FolderSource(const formats::WeightFiles& files, const LmConfig& config)
+      : files_(files),
+        tied_head_(config.tied_head),
+        stored_as_head_(config.stored_head == StoredHead::is_embedding
+                            ? find_family(config.family)->embedding
+                            : "") {}
 
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     mark_progress();
@@ -66,10 +72,10 @@ public:
     return read(*stored);
   }
 
-  void finish(bool tied_head) override {
+  void finish() override {
     for (const auto& [name, tensor] : files_.tensors()) {
-      const bool is_known = taken_.contains(name) || is_stored_buffer(name) ||
-                            (tied_head && name == "lm_head.weight");
+      const bool is_known =
+          taken_.contains(name) || is_stored_buffer(name) || (tied_head_ && name == kHeadName);
       if (!is_known) problems_.push_back("left over: " + printable(name));
     }
     if (problems_.empty()) return;
@@ -85,12 +91,8 @@ public:
   }
 
 private:
-  /// Finds a tensor with or without the prefix of the base model.
   const formats::StoredTensor* find(const std::string& name) const {
-    const formats::StoredTensor* stored = files_.find(name);
-    const std::size_t dot = name.find('.');
-    if (stored != nullptr || name == "lm_head.weight") return stored;
-    return files_.find(std::string_view(name).substr(dot + 1));
+    return find_tensor(files_, name == stored_as_head_ ? kHeadName : name);
   }
 
   /// Returns experts' matrices [E, in, out], which are stored as MXFP4 blocks [E, out, in / 32, 16]
@@ -152,6 +154,8 @@ private:
   }
 
   const formats::WeightFiles& files_;
+  bool tied_head_;
+  std::string stored_as_head_;  // the embedding's name, if only the head is stored; otherwise ""
   std::set<std::string_view> taken_;
   std::vector<std::string> problems_;
 };
@@ -187,15 +191,16 @@ std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config) {
   return std::move(recorder.specs_);
 }
 
-std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files) {
-  return std::make_unique<FolderSource>(files);
+std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
+                                                  const LmConfig& config) {
+  return std::make_unique<FolderSource>(files, config);
 }
 
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
                        const LoadOptions& options) {
-  FolderSource source(files);
+  FolderSource source(files, config);
   LmWeights weights = bind_weights(config, source);
-  source.finish(config.tied_head);
+  source.finish();
   if (options.matrices == MatrixType::f32) return weights;
   const bool is_tied = weights.head.weight.is_same(weights.embedding);
   for (at::Tensor* matrix : matrices_of(weights))

@@ -14,6 +14,7 @@
 #include <mgpu/tensor/tensor_view.hpp>
 
 #include "folder_source.hpp"
+#include "stored_head.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -95,8 +96,9 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] {
     if (!is_reader()) return;
     texts = read_config_texts(folder_);
-    parse_lm_config(folder_, texts);  // refuses a bad config before any weights are opened
+    const LmConfig config = parse_lm_config(folder_, texts);  // bad values before bad weights
     if (resident_ == nullptr) files_ = std::make_unique<formats::WeightFiles>(folder_);
+    texts.head = files_ ? find_stored_head(*files_, config) : find_stored_head(folder_, config);
   });
   texts = broadcast_texts(node, std::move(texts));
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
@@ -114,10 +116,10 @@ LmWeights SharedFolder::load_resident(const Shard& shard, Device device) const {
       shapes.push_back(requested.whole.sizes().vec());
     const auto read = [&](std::span<const at::Tensor> tensors) {
       const formats::WeightFiles files(folder_);
-      const std::unique_ptr<CheckedSource> source = make_folder_source(files);
+      const std::unique_ptr<CheckedSource> source = make_folder_source(files, config_);
       for (std::size_t i = 0; i < tensors.size(); ++i)
         at::Tensor(tensors[i]).copy_(source->take(recorder.requested_[i].name, shapes[i]));
-      source->finish(config_.tied_head);
+      source->finish();
     };
     const std::vector<at::Tensor> tensors = resident_->open(folder_, shapes, read);
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -136,7 +138,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   });
   const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
-  if (is_reader()) source = make_folder_source(*files_);
+  if (is_reader()) source = make_folder_source(*files_, config_);
   // The failure of this rank. All ranks of the node learn of it before the next broadcast.
   std::exception_ptr failure;
   const auto step = [&failure](const auto& work) {
@@ -160,7 +162,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   }
   cluster::run_together(*all_, [&] {
     if (failure) std::rethrow_exception(failure);
-    if (source && is_whole) source->finish(config_.tied_head);
+    if (source && is_whole) source->finish();
   });
   return weights;
 }

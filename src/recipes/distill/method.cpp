@@ -7,6 +7,7 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/json_fields.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
 #include <mgpu/text/tokenizer.hpp>
 
@@ -66,7 +67,7 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
   }
   const std::filesystem::path& teacher = settings_.model;
   require_file(config, "distill.model", teacher / "config.json");
-  require_file(config, "distill.model", teacher / "tokenizer.json");
+  require_file(config, "distill.model", teacher / "tokenizer.json", rows::conversion_help(teacher));
   require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, folder, samples());
   if (read_file(teacher / "tokenizer.json") == read_file(folder / "tokenizer.json")) return;
   throw config.problem(
@@ -77,7 +78,8 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
 
 MethodData DistillMethod::read(std::int64_t seq_len, std::int64_t vocab) const {
   if (has_targets()) return read_targets(seq_len, vocab);
-  return {.crc = rows::model_fingerprint(settings_.model)};
+  return {.crc = rows::model_fingerprint(settings_.model),
+          .note = lm::head_note(settings_.model, lm::read_lm_config(settings_.model))};
 }
 
 MethodData DistillMethod::read_targets(std::int64_t seq_len, std::int64_t vocab) const {

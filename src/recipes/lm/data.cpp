@@ -78,7 +78,8 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
     std::optional<text::TextFolder> folder;
     if (files) folder = text::parse_text_folder(*files, settings.folder);
     if (folder) data.stop_ids = stops_of(*folder);
-    ExampleEncoder encoder(std::move(folder), settings.seq_len, vocab);
+    ExampleEncoder encoder(std::move(folder), settings.seq_len,
+                           {.vocab = vocab, .ends_texts = true, .folder = settings.folder});
     if (settings.rows)
       data.training = encode_file(*settings.rows, method, RowUse::training, encoder, data.left_out);
     if (settings.eval_rows)

@@ -59,8 +59,8 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
 }  // namespace
 
 ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
-                               std::int64_t vocab)
-    : rows_(std::move(folder), {.vocab = vocab, .ends_texts = true}), seq_len_(seq_len) {}
+                               rows::RowEncoder::Options options)
+    : rows_(std::move(folder), std::move(options)), seq_len_(seq_len) {}
 
 void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
                             lm::LmExamples& examples) const {

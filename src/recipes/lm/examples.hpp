@@ -20,7 +20,8 @@ public:
   /// An example has at most `seq_len` tokens. A longer `text` is cut into pieces, and each piece
   /// begins with the last token of the previous piece. A row with a longer completion cannot be
   /// used.
-  ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len, std::int64_t vocab);
+  ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
+                 rows::RowEncoder::Options options);
 
   /// Adds the examples of a row to `examples`. A `text` of more than seq_len tokens gives several
   /// examples.

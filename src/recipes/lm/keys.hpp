@@ -26,6 +26,9 @@ struct LmTrainSettings {
   LoopSettings loop;
   std::filesystem::path folder;  // folder of the model; it needs no weights if is_fresh
   bool is_fresh = false;         // true: training starts with random weights
+  lm::FolderWeights weights() const {
+    return is_fresh ? lm::FolderWeights::ignored : lm::FolderWeights::used;
+  }
   /// How the rows of data.path, or of the training split of a data set, are read. Unset:
   /// LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;

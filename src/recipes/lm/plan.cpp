@@ -26,7 +26,7 @@ constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed ma
 struct LmSizes {
   LmSizes(const LmTrainSettings& of, const LmMethod& method)
       : settings(of),
-        model(lm::read_lm_config(settings.folder)),
+        model(lm::read_lm_config(settings.folder, settings.weights())),
         head(method.head(model)),
         has_two_sweeps(method.loss().in_two_sweeps() != nullptr),
         costs(method.costs()),

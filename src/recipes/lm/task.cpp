@@ -50,6 +50,7 @@ TrainTask::DataPlace LmTask::data_place() const {
 std::map<std::string, std::string> LmTask::model_files() const {
   if (run_.topology.world().rank() != 0) return {};
   lm::CompanionFiles files = method_.model_files(settings_.folder);
+  lm::set_stored_head(model_.config(), files);
   if (!chat_template_.empty()) files["chat_template.jinja"] = chat_template_;
   return files;
 }

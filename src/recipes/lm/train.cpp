@@ -46,9 +46,10 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
   log_schedule(run, settings.loop, trainer);
 }
 
-/// Reports the number of rows that are left out.
-void log_rows_left_out(run::RunContext& run, const LmData& data) {
-  if (!data.method.note.empty()) run.log.event({"note", {{"text", data.method.note}}});
+/// Reports what a user has to know about the model and about the data.
+void log_notes(run::RunContext& run, const std::string& of_model, const LmData& data) {
+  for (const std::string& note : {of_model, data.method.note})
+    if (!note.empty()) run.log.event({"note", {{"text", note}}});
   for (const LeftOut& left_out : data.left_out)
     run.log.event({"warn", {{"text", left_out_text(left_out)}}});
 }
@@ -151,13 +152,13 @@ void LmRecipe::check_files() const {
   const bool is_generated = settings.rows && settings.rows->generated;
   if (settings.needs_tokenizer)
     require_file(config, settings.is_fresh ? "model.init" : "model.path",
-                 settings.folder / "tokenizer.json");
+                 settings.folder / "tokenizer.json", rows::conversion_help(settings.folder));
   rows::check_chat_template(config, settings.folder, settings.chat);
   if (settings.rows && !is_generated) require_file(config, "data.path", settings.rows->path);
   if (settings.eval_rows && !settings.eval_rows->generated)
     require_file(config, "data.eval_path", settings.eval_rows->path);
   method_->check_files(config, settings.folder);
-  const lm::LmConfig model = lm::read_lm_config(settings.folder);
+  const lm::LmConfig model = lm::read_lm_config(settings.folder, settings.weights());
   if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.max_positions) {
     throw config.problem("E107", "train.seq_len",
                          "`train.seq_len` is more than the model's " +
@@ -170,7 +171,8 @@ std::vector<run::FileCheck> LmRecipe::file_checks() const {
   const LmTrainSettings& settings = settings_;
   const std::string what = settings.rows ? settings.rows->source() : method_->source();
   return {{what, [&settings, &method = *method_](const cluster::Group& world) {
-             const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
+             const lm::LmConfig model =
+                 lm::read_shared_lm_config(world, settings.folder, settings.weights());
              const LmData data = load_lm_data(world, settings, method, model.vocab);
              const lm::LmWindows windows = windows_of(settings, method, data.training);
              std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
@@ -186,7 +188,7 @@ std::vector<run::FileCheck> LmRecipe::file_checks() const {
 run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   const cluster::Group& world = run.topology.world();
   const LmTrainSettings& settings = settings_;
-  lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
+  lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder, settings.weights());
   LmData data;
   {
     const auto reading = run.clock.enter("tokenize");
@@ -194,7 +196,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   }
   // The task below allocates memory, which may fail on some ranks only, so all ranks make it
   // together.
-  log_rows_left_out(run, data);
+  log_notes(run, lm::head_note(settings.folder, config), data);
   const std::vector<LeftOut> left_out = data.left_out;
   std::unique_ptr<OpenMethod> open;
   std::optional<LmTask> task;
@@ -244,7 +246,7 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
   const LmTrainSettings& settings = settings_;
   const LoopSettings& loop = settings.loop;
   std::optional<lm::TrainableModel> model;
-  const lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
+  const lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder, settings.weights());
   cluster::run_together(world, [&] {
     model.emplace(config, Device{}, loop.seed, options_of(settings, *method_, config));
   });

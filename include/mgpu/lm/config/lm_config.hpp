@@ -65,6 +65,17 @@ struct GenerationDefaults {
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
 };
 
+/// The name of the vocabulary head's matrix in every model folder.
+constexpr const char* kHeadName = "lm_head.weight";
+
+/// Where the matrix of the vocabulary head is, if config.json says that the head is tied to the
+/// embedding. The stored tensors decide, as in transformers.
+enum class StoredHead : std::uint8_t {
+  as_configured,  // no head is stored, or it equals the embedding
+  untied,         // the stored head differs from the stored embedding, and is used
+  is_embedding,   // only the head is stored, and is the embedding too
+};
+
 /// The configuration of a decoder-only language model. The names of the fields are the same for all
 /// model families.
 struct LmConfig {
@@ -80,33 +91,44 @@ struct LmConfig {
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;
   Activation activation = Activation::silu;
-  RopeConfig rope;          // with RopeKind::none, positions are learned
-  bool qkv_bias = false;    // biases of the query, key and value projections
-  bool out_bias = false;    // bias of the attention output projection
-  bool mlp_bias = false;    // biases inside the MLP
-  ExpertConfig experts;     // experts.count 0: no mixture of experts
-  bool sinks = false;       // attention sinks: one learned score per head, without a value vector
-  bool head_norm = false;   // RMS norm of each query and key head before the rotation
-  bool tied_head = false;   // the vocabulary head uses the embedding matrix
+  RopeConfig rope;         // with RopeKind::none, positions are learned
+  bool qkv_bias = false;   // biases of the query, key and value projections
+  bool out_bias = false;   // bias of the attention output projection
+  bool mlp_bias = false;   // biases inside the MLP
+  ExpertConfig experts;    // experts.count 0: no mixture of experts
+  bool sinks = false;      // attention sinks: one learned score per head, without a value vector
+  bool head_norm = false;  // RMS norm of each query and key head before the rotation
+  bool tied_head = false;  // the vocabulary head uses the embedding matrix
+  StoredHead stored_head = StoredHead::as_configured;
   std::string stored_type;  // type of the weights, such as "bfloat16"; "": config.json names none
   GenerationDefaults generation;
 
   friend bool operator==(const LmConfig&, const LmConfig&) = default;
 };
 
+/// Whether the weights of a model folder are used, or only its configuration.
+enum class FolderWeights : std::uint8_t { used, ignored };
+
 /// Reads config.json and, if it exists, generation_config.json, as written by transformers 4 and 5.
+/// If config.json ties the head, and `weights` are used, also looks for a stored head.
 ///
 /// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (unsupported family or
-///         feature, with a list of the supported ones), E702 (invalid value).
-LmConfig read_lm_config(const fs::path& folder);
+///         feature, with a list of the supported ones), E702 (invalid value); with a tied head also
+///         those of WeightFiles, unless the folder has no safetensors files.
+LmConfig read_lm_config(const fs::path& folder, FolderWeights weights = FolderWeights::used);
 
-/// The contents of the files that read_lm_config() parses. One rank can read them from disk and
-/// send them to other ranks.
+/// What read_lm_config() parses. One rank can read it from disk and send it to other ranks.
 struct LmConfigTexts {
   std::string config;
   std::optional<std::string> generation;  // nullopt: the file does not exist
+  StoredHead head = StoredHead::as_configured;
 };
-LmConfigTexts read_config_texts(const fs::path& folder);  // Errors: Failure E603
+LmConfigTexts read_config_texts(const fs::path& folder);  // without `head`. Errors: Failure E603
+LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
+
+/// Returns what a user has to know about the head of the model in `folder`; "" if config.json
+/// agrees with the stored tensors.
+std::string head_note(const fs::path& folder, const LmConfig& config);
 
 }  // namespace mgpu::lm

@@ -5,7 +5,7 @@
 
 namespace mgpu::lm {
 
-/// Sends `texts`, the contents of the configuration files, from rank 0 to all ranks of `group`, and
+/// Sends `texts`, what read_config_texts() has read, from rank 0 to all ranks of `group`, and
 /// returns them on every rank. The `texts` of other ranks are ignored.
 /// Ranks:  collective over `group`.
 LmConfigTexts broadcast_texts(const cluster::Group& group, LmConfigTexts texts);
@@ -15,6 +15,7 @@ LmConfigTexts broadcast_texts(const cluster::Group& group, LmConfigTexts texts);
 ///
 /// Ranks:  collective over `group`.
 /// Errors: those of read_lm_config(), thrown on every rank.
-LmConfig read_shared_lm_config(const cluster::Group& group, const fs::path& folder);
+LmConfig read_shared_lm_config(const cluster::Group& group, const fs::path& folder,
+                               FolderWeights weights = FolderWeights::used);
 
 }  // namespace mgpu::lm

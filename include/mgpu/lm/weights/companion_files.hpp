@@ -4,6 +4,7 @@
 #include <string>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
 
 namespace mgpu::lm {
 
@@ -19,5 +20,9 @@ using CompanionFiles = std::map<std::string, std::string>;
 ///
 /// Errors: Failure E603 (no config.json), E622 (a Git LFS pointer), E623 (not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);
+
+/// Makes config.json in `files` say that the head is not tied, if `config` uses a stored head that
+/// differs from the embedding.
+void set_stored_head(const LmConfig& config, CompanionFiles& files);
 
 }  // namespace mgpu::lm
