@@ -60,6 +60,9 @@ SpecialTokens::SpecialTokens(const TextDocuments& documents, TokenizerClass kind
     const std::string_view text = standard_token(kind, role);
     named_.push_back({std::string(role), special_token(text), false});
   }
+  for (const std::string_view role : own_roles(kind))
+    named_.push_back({std::string(role), special_token(standard_token(kind, role)), false});
+  class_roles_ = named_.size();
   if (const auto padding = documents.tokenizer.find("padding"))
     named_[4].token = special_token(padding->at("pad_token").text());
   read_roles(documents.settings, false);
@@ -121,11 +124,16 @@ void SpecialTokens::read_roles(const JsonNode& node, bool is_map) {
   }
 }
 
-/// Reads roles that are not in kRoles, such as image_token: those given as texts if `texts`, else
-/// those given as objects with flags.
+bool SpecialTokens::is_of_class(std::string_view role) const {
+  const auto end = named_.begin() + static_cast<std::ptrdiff_t>(class_roles_);
+  return std::find_if(named_.begin(), end, [&](const Named& n) { return n.role == role; }) != end;
+}
+
+/// Reads roles that the class does not have, such as image_token: those given as texts if `texts`,
+/// else those given as objects with flags.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
-    if (!role.ends_with("_token") || is_standard(role)) continue;
+    if (!role.ends_with("_token") || is_of_class(role)) continue;
     if (texts ? value.is_text() : value.is_object())
       named_.push_back({std::string(role), named_token(value, is_map)});
   }

@@ -54,9 +54,11 @@ private:
   void read_other_roles(const JsonNode& node, bool is_map, bool texts);
   void read_extra(const JsonNode& node, std::string_view key);
   bool is_role(std::string_view text) const;
+  bool is_of_class(std::string_view role) const;
 
   std::map<TokenId, Listed> listed_;
-  std::vector<Named> named_;
+  std::vector<Named> named_;     // the roles of the class first
+  std::size_t class_roles_ = 0;  // number of roles that the class has
   std::vector<AddedToken> extra_;
 };
 

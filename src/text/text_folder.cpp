@@ -37,6 +37,15 @@ void refuse_settings(const JsonNode& settings) {
   }
 }
 
+/// Sets what CodeLlama's class does with texts: it puts bos before them, and fills gaps.
+void add_code_llama(const SpecialTokens& special, TokenizerParts& parts) {
+  parts.gap = special.text("fill_token");
+  const std::string& bos = special.text("bos_token");
+  if (bos.empty()) return;
+  const TokenId added = parts.added.find(bos);
+  parts.frame.before = {added == kNoToken ? parts.model.vocabulary().find(bos) : added};
+}
+
 Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, TokenizerClass kind,
                          const SpecialTokens& special) {
   const bool as_file = kind == TokenizerClass::as_file;
@@ -49,8 +58,11 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
     for (const std::string& text : special.texts())
       tokens.push_back({.content = text, .special = true});
   }
-  const JsonFile parts("the tokenizer class", own_parts(kind, settings));
-  return TokenizerAccess::make(std::make_shared<TokenizerParts>(file, parts.root(), tokens));
+  const JsonFile parts("the tokenizer class", own_parts(kind, settings, special.text("unk_token")));
+  const auto made = std::make_shared<TokenizerParts>(file, parts.root(), tokens);
+  if (has_own_frame(kind)) made->frame = {};
+  if (kind == TokenizerClass::code_llama) add_code_llama(special, *made);
+  return TokenizerAccess::make(made);
 }
 
 /// Reads `eos_token_id` of a file: an id, or a list of ids. Returns false if it is missing.

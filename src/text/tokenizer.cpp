@@ -43,6 +43,16 @@ void check_utf8(std::string_view text) {
                  ""});
 }
 
+void check_gap(std::string_view text, std::string_view gap) {
+  if (gap.empty() || text.find(gap) == text.npos) return;
+  throw Failure(
+      {"E543",
+       ExitCode::data,
+       "a text asks with `" + std::string(gap) + "` to fill a gap, which is not supported",
+       {},
+       "write the tokens of prefix, suffix and middle yourself"});
+}
+
 TokenizerParts::TokenizerParts(const JsonNode& root)
     : TokenizerParts(root, root, read_added_tokens(root)) {}
 
@@ -103,6 +113,7 @@ Tokenizer Tokenizer::parse(std::string_view json, const fs::path& name) {
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
   check_utf8(text);
+  check_gap(text, parts_->gap);
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 3 + 8);
   if (add_special_tokens) ids = parts_->frame.before;

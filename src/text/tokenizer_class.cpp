@@ -15,20 +15,24 @@ constexpr std::array kClasses = {
     KnownClass{"TokenizersBackend", TokenizerClass::as_file},
     KnownClass{"PreTrainedTokenizer", TokenizerClass::as_file},
     KnownClass{"LlamaTokenizer", TokenizerClass::llama},
+    KnownClass{"CodeLlamaTokenizer", TokenizerClass::code_llama},
     KnownClass{"GPT2Tokenizer", TokenizerClass::gpt2},
+    KnownClass{"GPTNeoXTokenizer", TokenizerClass::gpt_neox},
     KnownClass{"Qwen2Tokenizer", TokenizerClass::qwen2},
 };
 
-// `@` stands for the prepend scheme, and `#` for the decoder step that removes the prepended blank.
+// `@` stands for the prepend scheme, `#` for the decoder step that removes the prepended blank, and
+// `~` for the unknown token.
 constexpr std::string_view kLlamaParts = R"({
   "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "@",
                     "split": false},
   "decoder": {"type": "Sequence", "decoders": [
     {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
     {"type": "ByteFallback"}, {"type": "Fuse"}#]},
-  "model": {"type": "BPE", "byte_fallback": true, "fuse_unk": true}})";
+  "model": {"type": "BPE", "byte_fallback": true, "fuse_unk": true~}})";
 constexpr std::string_view kStrip = R"(, {"type": "Strip", "content": " ", "start": 1, "stop": 0})";
-constexpr std::string_view kGpt2Parts = R"({
+constexpr std::string_view kNeoxNormalizer = R"("normalizer": {"type": "NFC"},)";
+constexpr std::string_view kGpt2Parts = R"({#
   "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": @, "trim_offsets": true,
                     "use_regex": true},
   "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true,
@@ -44,14 +48,38 @@ constexpr std::string_view kQwen2Parts = R"({
               "use_regex": true},
   "model": {"type": "BPE"}})";
 
+// The tokens with which CodeLlama fills a gap in a text.
+constexpr std::array<std::string_view, 5> kGapRoles = {"prefix_token", "middle_token",
+                                                       "suffix_token", "eot_token", "fill_token"};
+constexpr std::array<std::string_view, 5> kGapTokens = {"▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>",
+                                                        "<FILL_ME>"};
+
 std::string fill(std::string_view parts, char place, std::string_view value) {
   std::string filled(parts);
   return filled.replace(filled.find(place), 1, value);
 }
 
+/// Returns `text` as a JSON string.
+std::string quoted(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') json += '\\';
+    json += c;
+  }
+  return json + '"';
+}
+
+std::string code_llama_parts(const JsonNode& settings, std::string_view unknown) {
+  const bool prefix = settings.flag("add_prefix_space", true);
+  // Without an unknown token the class takes Python's name of nothing.
+  const std::string name = quoted(unknown.empty() ? "None" : unknown);
+  const std::string parts = fill(fill(kLlamaParts, '#', kStrip), '~', ", \"unk_token\": " + name);
+  return fill(parts, '@', prefix ? "first" : "never");
+}
+
 std::string llama_parts(const JsonNode& settings) {
   const bool prefix = settings.flag("add_prefix_space", true);
-  const std::string parts = fill(kLlamaParts, '#', prefix ? kStrip : "");
+  const std::string parts = fill(fill(kLlamaParts, '#', prefix ? kStrip : ""), '~', "");
   if (!prefix) return fill(parts, '@', "never");
   return fill(parts, '@', settings.flag("legacy", false) ? "always" : "first");
 }
@@ -69,7 +97,7 @@ TokenizerClass known_class(const JsonNode& node) {
   if (found == kClasses.end()) {
     node.unknown_choice("tokenizer class",
                         "PreTrainedTokenizerFast, TokenizersBackend, LlamaTokenizer, "
-                        "GPT2Tokenizer, Qwen2Tokenizer");
+                        "CodeLlamaTokenizer, GPT2Tokenizer, GPTNeoXTokenizer, Qwen2Tokenizer");
   }
   return found->kind;
 }
@@ -113,17 +141,21 @@ TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& 
   return kind;
 }
 
-std::string own_parts(TokenizerClass kind, const JsonNode& settings) {
-  const auto byte_level = [&](std::string_view parts) {
+std::string own_parts(TokenizerClass kind, const JsonNode& settings, std::string_view unknown) {
+  const auto byte_level = [&](const std::string& parts) {
     return fill(parts, '@', settings.flag("add_prefix_space", false) ? "true" : "false");
   };
   switch (kind) {
     case TokenizerClass::llama:
       return llama_parts(settings);
+    case TokenizerClass::code_llama:
+      return code_llama_parts(settings, unknown);
     case TokenizerClass::gpt2:
-      return byte_level(kGpt2Parts);
+      return byte_level(fill(kGpt2Parts, '#', ""));
+    case TokenizerClass::gpt_neox:
+      return byte_level(fill(kGpt2Parts, '#', kNeoxNormalizer));
     case TokenizerClass::qwen2:
-      return byte_level(kQwen2Parts);
+      return byte_level(std::string(kQwen2Parts));
     case TokenizerClass::as_file:
       break;
   }
@@ -135,8 +167,15 @@ std::string_view standard_token(TokenizerClass kind, std::string_view role) {
   const bool is_bos = role == "bos_token", is_eos = role == "eos_token",
              is_unk = role == "unk_token";
   switch (kind) {
+    case TokenizerClass::code_llama:
+      for (std::size_t i = 0; i < kGapRoles.size(); ++i)
+        if (role == kGapRoles[i]) return kGapTokens[i];
+      [[fallthrough]];
     case TokenizerClass::llama:
       return is_bos ? "<s>" : is_eos ? "</s>" : is_unk ? "<unk>" : "";
+    case TokenizerClass::gpt_neox:
+      if (role == "pad_token") return "<|padding|>";
+      [[fallthrough]];
     case TokenizerClass::gpt2:
       return is_bos || is_eos || is_unk ? kEnd : "";
     case TokenizerClass::qwen2:
@@ -145,6 +184,15 @@ std::string_view standard_token(TokenizerClass kind, std::string_view role) {
       break;
   }
   return "";
+}
+
+std::span<const std::string_view> own_roles(TokenizerClass kind) {
+  if (kind == TokenizerClass::code_llama) return kGapRoles;
+  return {};
+}
+
+bool has_own_frame(TokenizerClass kind) {
+  return kind == TokenizerClass::code_llama || kind == TokenizerClass::gpt_neox;
 }
 
 }  // namespace mgpu::text

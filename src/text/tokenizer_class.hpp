@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,8 +9,9 @@
 namespace mgpu::text {
 
 /// The tokenizer classes of transformers that read a tokenizer.json. The class as_file uses the
-/// whole file; the others use only the file's vocabulary, merges and post-processor.
-enum class TokenizerClass { as_file, llama, gpt2, qwen2 };
+/// whole file. The others use the file's vocabulary and merges, and its post-processor unless
+/// has_own_frame() is true.
+enum class TokenizerClass { as_file, llama, code_llama, gpt2, gpt_neox, qwen2 };
 
 /// Returns the tokenizer class that AutoTokenizer chooses.
 ///
@@ -20,11 +22,18 @@ TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& 
                                       std::string_view file);
 
 /// Returns the parts that a tokenizer class uses in place of those of tokenizer.json, as JSON in
-/// the form of that file; "" for as_file.
-/// Source: transformers 5.23, models/{llama,gpt2,qwen2}/tokenization_*.py
-std::string own_parts(TokenizerClass kind, const JsonNode& settings);
+/// the form of that file; "" for as_file. `unknown` is the unknown token.
+/// Source: transformers 5.23, models/{llama,code_llama,gpt2,gpt_neox,qwen2}/tokenization_*.py
+std::string own_parts(TokenizerClass kind, const JsonNode& settings, std::string_view unknown);
 
 /// Returns the default token of a tokenizer class for `role` (bos_token, ...), or "".
 std::string_view standard_token(TokenizerClass kind, std::string_view role);
+
+/// Returns the further roles that a tokenizer class has, such as prefix_token.
+std::span<const std::string_view> own_roles(TokenizerClass kind);
+
+/// Returns whether a class puts its own special tokens around a text, in place of those of
+/// tokenizer.json: code_llama the token bos, and gpt_neox none.
+bool has_own_frame(TokenizerClass kind);
 
 }  // namespace mgpu::text

@@ -63,12 +63,16 @@ struct TokenizerParts {
   BpeModel model;
   AddedTokens added;
   TokenFrame frame;
+  std::string gap;  // a text with this token is refused; "": none
   Decoder decoder;
   ScratchStore scratch;
 };
 
 /// Throws Failure E543, with the offset, if a text is not UTF-8.
 void check_utf8(std::string_view text);
+
+/// Throws Failure E543 if `text` has the token `gap`, which asks a class to fill a gap there.
+void check_gap(std::string_view text, std::string_view gap);
 
 /// Makes a Tokenizer, for code that has collected its parts from several files.
 struct TokenizerAccess {

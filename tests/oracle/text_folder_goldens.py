@@ -51,10 +51,26 @@ QWEN_SETTINGS = dict(
                           "482": token("<tool>")})
 
 
+NEOX_SETTINGS = dict(
+    tokenizer_class="GPTNeoXTokenizer", bos_token="<|endoftext|>", eos_token="<|endoftext|>",
+    unk_token="<|endoftext|>", add_bos_token=True, add_eos_token=True,
+    added_tokens_decoder={"480": token("<|endoftext|>", special=True),
+                          "481": token("   ", normalized=True)})
+CODE_SETTINGS = dict(
+    tokenizer_class="CodeLlamaTokenizerFast", bos_token=typed("<s>", lstrip=False, rstrip=False),
+    eos_token="</s>", unk_token="<unk>", prefix_token="▁<PRE>", middle_token="▁<MID>",
+    suffix_token="▁<SUF>", eot_token="▁<EOT>", fill_token="<FILL_ME>", suffix_first=False,
+    additional_special_tokens=["▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>"],
+    added_tokens_decoder={
+        "0": token("<unk>", special=True), "1": token("<s>", special=True),
+        "2": token("</s>", special=True), "480": token("▁<SUF>", special=True),
+        "481": token("▁<PRE>", special=True), "482": token("▁<EOT>", special=True)})
+
+
 def cases():
     """Yields name, tokenizer, and the other files."""
     classes = ("LlamaTokenizer", "GPT2TokenizerFast", "Qwen2Tokenizer", "PreTrainedTokenizerFast",
-               "TokenizersBackend")
+               "TokenizersBackend", "GPTNeoXTokenizerFast", "CodeLlamaTokenizer")
     for model in ("", "gpt2", "llama", "mistral", "qwen2", "qwen3", "gpt_oss"):
         for kind in ("llama2", "qwen2"):
             config = dict(model_type=model) if model else {}
@@ -62,6 +78,8 @@ def cases():
             yield f"{model or 'no model'}, {kind}, class in config.json", kind, dict(
                 config=dict(config, tokenizer_class="GPT2Tokenizer"))
             for name in classes:
+                if kind == "qwen2" and name.startswith("CodeLlama"):
+                    continue  # transformers does not find <unk> and encodes nothing
                 yield f"{model or 'no model'}, {kind}, {name}", kind, dict(
                     config=config, settings=dict(tokenizer_class=name))
     llama, qwen = dict(config=dict(model_type="llama")), dict(config=dict(model_type="qwen3"))
@@ -79,6 +97,21 @@ def cases():
     yield "qwen", "qwen2", dict(qwen, settings=QWEN_SETTINGS)
     yield "qwen 2.5", "qwen2", dict(config=dict(model_type="qwen2"), settings=QWEN_SETTINGS)
     yield "qwen, prefix", "qwen2", dict(qwen, settings=dict(QWEN_SETTINGS, add_prefix_space=True))
+    for name, changes in (("", {}), (", prefix", dict(add_prefix_space=True)),
+                          (", null", dict(bos_token=None, pad_token=None, unk_token=None))):
+        yield f"neox{name}", "gpt2", dict(llama, settings=dict(NEOX_SETTINGS, **changes))
+    for kind in ("nfd", "llama3"):
+        yield f"neox with the parts of {kind}", kind, dict(llama, settings=NEOX_SETTINGS)
+    for name, changes in (
+            ("", {}), (", no prefix", dict(add_prefix_space=False)),
+            (", null", dict(prefix_token=None, fill_token=None, add_prefix_space=None)),
+            (", legacy", dict(legacy=True, eot_token="<end>", additional_special_tokens=["the"])),
+            (", own tokens", dict(bos_token="the", extra_special_tokens=["<more>"],
+                                  additional_special_tokens=None))):
+        yield f"code llama{name}", "llama2", dict(llama, settings=dict(CODE_SETTINGS, **changes))
+    yield "code llama without its tokens", "llama2", dict(
+        llama, settings=dict(tokenizer_class="CodeLlamaTokenizer"))
+    yield "code llama, some bytes", "some_bytes", dict(llama, settings=CODE_SETTINGS)
     yield "gpt2, prefix", "gpt2", dict(config=dict(model_type="gpt2"),
                                        settings=dict(add_prefix_space=True))
     yield "gpt2, other class", "added_gpt2", dict(
@@ -94,6 +127,10 @@ def cases():
     yield "older files", "llama2", dict(llama, settings=dict(unk_token="<unk>"), **older)
     yield "older files, llama class", "llama2", dict(
         llama, settings=dict(tokenizer_class="LlamaTokenizer", pad_token="a"), **older)
+    yield "older files, code llama class", "llama2", dict(
+        llama, settings=dict(tokenizer_class="CodeLlamaTokenizer"), **older)
+    yield "older files, neox class", "gpt2", dict(
+        llama, settings=dict(tokenizer_class="GPTNeoXTokenizer"), **older)
     yield "older files that do not count", "llama2", dict(llama, settings=LLAMA_SETTINGS, **older)
     yield "extra tokens by name", "qwen2", dict(llama, settings=dict(
         extra_special_tokens=dict(image_token="<image>", audio_token="<audio>"),

@@ -64,7 +64,17 @@ TEST(TextFolderTest, IsReadAsTransformersReadsIt) {
     EXPECT_EQ(outcome(parse_text_folder(files_of(one_case), "folder")), one_case["made"])
         << one_case["name"];
 
-  EXPECT_EQ(cases.size(), 116U);
+  EXPECT_EQ(cases.size(), 151U);
+}
+
+// transformers would write a prompt for the gap; <FILL_ME> as a token would be another prompt.
+TEST(TextFolderTest, CodeLlamaRefusesTextsWithAGap) {
+  TextFiles files;
+  files.tokenizer = golden("llama2");
+  files.tokenizer_config = R"({"tokenizer_class": "CodeLlamaTokenizer"})";
+  EXPECT_THROW(parse_text_folder(files, "folder").tokenizer.encode("a <FILL_ME> b", true), Failure);
+  files.tokenizer_config = R"({"tokenizer_class": "CodeLlamaTokenizer", "fill_token": null})";
+  EXPECT_FALSE(parse_text_folder(files, "folder").tokenizer.encode("a <FILL_ME> b", true).empty());
 }
 
 /// Returns a folder with only a tokenizer.
