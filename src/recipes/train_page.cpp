@@ -7,6 +7,7 @@
 #include <mgpu/report/text_format.hpp>
 
 #include "recipes/ad/svg_grid_path.hpp"
+#include "recipes/step_charts.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -99,59 +100,25 @@ report::Figure episode_figure(const TrainPlots& plots) {
   return {"Learning inside the context", report::svg_line_chart(chart), caption};
 }
 
-report::LineChart step_chart(const char* title, const char* y_label, const TrainPlots& plots) {
-  report::LineChart chart;
-  chart.title = title;
-  chart.x_label = "optimizer step";
-  chart.y_label = y_label;
-  chart.width = 520;
-  chart.height = 300;
-  chart.label_width = 122;
-  chart.backdrop = plots.learning_rate;
-  chart.backdrop_label = "learning rate";
-  return chart;
-}
-
-/// Returns the mean and the range of a noisy curve over `count` intervals of equal length.
-report::DrawnCurve banded(const report::Curve& noisy, std::size_t count) {
-  report::DrawnCurve drawn{"train", report::thinned(noisy, count), "c2"};
-  if (noisy.x.size() <= count) return drawn;
-  for (std::size_t b = 0; b < count; ++b) {
-    const auto begin = noisy.y.begin() + static_cast<std::ptrdiff_t>(b * noisy.y.size() / count);
-    const auto end =
-        noisy.y.begin() + static_cast<std::ptrdiff_t>((b + 1) * noisy.y.size() / count);
-    const auto [low, high] = std::minmax_element(begin, end);
-    drawn.low.push_back(*low);
-    drawn.high.push_back(*high);
-  }
-  return drawn;
-}
-
-std::string last_key(const char* name, const report::Curve& curve) {
-  return std::string("/series/") + name + '/' +
-         std::to_string(report::thinned(curve, 200).y.size() - 1);
-}
-
 report::Figure loss_figure(const TrainPlots& plots) {
   if (plots.train_loss.empty()) return {};
   report::LineChart chart =
-      step_chart("Loss over optimizer steps", "loss (nats per action)", plots);
+      step_chart("Loss over optimizer steps", "loss (nats per action)", plots.learning_rate);
   chart.label_decimals = 3;
-  chart.curves.push_back(banded(plots.train_loss, 200));
-  chart.curves.back().key = last_key("train_loss", plots.train_loss);
+  chart.curves.push_back(banded_curve("train", "train_loss", plots.train_loss, "c2"));
   return {"Loss", report::svg_line_chart(chart),
-          "Training batches, mean and range; a guess costs ln 5 = 1.609."};
+          band_caption(plots.train_loss) + " A guess costs ln 5 = 1.609."};
 }
 
 report::Figure return_figure(const TrainPlots& plots) {
   if (plots.eval_return.empty()) return {};
-  report::LineChart chart =
-      step_chart("Return over optimizer steps", "return, mean of all episodes", plots);
+  report::LineChart chart = step_chart("Return over optimizer steps",
+                                       "return, mean of all episodes", plots.learning_rate);
   chart.from_zero = true;
-  report::DrawnCurve drawn{"unseen", report::thinned(plots.eval_return, 200), "c1"};
+  report::DrawnCurve drawn{"unseen", report::thinned(plots.eval_return, kShownPoints), "c1"};
   drawn.emphasis = true;
   drawn.dots = plots.eval_return.x.size() <= 60;
-  drawn.key = last_key("eval_return", plots.eval_return);
+  drawn.key = series_key("eval_return", plots.eval_return);
   chart.curves.push_back(std::move(drawn));
   if (plots.episodes.optimum > 0) chart.levels.push_back({"optimum", plots.episodes.optimum});
   return {"Return", report::svg_line_chart(chart), "Each evaluation: unseen goals, empty context."};
@@ -234,7 +201,7 @@ void TrainPage::record(report::RunSummary& summary) const {
   const std::array curves = {std::pair{"train_loss", &plots_.train_loss},
                              std::pair{"eval_return", &plots_.eval_return}};
   for (const auto& [name, curve] : curves)
-    if (!curve->empty()) summary.series[name] = report::thinned(*curve, 200).y;
+    if (!curve->empty()) summary.series[name] = report::thinned(*curve, kShownPoints).y;
   if (episodes.late.empty()) return;
   const std::size_t last = episodes.late.size();
   summary.results.push_back({"return_first_episode", "return in episode 1", episodes.late.front()});

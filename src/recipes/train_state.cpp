@@ -37,8 +37,9 @@ T value(const store::CheckpointState& state, const std::string& name) {
 }  // namespace
 
 TrainCurves::TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
-                         std::vector<std::string> value_names)
+                         std::vector<std::string> value_names, bool has_cross_entropy)
     : steps_(at::zeros({max_steps, num_fields}, at::kDouble)),
+      cross_entropies_(has_cross_entropy ? at::zeros({max_steps}, at::kDouble) : at::Tensor()),
       value_names_(std::move(value_names)),
       evaluation_rows_(at::zeros({max_evaluations, 1 + std::ssize(value_names_)}, at::kDouble)) {}
 
@@ -48,11 +49,13 @@ void TrainCurves::add_step(std::int64_t step, const train::StepRow& row) {
   fields[accuracy] = row.accuracy;
   fields[learning_rate] = row.learning_rate;
   fields[grad_norm] = row.grad_norm;
+  if (has_cross_entropy()) cross_entropies_.data_ptr<double>()[step] = row.cross_entropy;
 }
 
 train::StepRow TrainCurves::step(std::int64_t step) const {
   const double* fields = steps_.const_data_ptr<double>() + step * num_fields;
-  return {fields[loss], fields[accuracy], fields[learning_rate], fields[grad_norm]};
+  const double apart = has_cross_entropy() ? cross_entropies_.const_data_ptr<double>()[step] : 0.0;
+  return {fields[loss], fields[accuracy], fields[learning_rate], fields[grad_norm], apart};
 }
 
 void TrainCurves::add_evaluation(std::int64_t steps_done,
@@ -98,6 +101,8 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
                       named("adam.second_moment", second_moment_),
                       named("curves.steps", curves.step_table()),
                       named("curves.evaluations", curves.evaluation_table())};
+  if (curves.has_cross_entropy())
+    trainer_tensors_.push_back(named("curves.cross_entropy", curves.cross_entropies()));
 }
 
 void TrainState::from_device() {

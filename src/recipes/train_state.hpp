@@ -20,9 +20,9 @@ namespace mgpu::recipes {
 class TrainCurves {
 public:
   /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` names
-  /// the values of an evaluation.
+  /// the values of an evaluation. With `has_cross_entropy`, StepRow::cross_entropy is kept, too.
   TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
-              std::vector<std::string> value_names);
+              std::vector<std::string> value_names, bool has_cross_entropy = false);
 
   void add_step(std::int64_t step, const train::StepRow& row);
   /// Adds the values of the evaluation after `steps_done` steps.
@@ -31,6 +31,7 @@ public:
   void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;
+  bool has_cross_entropy() const { return cross_entropies_.defined(); }
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t evaluated_at(std::int64_t index) const;  // number of steps done
   /// Returns value `name` of evaluation `index`.
@@ -39,11 +40,13 @@ public:
   const std::vector<std::string>& value_names() const { return value_names_; }
 
   const at::Tensor& step_table() const { return steps_; }
+  const at::Tensor& cross_entropies() const { return cross_entropies_; }
   const at::Tensor& evaluation_table() const { return evaluation_rows_; }
   void set_evaluations(std::int64_t count) { evaluations_ = count; }
 
 private:
   at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, gradient norm
+  at::Tensor cross_entropies_;  // [max_steps] float64, host; undefined: not kept
   std::vector<std::string> value_names_;
   at::Tensor evaluation_rows_;  // [max_evaluations, 1 + values] float64: steps done, then values
   std::int64_t evaluations_ = 0;

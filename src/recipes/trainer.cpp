@@ -57,7 +57,7 @@ Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& 
       loop_({task.objective(), optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
             settings.train, settings.optimizer.schedule),
       curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
-              settings.evaluation_values),
+              settings.evaluation_values, settings.splits_loss),
       state_(parameters_, optimizer_, scaler_, curves_),
       checkpoints_(run.topology.world(), run.directory.path(),
                    {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {

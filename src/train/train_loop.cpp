@@ -21,7 +21,7 @@ namespace {
 /// Number of slots for the sums of one part of the batch (a lane, or the items of a rank). Every
 /// part has separate slots, to which the other ranks add 0, so the totals do not depend on the
 /// order of MPI's additions.
-constexpr std::size_t kSlots = 2;
+constexpr std::size_t kSlots = 3;
 
 std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
@@ -130,6 +130,7 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
                                                                     : parts_.group.rank());
     sums[part * kSlots] += done.loss;
     sums[part * kSlots + 1] += static_cast<double>(done.correct);
+    sums[part * kSlots + 2] += done.cross_entropy;
     if (config_.batch.layout && pass.ends_lane && !is_last) parts_.reducer.end_lane();
   }
   const auto waiting = parts_.clock.enter("allreduce, exposed");
@@ -161,6 +162,7 @@ TrainLoop::Sums TrainLoop::compute_gradients(const Batch& batch, bool stop_asked
   for (std::size_t part = 0; part < parts; ++part) {
     total.loss += sums[part * kSlots];
     total.correct += sums[part * kSlots + 1];
+    total.cross_entropy += sums[part * kSlots + 2];
   }
   total.stop_asked = sums.back() > 0.0;
   return total;
@@ -179,6 +181,7 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
     const auto updating = parts_.clock.enter("optimizer");
     outcome.row.loss = sums.loss / predictions;
     outcome.row.accuracy = sums.correct / predictions;
+    outcome.row.cross_entropy = sums.cross_entropy / predictions;
     outcome.stop_asked = outcome.stop_asked || sums.stop_asked;
     const UpdateReport update =
         std::isfinite(sums.loss)

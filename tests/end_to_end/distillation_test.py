@@ -4,6 +4,7 @@ import json
 import signal
 
 import program
+import report_page
 
 MODEL = program.TOP / "conf/examples/tiny_lm/model"
 TRAIN = f"""
@@ -72,6 +73,13 @@ class Distillation(program.ProgramTest):
         with h5py.File(self.run_folder() / "results.h5") as file:
             return file["metrics/train/loss"][:].tolist()
 
+    def expect_a_page_of_tokens(self):
+        page = report_page.read(self, self.run_folder())
+        self.assertIn("nats per token", page.text)
+        self.assertNotIn("action", page.text)
+        for heading in ("Cross-entropy", "Distance from the teacher"):
+            self.assertIn(heading, page.headings)
+
     def expect_same_bytes(self, *arguments):
         self.train(1, *arguments)
         golden = self.hashes()
@@ -84,6 +92,7 @@ class Distillation(program.ProgramTest):
     def test_stored_targets_give_the_same_bytes_at_1_2_and_4_ranks_and_after_a_stop(self):
         arguments = (self.targets("topk", "teacher.top_k=8"), "train.max_steps=60")
         golden = self.expect_same_bytes(*arguments)
+        self.expect_a_page_of_tokens()
         losses = self.losses()
         self.assertLess(losses[-1], losses[0] - 0.5)
         mark = self.folder / "mark"

@@ -79,6 +79,12 @@ TEST(DistillationTest, StoredTargetsHaveTheLossAndTheGradientOfAutograd) {
       const at::Tensor loss = pass.dense_loss(how, teacher);
       EXPECT_NEAR(sums.loss, loss.item<double>(), 1e-11 * loss.item<double>());
       EXPECT_EQ(sums.predictions, 7);
+      const double data = -pass.hidden.matmul(pass.weight.t())
+                               .log_softmax(1)
+                               .gather(1, pass.targets.unsqueeze(1))
+                               .sum()
+                               .item<double>();
+      EXPECT_NEAR(sums.cross_entropy, data, 1e-11 * data);
       const auto expected = torch::autograd::grad({loss * 0.5}, {pass.hidden, pass.weight});
       expect_equal(gradients.hidden, expected[0]);
       expect_equal(gradients.weight, expected[1]);

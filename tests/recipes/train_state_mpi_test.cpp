@@ -27,6 +27,18 @@ TEST(TrainCurvesTest, StepsAreWhatWasAdded) {
   EXPECT_THAT(curves.step_table().sizes(), ElementsAre(3, 4));
 }
 
+TEST(TrainCurvesTest, CrossEntropiesAreKeptIfTheLossHasThem) {
+  TrainCurves without(2, 0, {});
+  without.add_step(0, {.loss = 0.5, .cross_entropy = 0.75});
+  EXPECT_FALSE(without.has_cross_entropy());
+  EXPECT_EQ(without.step(0).cross_entropy, 0.0);
+
+  TrainCurves with(2, 0, {}, true);
+  with.add_step(1, {.loss = 0.5, .cross_entropy = 0.75});
+  EXPECT_TRUE(with.has_cross_entropy());
+  EXPECT_EQ(with.step(1).cross_entropy, 0.75);
+}
+
 TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
   TrainCurves curves(3, 3, {"a", "b"});
   EXPECT_EQ(curves.evaluations(), 0);
@@ -57,7 +69,7 @@ struct Training {
   void step() {
     at::Tensor(parameters.gradients()).fill_(0.5);
     optimizer.step(0.1);
-    curves.add_step(state.steps_done, {0.5, 0.25, 0.1, 2.0});
+    curves.add_step(state.steps_done, {0.5, 0.25, 0.1, 2.0, 0.75});
     ++state.steps_done;
   }
 
@@ -70,7 +82,7 @@ struct Training {
   tensor::ParameterArena parameters;
   train::Adamw optimizer;
   train::LossScaler scaler{true};
-  TrainCurves curves{4, 2, {"a"}};
+  TrainCurves curves{4, 2, {"a"}, true};
   TrainState state{parameters, optimizer, scaler, curves};
 };
 
@@ -121,6 +133,7 @@ TEST_F(TrainStateTest, WhatWasSavedComesBackInAnotherProcess) {
   EXPECT_TRUE(loaded.optimizer.first_moment().equal(saved.optimizer.first_moment()));
   EXPECT_TRUE(loaded.optimizer.second_moment().equal(saved.optimizer.second_moment()));
   EXPECT_EQ(loaded.curves.step(1).loss, 0.5);
+  EXPECT_EQ(loaded.curves.step(1).cross_entropy, 0.75);
   EXPECT_EQ(loaded.curves.value(0, "a"), 7.0);
 }
 

@@ -13,6 +13,7 @@ struct PassSums {
   double loss = 0.0;  // nats
   std::int64_t predictions = 0;
   std::int64_t correct = 0;
+  double cross_entropy = 0.0;  // of the targets, nats; 0 if the loss does not compute it
 };
 
 /// Measures all items of a step before their gradients are computed, so the gradient of an item may

@@ -20,6 +20,8 @@ struct StepRow {
   double accuracy = 0.0;  // share of predictions whose largest logit is the target
   double learning_rate = 0.0;
   double grad_norm = 0.0;  // norm of the mean gradient, before clipping
+  /// Mean cross-entropy of the targets, in nats per prediction; 0 if the loss does not compute it.
+  double cross_entropy = 0.0;
 };
 
 struct StepOutcome {
@@ -71,6 +73,7 @@ private:
   struct Sums {
     double loss = 0.0;
     double correct = 0.0;
+    double cross_entropy = 0.0;
     bool stop_asked = false;
   };
 

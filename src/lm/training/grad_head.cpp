@@ -73,7 +73,7 @@ LmSums RowFacts::sums(const at::Tensor& targets, const at::Tensor& weights) cons
   const at::Tensor correct = (best == targets).sum().to(at::kDouble);
   const at::Tensor both = tensor::read_back(at::stack({losses.sum(at::kDouble), correct}));
   const double* sum = both.const_data_ptr<double>();
-  return {sum[0], targets.size(0), static_cast<std::int64_t>(sum[1])};
+  return {sum[0], targets.size(0), static_cast<std::int64_t>(sum[1]), sum[0]};
 }
 
 RowFacts facts_of(const HeadBlock& block) {

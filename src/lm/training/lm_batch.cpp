@@ -42,6 +42,7 @@ LmSums& LmSums::operator+=(const LmSums& other) {
   loss += other.loss;
   predictions += other.predictions;
   correct += other.correct;
+  cross_entropy += other.cross_entropy;
   return *this;
 }
 

@@ -36,7 +36,7 @@ train::PassSums LmObjective::add_gradients(std::uint64_t first, std::int64_t cou
   ItemBatch items = fill_batch(*items_, first, count, clock_);
   if (survey_) items.batch.slopes = survey_->slopes(first, items);
   const LmSums sums = model_->add_gradients(items.batch, {grad_scale, clock_, loss_});
-  return {sums.loss, sums.predictions, sums.correct};
+  return {sums.loss, sums.predictions, sums.correct, sums.cross_entropy};
 }
 
 std::span<const double> LmObjective::digest() const {

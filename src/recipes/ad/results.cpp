@@ -141,6 +141,7 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
   std::vector<double> accuracy;
   std::vector<double> learning_rate;
   std::vector<double> grad_norm;
+  std::vector<double> cross_entropy;
   for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = curves.step(s);
     step.push_back(s + 1);
@@ -148,14 +149,16 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
     accuracy.push_back(row.accuracy);
     learning_rate.push_back(row.learning_rate);
     grad_norm.push_back(row.grad_norm);
+    cross_entropy.push_back(row.cross_entropy);
   }
-  return store::make_small_table("metrics/train",
-                                 {{"step", step, "optimizer steps done", "steps"},
-                                  {"loss", loss, "mean over the global batch", "nats"},
-                                  {"accuracy", accuracy, "largest logit is the target"},
-                                  {"learning_rate", learning_rate, "of this step"},
-                                  {"grad_norm", grad_norm, "before clipping"}},
-                                 {.signal = "loss", .axis = "step"});
+  std::vector<store::SmallColumn> columns{{"step", step, "optimizer steps done", "steps"},
+                                          {"loss", loss, "mean over the global batch", "nats"},
+                                          {"accuracy", accuracy, "largest logit is the target"},
+                                          {"learning_rate", learning_rate, "of this step"},
+                                          {"grad_norm", grad_norm, "before clipping"}};
+  if (curves.has_cross_entropy())
+    columns.push_back({"cross_entropy", cross_entropy, "of the data, a part of the loss", "nats"});
+  return store::make_small_table("metrics/train", columns, {.signal = "loss", .axis = "step"});
 }
 
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,

@@ -50,6 +50,17 @@ void require_vocabulary(const Config& config, const char* key, std::int64_t teac
   throw config.problem("E107", key, sentence, "a teacher and a student with the same tokenizer");
 }
 
+/// Returns the name of the distance: "reverse KL, times T^2 = 4".
+std::string name_of_distance(const DistillSettings& settings) {
+  const lm::Distillation& how = settings.how;
+  std::string name =
+      settings.targets.empty() ? "forward KL" : "forward KL, or the cross-entropy of stored draws";
+  if (how.divergence == lm::Divergence::reverse_kl) name = "reverse KL";
+  if (how.divergence == lm::Divergence::jsd) name = report::text_of("JSD, beta %.3g", how.beta);
+  const double scale = how.temperature * how.temperature;
+  return scale == 1.0 ? name : name + report::text_of(", times T^2 = %.3g", scale);
+}
+
 }  // namespace
 
 void DistillMethod::encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
@@ -116,6 +127,18 @@ MethodCosts DistillMethod::costs() const {
   costs.sampled = settings_.on_policy;
   costs.sampling_batch = settings_.drawing.batch_size;
   return costs;
+}
+
+LossMeaning DistillMethod::loss_meaning() const {
+  const lm::Distillation& how = settings_.how;
+  LossMeaning meaning{.name = "distance from the teacher", .is_cross_entropy = false};
+  meaning.distance = name_of_distance(settings_);
+  if (how.ce_weight > 0.0)
+    meaning.name = report::text_of("%.3g cross-entropy + %.3g distance from the teacher",
+                                   how.ce_weight, 1.0 - how.ce_weight);
+  // A completion that the student samples has no data whose cross-entropy could be measured.
+  if (!samples() && how.ce_weight < 1.0) meaning.ce_weight = how.ce_weight;
+  return meaning;
 }
 
 std::string DistillMethod::banner() const {

@@ -51,6 +51,7 @@ public:
 
   MethodCosts costs() const override;
   std::string banner() const override;
+  LossMeaning loss_meaning() const override;
 
 private:
   bool has_targets() const { return !settings_.targets.empty(); }

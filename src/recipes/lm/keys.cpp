@@ -138,6 +138,7 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
   if (settings.eval_rows) settings.loop.evaluation_values = {"loss", "accuracy"};
   settings.loop.evaluates_last_step = true;
+  settings.loop.splits_loss = method.loss_meaning().ce_weight.has_value();
   return settings;
 }
 

@@ -42,6 +42,19 @@ struct MethodCosts {
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
 };
 
+/// Describes the loss of a training, for the page and the curves.
+struct LossMeaning {
+  std::string name = "cross-entropy";
+  /// Whether the loss of training and the loss on held-out rows are cross-entropies, so that
+  /// exp(loss) is a perplexity.
+  bool is_cross_entropy = true;
+  bool held_out_is_cross_entropy = true;
+  /// The weight w, if the loss is w CE + (1 - w) D. CE is the cross-entropy of the data, and D is a
+  /// distance from a teacher. Unset: the loss has no such parts.
+  std::optional<double> ce_weight{};
+  std::string distance{};  // name of D: "forward KL"
+};
+
 /// The loss of a training, and the sources that add targets or completions to windows. It keeps
 /// open the files and models that loss and sources need.
 class OpenMethod {
@@ -133,6 +146,9 @@ public:
 
   /// Returns a text that is appended to the line about the data in the banner; empty: none.
   virtual std::string banner() const { return {}; }
+
+  /// Returns what the loss of training means.
+  virtual LossMeaning loss_meaning() const { return {}; }
 
   /// Returns what the fraction of correct predictions means, for the end table and the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }

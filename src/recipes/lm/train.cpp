@@ -11,10 +11,10 @@
 #include <mgpu/store/results/small_table.hpp>
 
 #include "data.hpp"
+#include "page.hpp"
 #include "recipe.hpp"
 #include "recipes/ad/results.hpp"
 #include "recipes/required_file.hpp"
-#include "recipes/train_page.hpp"
 #include "task.hpp"
 
 namespace mgpu::recipes {
@@ -105,23 +105,54 @@ void show_held_out(const TrainCurves& curves, const ResultNames& names, run::Job
       report::text_of("; on %s loss %.4f, accuracy %.4f", names.held_out.c_str(), loss, accuracy);
 }
 
-void show(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
-  TrainPlots plots;
-  for (std::int64_t s = 0; s < outcome.done; ++s) {
+void add_point(report::Curve& curve, double x, double y) {
+  curve.x.push_back(x);
+  curve.y.push_back(y);
+}
+
+/// Fills the curves of the page with the first `steps` steps.
+void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) {
+  for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = curves.step(s);
-    for (const auto& [curve, value] : {std::pair(&plots.train_loss, row.loss),
-                                       std::pair(&plots.learning_rate, row.learning_rate)}) {
-      curve->x.push_back(static_cast<double>(s + 1));
-      curve->y.push_back(value);
-    }
+    const auto step = static_cast<double>(s + 1);
+    add_point(plots.train_loss, step, row.loss);
+    add_point(plots.train_accuracy, step, row.accuracy);
+    add_point(plots.learning_rate, step, row.learning_rate);
+    if (curves.has_cross_entropy()) add_point(plots.cross_entropy, step, row.cross_entropy);
   }
+  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
+    const auto step = static_cast<double>(curves.evaluated_at(i));
+    add_point(plots.held_out_loss, step, curves.value(i, "loss"));
+    add_point(plots.held_out_accuracy, step, curves.value(i, "accuracy"));
+  }
+}
+
+/// Returns the data of the page after `steps` steps.
+LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const ResultNames& names,
+                 std::int64_t steps) {
+  const lm::LmWindows& windows = task.windows();
+  LmPlots plots;
+  plots.meaning = task.method().loss_meaning();
+  plots.vocab = task.model().config().vocab;
+  plots.held_out = names.held_out;
+  plots.accuracy = names.accuracy;
+  plots.fill = windows.fill();
+  plots.mean_tokens = windows.fill() * static_cast<double>(settings.seq_len);
+  plots.epochs = static_cast<double>(steps * settings.loop.train.batch.global_batch) /
+                 static_cast<double>(windows.size());
+  return plots;
+}
+
+void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
+          run::JobOutcome& outcome) {
+  fill_curves(curves, outcome.done, plots);
   const train::StepRow last = curves.step(outcome.done - 1);
   outcome.results = {{"loss", "loss", last.loss, "nats", 4},
                      {"accuracy", names.accuracy, last.accuracy, "", 4}};
   outcome.result =
       report::text_of("loss %.4f, %s %.4f", last.loss, names.accuracy.c_str(), last.accuracy);
   if (curves.evaluations() > 0) show_held_out(curves, names, outcome);
-  outcome.page = std::make_unique<TrainPage>(std::move(plots));
+  outcome.page = std::make_unique<LmPage>(std::move(plots));
 }
 
 /// Checks that the global batch contains whole groups of examples.
@@ -222,8 +253,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   const bool has_split = settings.eval_rows && settings.eval_rows->generated;
-  show(trainer->curves(), {has_split ? "split validation" : "data.eval_path", method_->accuracy()},
-       outcome);
+  const ResultNames names{has_split ? "split validation" : "data.eval_path", method_->accuracy()};
+  show(trainer->curves(), names, plots_of(*task, settings, names, outcome.done), outcome);
   add_rows_left_out(left_out, outcome);
   return outcome;
 }
@@ -253,7 +284,7 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
   train::Adamw optimizer(model->parameters(), loop.optimizer.adamw);
   train::LossScaler scaler(loop.optimizer.mixed_precision == tensor::ComputeKind::f16);
   TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),
-                     loop.evaluation_values);
+                     loop.evaluation_values, loop.splits_loss);
   TrainState state(model->parameters(), optimizer, scaler, curves);
   run::MergedRun merged;
   merged.warnings =

@@ -78,6 +78,9 @@ public:
     return lm::classifier_files(folder, lm::Classified::sequences, 1);
   }
 
+  LossMeaning loss_meaning() const override {
+    return {.name = "ranking loss", .is_cross_entropy = false, .held_out_is_cross_entropy = false};
+  }
   std::string accuracy() const override { return "pair accuracy"; }
 
 private:

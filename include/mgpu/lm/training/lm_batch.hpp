@@ -37,6 +37,7 @@ struct LmSums {
   double loss = 0.0;             // nats
   std::int64_t predictions = 0;  // targets that are not ignored
   std::int64_t correct = 0;      // predictions whose target has the largest logit
+  double cross_entropy = 0.0;    // of the targets, nats; 0 if the loss does not compute it
 
   LmSums& operator+=(const LmSums& other);
 };

@@ -1,0 +1,222 @@
+#include "page.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <mgpu/report/text_format.hpp>
+
+#include "recipes/step_charts.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+const char* const kUnit = "nats per token";
+
+/// Returns " (perplexity 1.45)" if `loss` is a cross-entropy, else "".
+std::string perplexity_text(double loss, bool is_cross_entropy) {
+  return is_cross_entropy ? report::text_of(" (perplexity %.4g)", std::exp(loss)) : "";
+}
+
+/// Returns the loss of a model that gives each token of the vocabulary the same probability.
+double loss_of_guess(const LmPlots& plots) {
+  return std::log(static_cast<double>(plots.vocab));
+}
+
+/// Adds the loss of a guess to a chart of cross-entropies that begin near it. In other charts it
+/// would leave little room for the curves.
+void add_guess(const LmPlots& plots, double first, report::LineChart& chart) {
+  const double guess = loss_of_guess(plots);
+  if (plots.vocab > 1 && first > 0.5 * guess)
+    chart.levels.push_back({report::text_of("%.3f  a guess", guess), guess});
+}
+
+std::string guess_caption(const LmPlots& plots) {
+  return report::text_of(" A guess among the %s tokens of the vocabulary costs ln %lld = %.3f.",
+                         report::grouped(plots.vocab).c_str(), static_cast<long long>(plots.vocab),
+                         loss_of_guess(plots));
+}
+
+report::DrawnCurve held_out_curve(const char* series, const report::Curve& curve) {
+  report::DrawnCurve drawn{"held out", report::thinned(curve, kShownPoints), "c1"};
+  drawn.emphasis = true;
+  drawn.dots = curve.x.size() <= 60;
+  drawn.key = series_key(series, curve);
+  return drawn;
+}
+
+report::LineChart wide_chart(const char* title, const std::string& y_label, const LmPlots& plots) {
+  report::LineChart chart = step_chart(title, y_label, plots.learning_rate);
+  chart.label_width = 150;
+  chart.label_decimals = 3;
+  return chart;
+}
+
+/// Draws the loss of training, and with it the loss on held-out rows if both have one meaning.
+report::Figure loss_figure(const LmPlots& plots) {
+  if (plots.train_loss.empty()) return {};
+  const LossMeaning& meaning = plots.meaning;
+  report::LineChart chart =
+      wide_chart("Loss over optimizer steps", std::string("loss (") + kUnit + ")", plots);
+  chart.curves.push_back(banded_curve("train", "train_loss", plots.train_loss, "c2"));
+  const bool has_one_meaning = meaning.is_cross_entropy == meaning.held_out_is_cross_entropy;
+  const bool has_held_out = !plots.held_out_loss.empty() && has_one_meaning;
+  if (has_held_out) chart.curves.push_back(held_out_curve("eval_loss", plots.held_out_loss));
+  std::string caption = "Training loss: " + meaning.name + ". " + band_caption(plots.train_loss);
+  if (has_held_out) caption += " Held out: " + plots.held_out + ", which is not trained on.";
+  if (meaning.is_cross_entropy) {
+    add_guess(plots, plots.train_loss.y.front(), chart);
+    caption += guess_caption(plots);
+  }
+  return {"Loss", report::svg_line_chart(chart), caption};
+}
+
+/// Draws the cross-entropy of a distillation: that of the training data, and of held-out rows.
+report::Figure cross_entropy_figure(const LmPlots& plots) {
+  const bool has_held_out = !plots.held_out_loss.empty() && plots.meaning.held_out_is_cross_entropy;
+  if (plots.meaning.is_cross_entropy || (plots.cross_entropy.empty() && !has_held_out)) return {};
+  report::LineChart chart = wide_chart("Cross-entropy over optimizer steps",
+                                       std::string("cross-entropy (") + kUnit + ")", plots);
+  std::string caption = "Cross-entropy of the next token of the data.";
+  if (!plots.cross_entropy.empty())
+    chart.curves.push_back(banded_curve("train", "cross_entropy", plots.cross_entropy, "c3"));
+  if (has_held_out) {
+    chart.curves.push_back(held_out_curve("eval_loss", plots.held_out_loss));
+    caption += " Held out: " + plots.held_out + ", which is not trained on.";
+  }
+  add_guess(plots, chart.curves.front().curve.y.front(), chart);
+  return {"Cross-entropy", report::svg_line_chart(chart), caption + guess_caption(plots)};
+}
+
+/// Draws the distance from the teacher apart from the cross-entropy.
+report::Figure distance_figure(const LmPlots& plots) {
+  const report::Curve distance = distance_of(plots);
+  if (distance.empty()) return {};
+  report::LineChart chart = wide_chart("Distance from the teacher over optimizer steps",
+                                       std::string("distance (") + kUnit + ")", plots);
+  chart.from_zero = true;
+  chart.curves.push_back(banded_curve("train", "distance", distance, "c4"));
+  return {"Distance from the teacher", report::svg_line_chart(chart),
+          "Distance of the student from its teacher: " + plots.meaning.distance +
+              ". It is 0 where both give every token the same probability."};
+}
+
+report::Figure accuracy_figure(const LmPlots& plots) {
+  if (plots.train_accuracy.empty()) return {};
+  report::LineChart chart = wide_chart("Accuracy over optimizer steps", plots.accuracy, plots);
+  chart.from_zero = true;
+  chart.curves.push_back(banded_curve("train", "train_accuracy", plots.train_accuracy, "c2"));
+  if (!plots.held_out_accuracy.empty())
+    chart.curves.push_back(held_out_curve("eval_accuracy", plots.held_out_accuracy));
+  return {"Accuracy", report::svg_line_chart(chart),
+          "Share of the predictions that are right: " + plots.accuracy + "."};
+}
+
+/// Returns the perplexities, which are known only after the losses.
+void add_perplexities(const LmPlots& plots, report::RunSummary& summary) {
+  if (plots.meaning.is_cross_entropy && !plots.train_loss.empty())
+    summary.results.push_back(
+        {"perplexity", "perplexity of the last batch", std::exp(plots.train_loss.y.back()), "", 3});
+  if (plots.meaning.held_out_is_cross_entropy && !plots.held_out_loss.empty())
+    summary.results.push_back({"eval_perplexity", "perplexity on " + plots.held_out,
+                               std::exp(plots.held_out_loss.y.back()), "", 3});
+}
+
+void add_pace(const LmPlots& plots, report::RunSummary& summary) {
+  const double per_second = summary.samples_per_second * plots.mean_tokens;
+  if (per_second > 0.0)
+    summary.results.push_back({"tokens_per_second", "training tokens per second", per_second,
+                               "tokens/s", per_second < 100.0 ? 1 : 0});
+  summary.results.push_back({"epochs", "epochs", plots.epochs, "", 2});
+  summary.results.push_back({"fill", "of the sequences are filled", 100.0 * plots.fill, "%", 1});
+}
+
+/// A result that becomes a tile, with its label there.
+struct TileOf {
+  const char* key;
+  const char* label;
+};
+constexpr std::array kTiles = {
+    TileOf{"loss", "training loss of the last batch, per token"},
+    TileOf{"cross_entropy", "cross-entropy of the last batch, per token"},
+    TileOf{"distance", "distance from the teacher, per token"},
+    TileOf{"perplexity", "perplexity of the last batch"},
+    TileOf{"eval_loss", "loss on held-out rows, per token"},
+    TileOf{"eval_perplexity", "perplexity on held-out rows"},
+    TileOf{"tokens_per_second", "of training"},
+    TileOf{"epochs", "epochs: visits of each sequence"},
+};
+
+std::vector<report::Tile> lm_tiles(const report::RunSummary& summary) {
+  std::vector<report::Tile> tiles;
+  for (const TileOf& tile : kTiles)
+    for (const report::Result& result : summary.results)
+      if (result.key == tile.key)
+        tiles.push_back({result.text(), tile.label, "/results/" + result.key + "/value"});
+  return tiles;
+}
+
+}  // namespace
+
+report::Curve distance_of(const LmPlots& plots) {
+  report::Curve distance;
+  if (!plots.meaning.ce_weight) return distance;
+  const double weight = *plots.meaning.ce_weight;
+  for (std::size_t i = 0; i < plots.cross_entropy.x.size(); ++i) {
+    distance.x.push_back(plots.cross_entropy.x[i]);
+    distance.y.push_back((plots.train_loss.y[i] - weight * plots.cross_entropy.y[i]) /
+                         (1.0 - weight));
+  }
+  return distance;
+}
+
+std::string lm_headline(const LmPlots& plots, const report::RunSummary& summary) {
+  const std::vector<double>& loss = plots.train_loss.y;
+  if (loss.size() < 2) return report::plain_headline(summary);
+  const LossMeaning& meaning = plots.meaning;
+  const bool fell = loss.back() < loss.front();
+  std::string text = report::text_of(fell ? "Loss fell from %.4g to %.4g %s"
+                                          : "Loss did not fall: %.4g, then %.4g %s",
+                                     loss.front(), loss.back(), kUnit) +
+                     perplexity_text(loss.back(), meaning.is_cross_entropy);
+  if (plots.held_out_loss.empty()) return text + '.';
+  const double held_out = plots.held_out_loss.y.back();
+  const char* what = meaning.is_cross_entropy == meaning.held_out_is_cross_entropy
+                         ? "it is"
+                         : "the cross-entropy is";
+  return text + report::text_of("; on %s %s %.4g", plots.held_out.c_str(), what, held_out) +
+         perplexity_text(held_out, meaning.held_out_is_cross_entropy) + '.';
+}
+
+void LmPage::record(report::RunSummary& summary) const {
+  const report::Curve distance = distance_of(plots_);
+  const std::array curves = {std::pair{"train_loss", &plots_.train_loss},
+                             std::pair{"cross_entropy", &plots_.cross_entropy},
+                             std::pair{"distance", &distance},
+                             std::pair{"eval_loss", &plots_.held_out_loss},
+                             std::pair{"train_accuracy", &plots_.train_accuracy},
+                             std::pair{"eval_accuracy", &plots_.held_out_accuracy}};
+  for (const auto& [name, curve] : curves)
+    if (!curve->empty()) summary.series[name] = report::thinned(*curve, kShownPoints).y;
+  if (!distance.empty()) {
+    summary.results.push_back({"cross_entropy", "cross-entropy of the last batch",
+                               plots_.cross_entropy.y.back(), "nats", 4});
+    summary.results.push_back(
+        {"distance", "distance from the teacher, last batch", distance.y.back(), "nats", 4});
+  }
+  add_perplexities(plots_, summary);
+  add_pace(plots_, summary);
+}
+
+report::HtmlPage LmPage::page(const report::RunSummary& summary) const {
+  report::HtmlPage report;
+  report.headline = lm_headline(plots_, summary);
+  report.tiles = lm_tiles(summary);
+  report.sections = {{"What it learned",
+                      {loss_figure(plots_), cross_entropy_figure(plots_), distance_figure(plots_),
+                       accuracy_figure(plots_)},
+                      true}};
+  return report;
+}
+
+}  // namespace mgpu::recipes

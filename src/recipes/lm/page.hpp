@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <mgpu/report/job_page.hpp>
+#include <mgpu/report/svg_chart.hpp>
+
+#include "method.hpp"
+
+namespace mgpu::recipes {
+
+/// Has the data of the page of a training of a language model. Losses are in nats per token, and x
+/// values of curves are numbers of steps done.
+struct LmPlots {
+  LossMeaning meaning;
+  std::int64_t vocab = 0;    // number of tokens of the vocabulary
+  std::string held_out;      // names the held-out rows: "data.eval_path"
+  std::string accuracy;      // LmMethod::accuracy()
+  double epochs = 0.0;       // visits of each sequence, on average
+  double fill = 0.0;         // share of the positions of sequences that examples fill
+  double mean_tokens = 0.0;  // mean number of tokens of a sequence
+
+  report::Curve train_loss;
+  report::Curve cross_entropy;  // the part of train_loss; empty without LossMeaning::ce_weight
+  report::Curve held_out_loss;  // empty: no held-out rows
+  report::Curve train_accuracy;
+  report::Curve held_out_accuracy;
+  report::Curve learning_rate;
+};
+
+/// Returns the distance D of each step from a loss w CE + (1 - w) D; empty if the loss has no such
+/// parts.
+report::Curve distance_of(const LmPlots& plots);
+
+/// Returns one sentence about the result: "Loss fell from 6.27 to 0.37 nats per token (perplexity
+/// 1.45); on data.eval_path it is 0.24 (perplexity 1.27).".
+std::string lm_headline(const LmPlots& plots, const report::RunSummary& summary);
+
+/// Makes report.html of a training of a language model, and its part of summary.json.
+class LmPage final : public report::JobPage {
+public:
+  explicit LmPage(LmPlots plots) : plots_(std::move(plots)) {}
+
+  void record(report::RunSummary& summary) const override;
+  report::HtmlPage page(const report::RunSummary& summary) const override;
+
+private:
+  LmPlots plots_;
+};
+
+}  // namespace mgpu::recipes

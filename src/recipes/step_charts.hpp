@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <mgpu/report/svg_chart.hpp>
+
+// Charts over optimizer steps, for the pages of all recipes.
+namespace mgpu::recipes {
+
+/// The number of points of a curve on a page and in summary.json, at most.
+inline constexpr std::size_t kShownPoints = 200;
+
+/// Returns an empty chart over optimizer steps, whose background shows the learning rate.
+report::LineChart step_chart(const char* title, const std::string& y_label,
+                             const report::Curve& learning_rate);
+
+/// Returns the JSON pointer of the last point of a series, which has kShownPoints points at most.
+std::string series_key(const std::string& series, const report::Curve& curve);
+
+/// Returns a noisy curve with kShownPoints points at most. Each point is the mean of about equally
+/// many steps, and a band shows their range. `series` is the name of the curve in summary.json.
+report::DrawnCurve banded_curve(const std::string& label, const std::string& series,
+                                const report::Curve& noisy, const std::string& css);
+
+/// Explains the points of banded_curve(): "Each point is the mean of 4 steps, the band their
+/// range.".
+std::string band_caption(const report::Curve& noisy);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,130 @@
+// Tests the page of a training of a language model.
+#include <cmath>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include "recipes/lm/page.hpp"
+#include "report/well_formed.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+void add(report::Curve& curve, double x, double y) {
+  curve.x.push_back(x);
+  curve.y.push_back(y);
+}
+
+/// A training from random weights with a vocabulary of 528 tokens, whose loss falls to 0.5.
+LmPlots sample_plots() {
+  LmPlots plots;
+  plots.vocab = 528;
+  plots.held_out = "data.eval_path";
+  plots.accuracy = "next-token accuracy";
+  plots.epochs = 1.5;
+  plots.fill = 0.9;
+  plots.mean_tokens = 100.0;
+  for (int step = 1; step <= 400; ++step) {
+    add(plots.train_loss, step, 0.5 + 5.75 * std::exp(-(step - 1) / 30.0));
+    add(plots.train_accuracy, step, 0.9 - 0.8 / step);
+    add(plots.learning_rate, step, 1e-3);
+    if (step % 100 != 0) continue;
+    add(plots.held_out_loss, step, 0.75);
+    add(plots.held_out_accuracy, step, 0.8);
+  }
+  return plots;
+}
+
+/// Returns sample_plots() as those of a student: loss = 0.25 CE + 0.75 distance.
+LmPlots student_plots() {
+  LmPlots plots = sample_plots();
+  plots.meaning = {.name = "0.25 cross-entropy + 0.75 distance from the teacher",
+                   .is_cross_entropy = false,
+                   .ce_weight = 0.25,
+                   .distance = "forward KL"};
+  for (std::size_t i = 0; i < plots.train_loss.x.size(); ++i)
+    add(plots.cross_entropy, plots.train_loss.x[i], 2.0 * plots.train_loss.y[i]);
+  return plots;
+}
+
+std::string page_of(const LmPlots& plots, report::RunSummary summary = {}) {
+  const LmPage page(plots);
+  summary.samples_per_second = 12.5;
+  summary.results = {{"loss", "loss", 0.5, "nats", 4}};
+  if (!plots.held_out_loss.empty())
+    summary.results.push_back({"eval_loss", "loss on data.eval_path", 0.75, "nats", 4});
+  page.record(summary);
+  return report::html_page(page.page(summary), summary);
+}
+
+TEST(LmPageTest, MeasuresNatsPerTokenAgainstAGuessAmongTheVocabulary) {
+  const std::string html = page_of(sample_plots());
+
+  EXPECT_THAT(html, AllOf(HasSubstr("loss (nats per token)"), HasSubstr("ln 528 = 6.269"),
+                          HasSubstr("6.269  a guess")));
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("action")), Not(HasSubstr("ln 5 "))));
+}
+
+TEST(LmPageTest, TheHeadlineHasLossPerplexityAndHeldOutLoss) {
+  EXPECT_EQ(lm_headline(sample_plots(), {}),
+            "Loss fell from 6.25 to 0.5 nats per token (perplexity 1.649); on data.eval_path it is "
+            "0.75 (perplexity 2.117).");
+  LmPlots flat = sample_plots();
+  flat.held_out_loss = {};
+  flat.train_loss.y.back() = 7.0;
+  EXPECT_EQ(lm_headline(flat, {}),
+            "Loss did not fall: 6.25, then 7 nats per token (perplexity 1097).");
+}
+
+TEST(LmPageTest, TheHeldOutCurveIsInTheChartOfTheTrainingLoss) {
+  const std::string html = page_of(sample_plots());
+  const std::string loss = report::charts_in(html).front();
+
+  EXPECT_THAT(loss, AllOf(HasSubstr("0.750  held out"), HasSubstr("train</text>")));
+  EXPECT_THAT(html, HasSubstr("Held out: data.eval_path"));
+}
+
+TEST(LmPageTest, TilesHaveUnitsAndThePaceInTokens) {
+  const std::string html = page_of(sample_plots());
+
+  EXPECT_THAT(html, AllOf(HasSubstr(">0.5000 nats</b>"), HasSubstr(">0.7500 nats</b>"),
+                          HasSubstr(">1250 tokens/s</b>"), HasSubstr(">1.50</b>")));
+}
+
+TEST(LmPageTest, AStudentHasItsCrossEntropyAndItsDistanceApart) {
+  const LmPlots plots = student_plots();
+  const report::Curve distance = distance_of(plots);
+  ASSERT_EQ(distance.y.size(), 400U);
+  // 0.5 = 0.25 * 1.0 + 0.75 * D
+  EXPECT_NEAR(distance.y.back(), 1.0 / 3.0, 1e-5);
+
+  const std::string html = page_of(plots);
+  EXPECT_THAT(html, AllOf(HasSubstr("<h3>Cross-entropy</h3>"),
+                          HasSubstr("<h3>Distance from the teacher</h3>"), HasSubstr("forward KL"),
+                          HasSubstr("the cross-entropy is 0.75")));
+  EXPECT_EQ(report::charts_in(html).size(), 4U);  // loss, cross-entropy, distance, accuracy
+  EXPECT_THAT(html, Not(HasSubstr("perplexity of the last batch")));
+}
+
+TEST(LmPageTest, AModelThatBeginsWithALowLossHasRoomForItsCurves) {
+  LmPlots tuned = sample_plots();
+  for (double& loss : tuned.train_loss.y)
+    loss = 2.0;
+  const std::string html = page_of(tuned);
+  EXPECT_THAT(html, AllOf(HasSubstr("ln 528 = 6.269"), Not(HasSubstr("6.269  a guess"))));
+}
+
+TEST(LmPageTest, EveryChartIsWellFormed) {
+  for (const LmPlots& plots : {sample_plots(), student_plots()})
+    for (const std::string& chart : report::charts_in(page_of(plots)))
+      EXPECT_EQ(report::malformed(chart), "");
+}
+
+}  // namespace
+}  // namespace mgpu::recipes
