@@ -63,7 +63,10 @@ private:
     };
     const std::string what = has_config_ ? options_.config : "none: the installation";
     if (!list_.run("config", what, check)) return false;
-    if (has_config_) job_ = jobs::read_job(world_, *config_);
+    if (has_config_) {
+      config_ = jobs::with_chunk_size(world_, *config_);
+      job_ = jobs::read_job(world_, *config_);
+    }
     for (const std::string& note : jobs::notes_for_job(*config_))
       list_.run("config", "note", [&] { return Finding{note}; });
     return true;

@@ -21,10 +21,11 @@ bool is_later_rank() {
 
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out) {
   RunKeys keys;
-  const Config config = load_config(options, program_keys(), files, [&](const Config& read) {
+  const Config given = load_config(options, program_keys(), files, [&](const Config& read) {
     keys = read_run_keys(read, planned_ranks);
   });
   if (is_later_rank()) return ExitCode::done;
+  const Config config = jobs::with_chunk_size(given);
   const run::PlanMachine machine = inspect_machine(keys.cluster, keys.store.output_folder);
   report::Plan plan = jobs::read_job(config)->plan(machine);
   const std::vector<std::string> notes = jobs::notes_for_job(config);

@@ -91,7 +91,8 @@ private:
     const auto rules = [&](const Config& config) {
       keys_ = read_run_keys(config, [&](const auto&) { return world_.size(); });
     };
-    return load_config(options, program_keys(), FileProvider::shared(world_), rules);
+    return jobs::with_chunk_size(
+        world_, load_config(options, program_keys(), FileProvider::shared(world_), rules));
   }
 
   ExitCode work() {
@@ -294,9 +295,8 @@ private:
     summary.result = outcome.result;
     summary.results = outcome.results;
     summary.notes = outcome.notes;
-    const report::NoteFacts facts = report::facts_of(summary.phases);
-    for (const auto rules : {outcome.note_rules, report::note_rules()})
-      std::ranges::move(report::notes_of(rules, facts, settings()),
+    if (outcome.advise)
+      std::ranges::move(outcome.advise(report::facts_of(summary.phases)),
                         std::back_inserter(summary.notes));
     add_commands(summary);
     if (outcome.exit == ExitCode::done || outcome.exit == ExitCode::incomplete) {
@@ -335,13 +335,6 @@ private:
     summary.steps_per_second = static_cast<double>(outcome.steps_here) / training_s;
     summary.samples_per_second =
         summary.steps_per_second * static_cast<double>(outcome.samples_per_step);
-  }
-
-  std::map<std::string, std::string, std::less<>> settings() const {
-    std::map<std::string, std::string, std::less<>> all;
-    for (const KeySpec* key : config_.keys())
-      all[key->name] = config_.shown(key->name);
-    return all;
   }
 
   std::vector<std::pair<std::string, std::string>> provenance() const {

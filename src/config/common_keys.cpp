@@ -36,11 +36,13 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
                  {"full_determinism", "transformers", "here it is `run.deterministic: layout`"}}});
   table.add({.name = "run.chunk_size",
              .type = KeyType::integer,
-             .default_value = "32",
-             .summary = "samples that are worked on, written and resumed as one piece",
+             .default_value = "auto",
+             .summary = "samples that are worked on, written and resumed as one piece; auto: up "
+                        "to 32, and fewer where rows are few or have several completions",
              .unit = "samples",
              .min = 1,
-             .max = 65536});
+             .max = 65536,
+             .choices = {"auto"}});
   table.add({.name = "run.schedule",
              .type = KeyType::choice,
              .default_value = "auto",

@@ -208,6 +208,14 @@ RowFile open_rows(const RowOptions& options) {
   return open(Readers(), options);
 }
 
+std::int64_t count_rows(const RowOptions& options, std::int64_t most) {
+  if (options.max_samples) most = std::min(most, *options.max_samples);
+  const std::int64_t all =
+      options.generated ? options.generated->rows()
+                        : count_records(DataFile(options.path), options, options.start + most);
+  return std::clamp<std::int64_t>(all - options.start, 0, most);
+}
+
 std::uint64_t bytes_of(const RowOptions& options) {
   if (options.generated) return index_generated_rows(*options.generated).stamp.size;
   std::error_code missing;

@@ -226,6 +226,21 @@ std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOpt
   return std::make_unique<CsvEnds>(rules);
 }
 
+std::int64_t count_records(const DataFile& file, const RowOptions& options, std::int64_t most) {
+  RowIndex index;
+  index.format = format_of(options);
+  if (index.format == RowFormat::parquet) return std::min(most, read_parquet_facts(file).rows);
+  RowMark body = find_body(file, index);
+  if (is_table(index.format)) read_columns(file, options, index, body);
+  std::unique_ptr<RecordEnds> ends = make_record_ends(index, options);
+  const RecordEnds& last_end = *ends;
+  RecordReader reader(file, std::move(ends), body);
+  std::int64_t count = 0;
+  for (Record record; count < most && !last_end.is_over() && reader.next(record);)
+    if (last_end.is_record()) ++count;
+  return count;
+}
+
 RowIndex make_row_index(const DataFile& file, const RowOptions& options) {
   RowIndex index;
   index.stamp = file.stamp();

@@ -48,6 +48,19 @@ const JobSpec& job_of(const Config& config) {
   return *found;
 }
 
+Config with_chunk_size(const Config& config) {
+  if (!config.is("run.chunk_size", "auto")) return config;
+  const auto by_data = job_of(config).auto_chunk_size;
+  const std::int64_t size = by_data == nullptr ? run::kLargestAutoChunk : by_data(config);
+  return config.with("run.chunk_size", std::to_string(size));
+}
+
+Config with_chunk_size(const cluster::Group& world, const Config& config) {
+  const std::string size =
+      cluster::on_rank_0(world, [&] { return with_chunk_size(config).shown("run.chunk_size"); });
+  return config.with("run.chunk_size", size);
+}
+
 std::unique_ptr<Job> read_job(const Config& config) {
   return job_of(config).read(config);
 }

@@ -6,6 +6,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/process_memory.hpp>
 #include <mgpu/kernels/accumulate.hpp>
+#include <mgpu/recipes/training_notes.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/rank_memory.hpp>
@@ -260,6 +261,8 @@ void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trai
                                  "never reaches its peak"}}});
   }
   const auto& passes = trainer.loop().micro_batches();
+  if (const std::string note = clipped_pass_note(settings, passes.front().count); !note.empty())
+    run.log.event({"note", {{"text", note}}});
   run.log.event(
       {"debug",
        {{"text", "this rank has the items from " + std::to_string(passes.front().offset) + " to " +

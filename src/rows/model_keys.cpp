@@ -7,6 +7,7 @@
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/input/row_file.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -88,6 +89,16 @@ ModelRowKeys read_model_row_keys(const Config& config) {
                     .model = run::read_model_keys(config)};
   if (keys.dataset) keys.options.generated = keys.dataset->rows;
   return keys;
+}
+
+std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row) {
+  // With more rows than this the size of a chunk no longer depends on their number.
+  constexpr std::int64_t kEnough = 64 * run::kLargestAutoChunk;
+  try {
+    return run::auto_chunk_size(input::count_rows(keys.options, kEnough), results_per_row);
+  } catch (const Failure&) {
+    return 1;
+  }
 }
 
 void check_data_file(const Config& config, const input::RowOptions& rows, const char* help) {

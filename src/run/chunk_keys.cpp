@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include <mgpu/config/common_keys.hpp>
+#include <mgpu/report/text_format.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::run {
@@ -11,9 +14,17 @@ ChunkPart read_chunk_part(const Config& config) {
 
 }  // namespace
 
+std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row) {
+  constexpr std::int64_t kChunks = 64;  // of few rows, so that many ranks have work
+  const std::int64_t by_rows = (rows + kChunks - 1) / kChunks;
+  const std::int64_t by_results = (kLargestAutoChunk + results_per_row - 1) / results_per_row;
+  return std::max<std::int64_t>(1, std::min({kLargestAutoChunk, by_rows, by_results}));
+}
+
 JobKeys read_job_keys(const Config& config) {
+  const bool is_auto = config.is("run.chunk_size", "auto");
   return {.seed = read_seed(config),
-          .chunk_size = config.integer("run.chunk_size"),
+          .chunk_size = is_auto ? kLargestAutoChunk : config.integer("run.chunk_size"),
           .is_dynamic = !config.is("run.schedule", "static"),
           .part = read_chunk_part(config)};
 }
@@ -60,6 +71,35 @@ ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const Chun
   const std::int64_t total = samples_of_part(phase);
   if (keys.is_dynamic) return {samples_up_to(phase, last), total};
   return {done_here, total / run.topology.num_groups()};
+}
+
+ChunkProgress progress_before(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
+                              const Chunk& next, std::int64_t done_here) {
+  ChunkProgress progress = progress_of(run, keys, phase, next, done_here);
+  if (keys.is_dynamic) progress.done -= next.count;
+  return progress;
+}
+
+std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pending, int groups,
+                                      int ranks, const std::string& rows) {
+  if (pending >= groups) return std::nullopt;
+  report::Note note;
+  note.text =
+      report::text_of("%lld of %d %s have nothing to do: there %s %s chunk%s of up to %s %s",
+                      static_cast<long long>(groups - pending), groups,
+                      groups == ranks ? "ranks" : "groups of ranks", pending == 1 ? "is" : "are",
+                      report::grouped(pending).c_str(), pending == 1 ? "" : "s",
+                      report::grouped(phase.chunk_rows).c_str(), rows.c_str());
+  // Every part must have a chunk for each group.
+  const std::int64_t smaller = phase.samples / (std::int64_t{groups} * phase.part.count);
+  if (smaller >= 1 && smaller < phase.chunk_rows) {
+    note.key = "run.chunk_size";
+    note.effect = "In a new run, run.chunk_size=" + std::to_string(smaller) + " gives work to all";
+  } else {
+    note.effect = "-np " + std::to_string(std::max<std::int64_t>(1, pending) * ranks / groups) +
+                  " takes as long";
+  }
+  return note;
 }
 
 ChunkSharing chunk_sharing(const RunContext& run, const JobKeys& keys) {

@@ -65,6 +65,9 @@ void ModelPlan::add_shares() {
     share.where = machine_.name;
     plan_.shares.push_back(std::move(share));
   }
+  const auto chunks = std::ssize(pending_chunks(phase, {}));
+  if (const auto idle = idle_note(phase, chunks, num_groups, machine_.ranks, work_.unit))
+    plan_.notes.push_back(idle->sentence());
   if (num_groups > 1 && keys_.is_dynamic)
     plan_.notes.emplace_back("who is free claims the next chunk: equal shares at equal speed");
   if (!keys_.is_part_of_run()) return;

@@ -50,6 +50,7 @@ std::string RowPhase::memory_text(std::int64_t batch_size) const {
 
 bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
                        const std::function<void()>& write_scalars) {
+  look_for_idle_groups();
   const auto waiting = run_.clock.enter("waiting for ranks");
   const double begin_s = run_.clock.elapsed_s();
   const auto finished = [&](std::int64_t rows) {
@@ -66,16 +67,42 @@ bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>
   return is_complete;
 }
 
-/// Logs the progress of this group. Only the group's leader calls it. The screen shows the progress
-/// of rank 0's group.
+/// Logs the progress of this group after a chunk. Only the group's leader calls it. The screen
+/// shows the progress of rank 0's group.
 void RowPhase::log_progress() {
-  const double rate = static_cast<double>(work_.tokens()) / work_.seconds;
   const ChunkProgress progress = progress_of(run_, keys_.run, options_.chunks, last_, work_.rows);
-  run_.log.event({"gen",
-                  {{"samples", progress.done * options_.results_per_row},
-                   {"total", progress.total * options_.results_per_row},
-                   {"tokens_per_second", rate}}});
-  run_.scalars.scalar("perf/tokens_per_second", work_.rows * options_.results_per_row, rate);
+  log_samples(progress.done * options_.results_per_row, progress.total * options_.results_per_row);
+  run_.scalars.scalar("perf/tokens_per_second", work_.rows * options_.results_per_row,
+                      static_cast<double>(work_.tokens()) / work_.seconds);
+}
+
+/// Logs the progress within a chunk, about once in a second. `results`: how many results the
+/// current call of RowWorker::work() has so far.
+void RowPhase::log_within_chunk(std::int64_t results) {
+  constexpr double kEvery_s = 1.0;
+  if (!group_.is_leader() || run_.clock.elapsed_s() - logged_s_ < kEvery_s) return;
+  const ChunkProgress before = progress_before(run_, keys_.run, options_.chunks, last_, work_.rows);
+  const std::int64_t samples = before.done * options_.results_per_row + results_before_ + results;
+  const std::int64_t total = before.total * options_.results_per_row;
+  if (samples < total) log_samples(samples, total);
+}
+
+void RowPhase::log_samples(std::int64_t samples, std::int64_t total) {
+  logged_s_ = run_.clock.elapsed_s();
+  Event event{"gen", {{"samples", samples}, {"total", total}}};
+  if (work_.seconds > 0.0)
+    event.fields.emplace_back("tokens_per_second",
+                              static_cast<double>(work_.tokens()) / work_.seconds);
+  run_.log.event(event);
+}
+
+/// Logs a note if there are fewer pending chunks than groups.
+void RowPhase::look_for_idle_groups() {
+  const auto pending = pending_chunks(options_.chunks, run_.journal.done(options_.chunks.id));
+  if (pending.empty()) return;
+  idle_note_ = idle_note(options_.chunks, std::ssize(pending), run_.topology.num_groups(),
+                         run_.topology.world().size(), options_.rows);
+  if (idle_note_) run_.log.event({"note", {{"text", idle_note_->sentence()}}});
 }
 
 std::vector<GroupWork> RowPhase::work_of_groups() const {
@@ -94,6 +121,7 @@ JobOutcome RowPhase::outcome(ExitCode exit) const {
   outcome.total = samples_of_part(options_.chunks) * options_.results_per_row;
   outcome.done = outcome.total - pending * options_.results_per_row;
   outcome.samples_here = work_.rows * options_.results_per_row;
+  if (idle_note_) outcome.notes.push_back(*idle_note_);
   return outcome;
 }
 

@@ -49,7 +49,7 @@ TEST_F(InformTest, PrintsTheConfigInItsForms) {
   EXPECT_EQ(print("changed", file_.string()),
             "schema: 1  # " + file_.string() + ":1\njob: train  # " + file_.string() +
                 ":2\nrun:\n  seed: 5  # " + file_.string() + ":3\n");
-  EXPECT_THAT(print("resolved", file_.string()), HasSubstr("  chunk_size: 32\n"));
+  EXPECT_THAT(print("resolved", file_.string()), HasSubstr("  chunk_size: auto\n"));
   EXPECT_THAT(print("json", file_.string()), HasSubstr("\"seed\": 5"));
   EXPECT_THAT(print("full", file_.string()), HasSubstr("  seed: 5  # " + file_.string() + ":3\n"));
   EXPECT_THAT(print("full", ""), HasSubstr("  seed: 0\n"));
@@ -74,10 +74,11 @@ TEST_F(InformTest, LeavesRunsAlone) {
 TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
   EXPECT_EQ(explain(table_, kPages, "run.chunk_size"),
             "run.chunk_size\n"
-            "  samples that are worked on, written and resumed as one piece\n"
+            "  samples that are worked on, written and resumed as one piece; auto: up to 32, and "
+            "fewer where rows are few or have several completions\n"
             "\n"
-            "  values   integer, 1 to 65536, samples\n"
-            "  default  32\n"
+            "  values   integer, 1 to 65536, samples; or auto\n"
+            "  default  auto\n"
             "  read by  all jobs\n"
             "  identity yes: another value is another run, with its own results\n");
   EXPECT_THAT(explain(table_, kPages, "log"), HasSubstr("log.tensorboard\n"));

@@ -25,6 +25,24 @@ class Inputs(GenerateCase):
         self.generate(0, 2, f"data.path={listed}", "data.start=1", "data.max_samples=4")
         self.assertEqual(self.rows(), golden)
 
+    def test_few_prompts_are_shared_by_all_ranks(self):
+        few = tiny_lm.write_rows(self.folder / "few.jsonl", [{"prompt": "a" * n}
+                                                             for n in range(1, 18)])
+        keys = (f"data.path={few}", "run.chunk_size=auto")
+        self.generate(0, 2, *keys)
+        resolved = (self.run_folder() / "repro/config.resolved.yaml").read_text()
+        self.assertIn("  chunk_size: 1\n", resolved)
+        golden = self.sha256()
+        self.start_over()
+        self.generate(0, 1, f"data.path={few}", "run.chunk_size=1")
+        self.assertEqual(self.sha256(), golden)
+        self.start_over()
+        ended = self.generate(0, 3, *keys, "data.max_samples=2")
+        idle = "1 of 3 ranks have nothing to do: there are 2 chunks"
+        self.assertEqual(ended.out.count(idle), 2, ended.out)  # at the beginning and at the end
+        self.assertIn(idle, self.generate(0, 1, "--plan", *keys, "data.max_samples=2",
+                                          "devices.world=3").out)
+
     def test_marked_rows_are_failed_samples_with_their_reason(self):
         path = self.folder / "bad.jsonl"
         path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"token_ids": [67]}\n\n'

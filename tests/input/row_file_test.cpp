@@ -119,6 +119,25 @@ TEST(RowFileTest, RowsAreChosenByStartAndNumber) {
   EXPECT_THAT(refusal(made.options), HasSubstr("data.start is 4, but a data file has 4 rows"));
 }
 
+TEST(RowFileTest, RowsAreCountedWithoutOpeningTheFile) {
+  const std::string tables = "text,n\n\"two\nlines\",1\nb,2\nc,3";
+  for (const auto& [name, bytes] :
+       {std::pair<std::string, std::string>{"data.csv", tables},
+        {"data.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n{\"text\": \"c\"}"},
+        {"data.json", "[{\"text\": \"a\"}, {\"text\": \"b\"}, {\"text\": \"c\"}]\n"}}) {
+    MadeFile made(name, bytes);
+    EXPECT_EQ(count_rows(made.options, 100), open_rows(made.options).rows()) << name;
+    EXPECT_EQ(count_rows(made.options, 100), 3) << name;
+    EXPECT_EQ(count_rows(made.options, 2), 2) << name;
+    made.options.start = 1;
+    EXPECT_EQ(count_rows(made.options, 100), 2) << name;
+    made.options.max_samples = 1;
+    EXPECT_EQ(count_rows(made.options, 100), 1) << name;
+    made.options.start = 7;
+    EXPECT_EQ(count_rows(made.options, 100), 0) << name;
+  }
+}
+
 TEST(RowFileTest, NoRowsMayBeAskedForAtTheEnd) {
   std::string text;
   for (int i = 0; i < 32; ++i)

@@ -1,4 +1,7 @@
 // Tests the keys of jobs on models: their meaning, and contradictions between them.
+#include <fstream>
+#include <string>
+
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -10,6 +13,7 @@
 #include "jobs/generate/keys.hpp"
 #include "jobs/teacher/keys.hpp"
 #include "support/made_config.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -74,6 +78,33 @@ TEST(JobKeysTest, TheKeysOfTheRunAreAmongThoseThatAJobReads) {
     EXPECT_EQ(read.chunk_size, 7) << job;
     EXPECT_FALSE(read.is_dynamic) << job;
   }
+}
+
+TEST(JobKeysTest, AnAutomaticChunkIsTheNumberThatTheDataGive) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = (folder.path() / "rows.jsonl").string();
+  std::ofstream file(path);
+  for (int row = 0; row < 200; ++row)
+    file << "{\"prompt\": \"a\"}\n";
+  file.close();
+  const auto size_of = [&](const char* job, Keys keys) {
+    keys.insert({{"job", job}, {"model.path", "m"}, {"data.path", path}});
+    return with_chunk_size(config_of(keys)).shown("run.chunk_size");
+  };
+  for (const char* job : {"generate", "teacher", "classify"})
+    EXPECT_EQ(size_of(job, {}), "4") << job;
+  EXPECT_EQ(size_of("generate", {{"generate.do_sample", "true"}, {"generate.num_samples", "20"}}),
+            "2");
+  EXPECT_EQ(size_of("teacher", {{"data.max_samples", "64"}}), "1");
+  EXPECT_EQ(size_of("teacher", {{"run.chunk_size", "9"}}), "9");
+  EXPECT_EQ(size_of("train", {}), "32");
+  EXPECT_EQ(size_of("teacher", {{"data.path", "nowhere"}}),
+            "1");  // the job says that it is missing
+
+  const Keys keys = {{"job", "teacher"}, {"model.path", "m"}, {"data.path", path}};
+  Keys with_number = keys;
+  with_number["run.chunk_size"] = "4";
+  EXPECT_EQ(with_chunk_size(config_of(keys)).identity(), config_of(with_number).identity());
 }
 
 TEST(GenerateKeysTest, GreedyDecodingHasNoUseForDraws) {

@@ -86,7 +86,7 @@ protected:
 };
 
 TEST_F(ReadOnceTest, ReadsAreCountedByKeyWhileACounterLives) {
-  const Config config = config_of({{"job", "train"}});
+  const Config config = config_of({{"job", "train"}, {"run.chunk_size", "8"}});
   config.integer("run.chunk_size");
   const ReadCounts counts;
   EXPECT_THAT(counts.all(), IsEmpty());

@@ -202,17 +202,6 @@ TEST(LmKeysTest, KeysOfRowsNeedAFile) {
             "E124");
 }
 
-TEST(NoteRulesTest, EveryRuleNamesAKeyOfTheTraining) {
-  const Config config = train();
-  EXPECT_FALSE(note_rules().empty());
-  for (const report::NoteRule& rule : note_rules()) {
-    EXPECT_NE(config.table().find(rule.key), nullptr) << rule.key;
-    const auto notes = report::notes_of(note_rules(), {{rule.fact, rule.threshold + 0.01}}, {});
-    ASSERT_EQ(notes.size(), 1U) << rule.fact;
-    EXPECT_EQ(notes[0].sentence().find_first_of("{}"), std::string::npos) << notes[0].sentence();
-  }
-}
-
 TEST(LmKeysTest, RowsToJudgeByAreAllRowsOfTheirFile) {
   const LmTrainSettings settings = read_lm_train_settings(train({{"model.init", "m"},
                                                                  {"data.path", "d"},

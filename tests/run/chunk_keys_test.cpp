@@ -1,4 +1,7 @@
 // Tests parts of a run, and the texts that name them.
+#include <string>
+#include <tuple>
+
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -38,6 +41,47 @@ TEST(ChunkKeysTest, APartIsNamedWhereThereAreSeveral) {
   EXPECT_EQ(part_text({2, 5}), "part 2 of 5");
   EXPECT_EQ(read_job_keys(part_of("1", "3")).part.index, 1);
   EXPECT_EQ(read_job_keys(part_of("1", "3")).part.count, 3);
+}
+
+TEST(ChunkKeysTest, AnAutomaticChunkIsSmallForFewRowsAndForManyResultsOfEach) {
+  EXPECT_EQ(auto_chunk_size(17, 200), 1);
+  EXPECT_EQ(auto_chunk_size(17, 1), 1);
+  EXPECT_EQ(auto_chunk_size(164, 1), 3);  // 55 chunks
+  EXPECT_EQ(auto_chunk_size(1984, 1), 31);
+  EXPECT_EQ(auto_chunk_size(1985, 1), 32);
+  EXPECT_EQ(auto_chunk_size(1'000'000, 1), 32);
+  EXPECT_EQ(auto_chunk_size(1'000'000, 5), 7);
+  EXPECT_EQ(auto_chunk_size(0, 1), 1);
+}
+
+TEST(ChunkKeysTest, TheAdviceForIdleRanksGivesWorkToAll) {
+  for (const auto& [rows, size, groups, parts] :
+       {std::tuple<std::int64_t, std::int64_t, int, int>{17, 32, 2, 1},
+        {64, 32, 4, 1},
+        {100, 32, 7, 1},
+        {64, 32, 2, 4},
+        {5, 2, 4, 1}}) {
+    ChunkPhase phase{"rows", 1, rows, size, {0, parts}};
+    const auto chunks = std::ssize(pending_chunks(phase, {}));
+    const std::optional<report::Note> note = idle_note(phase, chunks, groups, groups, "prompts");
+    ASSERT_TRUE(note) << rows;
+    EXPECT_EQ(note->key, "run.chunk_size");
+    const std::size_t at = note->effect.find("run.chunk_size=");
+    ASSERT_NE(at, std::string::npos) << note->effect;
+    phase.chunk_rows = std::stoll(note->effect.substr(at + std::string("run.chunk_size=").size()));
+    for (phase.part.index = 0; phase.part.index < parts; ++phase.part.index)
+      EXPECT_GE(std::ssize(pending_chunks(phase, {})), groups) << note->effect;
+  }
+}
+
+TEST(ChunkKeysTest, WithFewerRowsThanRanksTheAdviceIsFewerRanks) {
+  const ChunkPhase phase{"rows", 1, 3, 1};
+  const std::optional<report::Note> note = idle_note(phase, 3, 4, 8, "texts");
+  ASSERT_TRUE(note);
+  EXPECT_EQ(note->sentence(),
+            "1 of 4 groups of ranks have nothing to do: there are 3 chunks of up to 1 texts. "
+            "-np 6 takes as long.");
+  EXPECT_FALSE(idle_note(phase, 3, 3, 3, "texts"));
 }
 
 TEST(ChunkKeysTest, AJobWithoutPartsRefusesThem) {

@@ -91,6 +91,12 @@ RowFile open_rows(const cluster::Group& world, const RowOptions& options);
 ///         (Parquet is not in this build).
 RowFile open_rows(const RowOptions& options);
 
+/// Returns the number of rows that remain after data.start and data.max_samples are applied, but at
+/// most `most`. Reads no more of the file than is needed to count them, and checks no row.
+/// Errors: those of open_rows() about a file without rows, of an unknown format or that cannot be
+///         read.
+std::int64_t count_rows(const RowOptions& options, std::int64_t most);
+
 /// Returns the size in bytes of the file, or of the generated rows as JSON Lines. A missing file
 /// has 0 bytes.
 std::uint64_t bytes_of(const RowOptions& options);

@@ -92,6 +92,10 @@ struct JobSpec {
   /// Local.
   std::unique_ptr<Job> (*read)(const Config& config);
 
+  /// Returns what run.chunk_size=auto means for the data of this job; nullptr:
+  /// run::kLargestAutoChunk. Local.
+  std::int64_t (*auto_chunk_size)(const Config& config) = nullptr;
+
   /// The --explain texts of the error codes that only this job uses.
   std::span<const ErrorPage> errors{};
 
@@ -109,6 +113,15 @@ std::span<const JobSpec> jobs();
 
 /// Returns the job that the key `job` chooses.
 const JobSpec& job_of(const Config& config);
+
+/// Returns the configuration with a number as run.chunk_size: JobSpec::auto_chunk_size replaces
+/// `auto`. The number depends on the data, so it is part of a run's identity. Local.
+Config with_chunk_size(const Config& config);
+
+/// Returns the configuration with a number as run.chunk_size, as with_chunk_size(config) does. Rank
+/// 0 counts the rows.
+/// Ranks:  collective over `world`.
+Config with_chunk_size(const cluster::Group& world, const Config& config);
 
 /// Makes the job that the key `job` chooses, from a configuration that must outlive it. Local.
 std::unique_ptr<Job> read_job(const Config& config);

@@ -21,7 +21,7 @@ struct LoopSettings : run::JobKeys {
   std::int64_t memory_every = 0;                 // log.memory_every, steps; 0: never
   std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation gives,
                                                  // such as "loss"; empty: none
-  bool splits_loss = false;  // true: the curves have the cross-entropy, apart from the loss
+  bool splits_loss = false;          // true: the curves have the cross-entropy, apart from the loss
   bool evaluates_last_step = false;  // true: the loop always evaluates after its last step
 
   /// Returns the number of evaluations within the training loop.

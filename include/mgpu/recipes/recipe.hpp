@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,13 @@ public:
 
   /// Returns the settings of steps, optimizer and checkpoints.
   virtual const LoopSettings& loop() const = 0;
+
+  /// Returns whether the run generates the histories that it learns from.
+  virtual bool makes_histories() const { return false; }
+
+  /// Returns the key and the effect of a note that helps if evaluations are slow, although
+  /// train.eval_every is as large as the training; nullopt: nothing helps.
+  virtual std::optional<report::Note> cheaper_evaluation() const { return std::nullopt; }
 
   /// Checks that all files exist to which the recipe's keys refer. Local.
   /// Errors: Failure E603 (exit 66) for a missing file; other Failures for a file that this recipe
@@ -103,10 +111,6 @@ void check_recipe(const Config& config);
 
 /// Returns the functions that add the keys of all recipes, without repetitions.
 std::vector<AddKeys> recipe_keys();
-
-/// Returns the rules by which job train notes that a span of the clock, such as writing
-/// checkpoints, took a large share of the run.
-std::span<const report::NoteRule> note_rules();
 
 /// Refuses keys that differ from their defaults and that only other recipes than `chosen` read.
 ///

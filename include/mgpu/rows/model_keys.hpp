@@ -33,6 +33,11 @@ struct ModelRowKeys {
 /// accepted the configuration.
 ModelRowKeys read_model_row_keys(const Config& config);
 
+/// Returns what run.chunk_size=auto means for the rows of `keys`, each of which gives
+/// `results_per_row` results. Returns 1 if the rows cannot be counted, which the job then reports.
+/// Local.
+std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row = 1);
+
 /// Checks the keys of any job that runs a language model over rows. They must name a model, and
 /// either a file or a data set. Groups must have equal sizes if the size affects the results. The
 /// part run.worker_id must exist. `data` is the argument to suggest if data.path is missing.

@@ -1,20 +1,32 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include <mgpu/report/notes.hpp>
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
 // The keys run.*: seed and chunks of every job.
 namespace mgpu::run {
 
+/// The most samples of a chunk with run.chunk_size=auto.
+inline constexpr std::int64_t kLargestAutoChunk = 32;
+
+/// Returns the chunk size that run.chunk_size=auto means for `rows` rows that give
+/// `results_per_row` results each: max(1, min(32, ceil(rows / 64), ceil(32 / results_per_row))). It
+/// does not depend on the number of ranks.
+std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row);
+
 /// The values of those keys run.* that jobs read.
 struct JobKeys {
-  std::uint64_t seed = 0;        // run.seed
-  std::int64_t chunk_size = 32;  // run.chunk_size, samples
-  bool is_dynamic = true;        // run.schedule: whether a free group claims the next chunk
-  ChunkPart part{};              // part run.worker_id of run.total_workers; --only sets both keys
+  std::uint64_t seed = 0;  // run.seed
+  /// run.chunk_size, samples. For `auto` it is kLargestAutoChunk, until the program replaces `auto`
+  /// by the number that JobSpec::auto_chunk_size returns.
+  std::int64_t chunk_size = kLargestAutoChunk;
+  bool is_dynamic = true;  // run.schedule: whether a free group claims the next chunk
+  ChunkPart part{};        // part run.worker_id of run.total_workers; --only sets both keys
 
   bool is_part_of_run() const { return part.count > 1; }
 };
@@ -38,6 +50,13 @@ std::string part_note(const JobKeys& keys);
 /// If this run did only one part, logs how --merge joins the results of all parts.
 void log_part(const RunContext& run, const JobKeys& keys);
 
+/// Returns a note about groups of ranks that have no work: "2 of 4 ranks have nothing to do: there
+/// are 2 chunks of up to 32 prompts". Its effect says what to type so that all of them work.
+/// Returns nullopt if there are `groups` chunks or more. `pending`: number of chunks that are not
+/// done. `rows`: name of the samples, such as "prompts". `ranks`: number of ranks of all groups.
+std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pending, int groups,
+                                      int ranks, const std::string& rows);
+
 /// Progress for the screen: samples done, and all samples to do. With run.schedule=static both
 /// numbers are those of one group, and all groups are assumed to have equally many samples.
 /// Otherwise they are those of all groups together.
@@ -49,6 +68,11 @@ struct ChunkProgress {
 /// done.
 ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
                           const Chunk& last, std::int64_t done_here);
+
+/// Returns the progress before chunk `next` of `phase`. `done_here`: how many samples this group
+/// has done.
+ChunkProgress progress_before(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
+                              const Chunk& next, std::int64_t done_here);
 
 /// Returns how run.schedule assigns chunks to groups.
 ChunkSharing chunk_sharing(const RunContext& run, const JobKeys& keys);

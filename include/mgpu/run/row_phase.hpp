@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -79,6 +80,10 @@ public:
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
+  /// Sets a callback for the progress within work(): the worker calls it after each pass of the
+  /// model with the number of results that this call has so far.
+  virtual void set_progress(const std::function<void(std::int64_t results)>& see) = 0;
+
   /// Called after a chunk, on every rank of the group, with the seconds that the chunk took.
   virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
 
@@ -93,6 +98,7 @@ class RowPhase {
 public:
   struct Options {
     ChunkPhase chunks;
+    const char* rows = "rows";         // how messages name the samples of a chunk: "prompts"
     BatchNames names{};                // how messages name the items of a batch
     const char* clock_phase = "";      // phase of the clock (PhaseClock) while the model works
     std::int64_t results_per_row = 1;  // results that a row gives, such as completions of a prompt
@@ -160,6 +166,9 @@ private:
   bool run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
                const std::function<void()>& write_scalars);
   void log_progress();
+  void log_within_chunk(std::int64_t results);
+  void log_samples(std::int64_t samples, std::int64_t total);
+  void look_for_idle_groups();
 
   RunContext& run_;
   Keys keys_;
@@ -170,10 +179,14 @@ private:
   Chunk last_;
   GroupWork work_;
   double seconds_ = 0.0;
+  std::int64_t results_before_ = 0;  // results of the chunk before the current call of work()
+  double logged_s_ = 0.0;            // when progress was logged last, on the run's clock
+  std::optional<report::Note> idle_note_;
 };
 
 template <class Sample, class Result>
 bool RowPhase::run(RowWorker<Sample, Result>& worker) {
+  worker.set_progress([this](std::int64_t results) { log_within_chunk(results); });
   return run_all([&](const Chunk& chunk) { return work_on(chunk, worker); },
                  [&] { worker.write_scalars(work_); });
 }
@@ -190,6 +203,7 @@ std::vector<std::byte> RowPhase::work_on(const Chunk& chunk, RowWorker<Sample, R
       for (Sample& sample : worker.encode(first, count))
         samples.push_back(std::move(sample));
     }
+    results_before_ = std::ssize(results) * options_.results_per_row;
     const auto fresh = std::span<const Sample>(samples).last(static_cast<std::size_t>(count));
     for (Result& result : results_of(worker, fresh, first))
       results.push_back(std::move(result));

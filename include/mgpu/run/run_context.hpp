@@ -71,9 +71,11 @@ struct JobOutcome {
   std::string result;                    // one line that states the result
   std::vector<report::Result> results;   // numbers for summary.json and report.html
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
-  std::vector<report::Note> notes;               // in addition to the notes that rules give
-  std::span<const report::NoteRule> note_rules;  // static; in addition to report::note_rules()
-  std::unique_ptr<const report::JobPage> page;   // nullptr: a run without figures
+  std::vector<report::Note> notes;
+  /// Returns more notes, from the shares of the phases of the whole run; may be empty. It is called
+  /// while the job lives.
+  std::function<std::vector<report::Note>(const report::NoteFacts&)> advise;
+  std::unique_ptr<const report::JobPage> page;  // nullptr: a run without figures
 };
 
 }  // namespace mgpu::run

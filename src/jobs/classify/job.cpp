@@ -69,6 +69,10 @@ JobSpec classify_job() {
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<ClassifyJob>(config);
           },
+          .auto_chunk_size =
+              [](const Config& config) {
+                return rows::auto_chunk_size(read_classify_config(config).rows);
+              },
           .errors = kClassifyErrors,
           .exports = {{"csv", "", "", export_labels}},
           .has_parts = true};
@@ -77,7 +81,7 @@ JobSpec classify_job() {
 run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   const ClassifyInputs inputs = load_inputs(run, keys_);
   run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
-                      {chunks_of(inputs), kTexts, "classify"});
+                      {chunks_of(inputs), "texts", kTexts, "classify"});
   const std::int64_t batch =
       phase.choose_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);

@@ -58,6 +58,10 @@ public:
   std::int64_t batch_size() const { return generators_.front().batch_size(); }
   void set_batch_size(std::int64_t batch_size);
 
+  /// Sets the callback for the labels that the current call of run() has so far. Answers that are
+  /// drawn again do not count twice, so only the first attempt counts.
+  void set_progress(const lm::SeeProgress& see) { generators_.front().set_progress(see); }
+
 private:
   void score(std::span<const ClassifySample> samples, std::vector<GivenLabel>& given);
   std::vector<std::size_t> generate(std::span<const ClassifySample> samples, std::int64_t first,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ public:
                               std::span<const GivenLabel> labels) override;
   std::int64_t batch_size() const override { return labels_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) override { labels_.set_batch_size(batch_size); }
+  void set_progress(const std::function<void(std::int64_t)>& see) override {
+    labels_.set_progress(see);
+  }
   void finished(const run::Chunk& chunk, double seconds) override;
 
 private:

@@ -54,8 +54,9 @@ public:
       : run_(run),
         world_(run.topology.world()),
         inputs_(load_inputs(run, keys)),
-        phase_(run, {keys.run, keys.rows.model, keys.rows.folder},
-               {chunks_of(inputs_), kCompletions, "generate", inputs_.config.num_samples}) {
+        phase_(
+            run, {keys.run, keys.rows.model, keys.rows.folder},
+            {chunks_of(inputs_), "prompts", kCompletions, "generate", inputs_.config.num_samples}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
   }
 
@@ -146,6 +147,11 @@ JobSpec generate_job() {
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<GenerateJob>(config);
           },
+          .auto_chunk_size =
+              [](const Config& config) {
+                const GenerateKeys keys = read_generate_keys(config);
+                return rows::auto_chunk_size(keys.rows, keys.num_samples);
+              },
           .has_parts = true};
 }
 

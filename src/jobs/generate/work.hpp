@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,6 +33,9 @@ public:
                               std::span<const CompletedPrompt> completed) override;
   std::int64_t batch_size() const override { return completer_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) override { completer_.set_batch_size(batch_size); }
+  void set_progress(const std::function<void(std::int64_t)>& see) override {
+    completer_.set_progress(see);
+  }
   void write_scalars(const run::GroupWork& work) override;
 
 private:

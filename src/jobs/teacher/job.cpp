@@ -86,6 +86,10 @@ JobSpec teacher_job() {
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<TeacherJob>(config);
           },
+          .auto_chunk_size =
+              [](const Config& config) {
+                return rows::auto_chunk_size(read_teacher_config(config).rows);
+              },
           .exports = {{"padded-h5", "guide004", "teacher_logits.h5", export_padded_targets}},
           .has_parts = true};
 }
@@ -93,7 +97,7 @@ JobSpec teacher_job() {
 run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   const TeacherInputs inputs = load_inputs(run, keys_);
   run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
-                      {chunks_of(inputs), kTeacherSamples, "teacher"});
+                      {chunks_of(inputs), "texts", kTeacherSamples, "teacher"});
   const std::int64_t batch =
       phase.choose_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);

@@ -55,6 +55,7 @@ public:
 
   std::int64_t batch_size() const { return generator_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
+  void set_progress(const lm::SeeProgress& see) { generator_.set_progress(see); }
 
 private:
   void see(std::span<const lm::PromptPiece> pieces, const at::Tensor& hidden);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,6 +32,9 @@ public:
                               std::span<const TokenTargets> targets) override;
   std::int64_t batch_size() const override { return teacher_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) override { teacher_.set_batch_size(batch_size); }
+  void set_progress(const std::function<void(std::int64_t)>& see) override {
+    teacher_.set_progress(see);
+  }
 
   /// Returns the seconds that this rank spent waiting for other ranks of its group.
   double waiting_s() const { return waiting_s_; }

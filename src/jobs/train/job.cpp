@@ -4,6 +4,7 @@
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/recipes/recipe.hpp>
+#include <mgpu/recipes/training_notes.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/checkpoint/checkpoint_config.hpp>
@@ -81,7 +82,13 @@ run::JobOutcome TrainJob::run(run::RunContext& run) const {
                                     train::name_of(loop.optimizer.mixed_precision),
                                     std::ssize(passes), run.device.index}));
   run::JobOutcome outcome = recipe_->run(run);
-  outcome.note_rules = recipes::note_rules();
+  outcome.advise = [this, ranks, device = run.device.kind](const report::NoteFacts& facts) {
+    return recipes::training_notes(facts, {.loop = recipe_->loop(),
+                                           .ranks = ranks,
+                                           .device = device,
+                                           .makes_histories = recipe_->makes_histories(),
+                                           .cheaper_evaluation = recipe_->cheaper_evaluation()});
+  };
   return outcome;
 }
 

@@ -45,6 +45,16 @@ AdmissionQueue::AdmissionQueue(const LmConfig& model, std::span<const Prompt> pr
   }
 }
 
+std::int64_t AdmissionQueue::ended() const {
+  std::int64_t sum = 0;
+  for (std::size_t p = 0; p < prompts_.size(); ++p) {
+    const bool is_counted_singly = prompts_[p].continuations.empty();
+    if (is_counted_singly || unfinished[p] == 0) sum += prompts_[p].num_samples;
+    if (is_counted_singly) sum -= unfinished[p];
+  }
+  return sum;
+}
+
 std::int64_t AdmissionQueue::pages_to_reserve(const Prompt& prompt) const {
   return pages_needed(model_, config_, prompt) - shared_prefix.pages;
 }

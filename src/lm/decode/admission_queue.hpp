@@ -69,6 +69,9 @@ public:
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
+  /// Returns the number of completions that have ended, or of prompts that have been scored.
+  std::int64_t ended() const;
+
   /// Returns how many cache pages a prompt with its first completion needs in addition to the
   /// common prefix.
   std::int64_t pages_to_reserve(const Prompt& prompt) const;

@@ -139,6 +139,7 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
     bool works = false;
     for (GenerationBatch& batch : all)
       if (!pool.failure()) works = batch.step() || works;
+    if (see_progress_) see_progress_(queue.ended());
     return works;
   };
   const std::exception_ptr failure = cluster::failure_of([&] {

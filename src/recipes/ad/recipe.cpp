@@ -7,6 +7,19 @@
 
 namespace mgpu::recipes {
 
+std::optional<report::Note> AdRecipe::cheaper_evaluation() const {
+  const EvaluateConfig& evaluate = settings_.evaluate;
+  if (evaluate.runs > 1) {
+    const std::string fewer = std::to_string(evaluate.runs / 2);
+    return report::Note{"", "evaluate.runs",
+                        "evaluate.runs=" + fewer + " plays " + fewer + " rollouts for each goal " +
+                            "instead of " + std::to_string(evaluate.runs)};
+  }
+  if (!evaluate.with_controls) return std::nullopt;
+  return report::Note{"", "evaluate.controls",
+                      "evaluate.controls=false leaves out the rollouts of the controls"};
+}
+
 RecipeSpec ad_recipe() {
   return {
       .name = "ad",

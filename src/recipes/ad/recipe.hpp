@@ -18,6 +18,8 @@ public:
   explicit AdRecipe(const Config& config) : config_(config), settings_(read_ad_settings(config)) {}
 
   const LoopSettings& loop() const override { return settings_.loop; }
+  bool makes_histories() const override { return settings_.data.path.empty(); }
+  std::optional<report::Note> cheaper_evaluation() const override;
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
 

@@ -26,6 +26,10 @@ public:
 
   const LoopSettings& loop() const override { return settings_.loop; }
 
+  std::optional<report::Note> cheaper_evaluation() const override {
+    return report::Note{"", "data.eval_path", "Fewer held-out rows take less time"};
+  }
+
   /// Checks the files that the keys name.
   /// Errors: Failure E603 (exit 66) for a missing file; those of read_lm_config() and
   ///         LmMethod::check_files().

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <mgpu/lm/decode/decode_session.hpp>
@@ -79,6 +80,10 @@ struct PromptPiece {
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
+/// A callback that receives the number of completions of this run that have ended. It is called on
+/// each rank after each pass.
+using SeeProgress = std::function<void(std::int64_t ended)>;
+
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. Prompts are prefilled in chunks, in the same passes that decode other sequences. The
 /// completions of a prompt share the prompt's cache pages. Prompts of a run that have a common
@@ -110,6 +115,9 @@ public:
 
   std::int64_t batch_size() const { return config_.batch_size; }
 
+  /// Sets the callback for the progress of a run; an empty function removes it.
+  void set_progress(SeeProgress see_progress) { see_progress_ = std::move(see_progress); }
+
   /// Sets the batch size of the next run, and frees the cache.
   void set_batch_size(std::int64_t batch_size);
 
@@ -125,6 +133,7 @@ private:
   GenerationConfig config_;
   StopText stop_text_;
   SeeHidden see_hidden_;
+  SeeProgress see_progress_;
   std::optional<DecodePool> pool_;
 };
 
