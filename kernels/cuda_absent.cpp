@@ -10,6 +10,7 @@
 #include <mgpu/kernels/online_draw.hpp>
 #include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
+#include <mgpu/kernels/repetition_penalty.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
 #include <mgpu/kernels/sample_action.hpp>
@@ -54,6 +55,10 @@ void gated_activation(const GatedActivationArgs& /*args*/, CUstream_st* /*stream
 }
 
 void paged_attention(const PagedAttentionArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void repetition_penalty(const RepetitionPenaltyArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

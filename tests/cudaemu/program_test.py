@@ -150,12 +150,14 @@ class Inference(BothWays):
                               kernels={"online_draw_kernel", *kernels})
 
     def test_cuts_draw_the_same_tokens(self):
-        for keys in (("generate.top_k=8",), ("generate.top_p=0.9",),
-                     ("generate.repetition_penalty=1.2", "generate.top_k=8"),
-                     ("generate.do_sample=false", "generate.temperature=auto",
-                      "generate.num_samples=1")):
+        penalty = {"repetition_penalty_kernel"}
+        for kernels, *keys in (
+                ((), "generate.top_k=8"), ((), "generate.top_p=0.9"),
+                (penalty, "generate.repetition_penalty=1.2", "generate.top_k=8"),
+                ((), "generate.do_sample=false", "generate.temperature=auto",
+                 "generate.num_samples=1")):
             with self.subTest(keys):
-                self.generate("llama", *keys)
+                self.generate("llama", *keys, kernels=kernels)
 
     def test_groups_of_two_ranks_draw_the_same_tokens(self):
         for parallel in ("pipeline", "tensor"):

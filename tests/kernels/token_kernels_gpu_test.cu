@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/kernels/repetition_penalty.hpp>
+
 #include "on_device.cuh"
 #include "token_cases.hpp"
 
@@ -76,6 +78,17 @@ TEST_F(TokenGpuTest, OnlineDrawDrawsWhatTheCpuDraws) {
     for (std::size_t n = 0; n < DrawCase::kRows; ++n)
       ASSERT_NEAR(actual[n], expected.sums[n], 1e-12 * expected.sums[n]) << block;
   }
+}
+
+TEST_F(TokenGpuTest, RepetitionPenaltyByHand) {
+  const OnDevice logits(std::vector<float>{1.0F, -1.0F, 3.0F, 0.0F, -4.0F, 5.0F, 6.0F, -7.0F});
+  const OnDevice ids(std::vector<std::int64_t>{3, 10, 11, 14, 13, 90});
+  const OnDevice spans(std::vector<std::int64_t>{0, 4, 4, 6});
+
+  cuda::repetition_penalty({logits.get(), ids.get(), spans.get(), 2, 4, 10, 2.0F}, nullptr);
+
+  EXPECT_EQ(logits.host(),
+            (std::vector<float>{0.5F, -2.0F, 3.0F, 0.0F, -4.0F, 5.0F, 6.0F, -14.0F}));
 }
 
 }  // namespace

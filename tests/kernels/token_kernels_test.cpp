@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/kernels/repetition_penalty.hpp>
 
 #include "token_cases.hpp"
 
@@ -144,6 +145,17 @@ TEST(DrawWithReplacementTest, NothingIsDrawnFromNaN) {
   std::int64_t id = -1;
   cpu::draw_with_replacement({logits.data(), &log_sum, &uniform, &reached, &id, 1, 2, 1, 0});
   EXPECT_EQ(id, -1);
+}
+
+TEST(RepetitionPenaltyTest, ByHand) {
+  std::vector<float> logits{1.0F,  -1.0F, 3.0F, 0.0F,    // tokens 10 to 13
+                            -4.0F, 5.0F,  6.0F, -7.0F};  // the same of the second row
+  const std::vector<std::int64_t> ids{3, 10, 11, 14, 13, 90};
+  const std::vector<std::int64_t> spans{0, 4, 4, 6};
+
+  cpu::repetition_penalty({logits.data(), ids.data(), spans.data(), 2, 4, 10, 2.0F});
+
+  EXPECT_EQ(logits, (std::vector<float>{0.5F, -2.0F, 3.0F, 0.0F, -4.0F, 5.0F, 6.0F, -14.0F}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <ATen/ATen.h>
 
@@ -12,6 +13,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/decode/sampler.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "golden_folder.hpp"
 #include "lm/decode/truncate_distributions.hpp"
@@ -48,7 +50,8 @@ std::vector<std::vector<Candidate>> distributions(const SamplingConfig& config,
                                                   std::span<const DrawSite> sites) {
   const LogitProcessors none;
   std::vector<std::vector<Candidate>> rows;
-  for (TruncatedDistribution& row : truncate_distributions({model, hidden, sites, none}, config))
+  const SampledRows sampled = rows_to_sample(model, hidden, sites, none, config);
+  for (TruncatedDistribution& row : truncate_distributions(sampled, config))
     rows.push_back(std::move(row.candidates));
   return rows;
 }
@@ -183,6 +186,61 @@ TEST(SamplerTest, LogitsThatAreNotFiniteAreRefused) {
 
   for (const SamplingConfig& config : {SamplingConfig{}, all, whole})
     EXPECT_THROW(Sampler(config).draw(model, hidden, sites_of(1)), Failure);
+}
+
+/// Returns the context ids of a row, some of them twice, and one that is unknown.
+std::vector<std::int64_t> context_ids(std::int64_t row) {
+  std::vector<std::int64_t> ids{-1};
+  for (std::int64_t i = 0; i < 1000; ++i)
+    ids.push_back((i % 700 * 37 + 11 * row) % 12900);
+  return ids;
+}
+
+/// Returns `logits` after the penalty, by its definition.
+at::Tensor penalized(const at::Tensor& logits, double penalty) {
+  const at::Tensor result = logits.clone();
+  for (std::int64_t n = 0; n < logits.size(0); ++n) {
+    const std::vector<std::int64_t> context = context_ids(n);
+    for (const std::int64_t id : std::set(context.begin(), context.end())) {
+      if (id < 0) continue;
+      const float logit = logits[n][id].item<float>();
+      const auto factor = static_cast<float>(penalty);
+      result[n][id] = logit < 0.0F ? logit * factor : logit / factor;
+    }
+  }
+  return result;
+}
+
+TEST(SamplerTest, APenaltyIsAppliedOncePerTokenWithoutReadingLogits) {
+  const std::int64_t vocab = 3 * kVocabularyBlock + 900;
+  const at::Tensor hidden = at::tensor({1.0F, -2.0F, 0.5F}).view({3, 1});
+  const at::Tensor head = at::sin(at::arange(vocab).to(at::kFloat)).view({vocab, 1});
+  const LanguageModel model = headed_model(head.clone());
+  std::vector<std::vector<std::int64_t>> contexts;
+  for (std::int64_t n = 0; n < 3; ++n)
+    contexts.push_back(context_ids(n));
+  std::vector<DrawSite> sites = sites_of(3);
+  for (std::size_t n = 0; n < 3; ++n)
+    sites[n].context = contexts[n];
+  const at::Tensor logits = penalized(hidden.mm(head.t()), 1.3);
+
+  const std::int64_t before = tensor::read_backs();
+  const auto best = Sampler({.repetition_penalty = 1.3}).draw(model, hidden, sites);
+  EXPECT_EQ(tensor::read_backs(), before + 1);  // not one per block of the vocabulary
+  const auto rows = distributions({.is_greedy = false, .top_k = 5, .repetition_penalty = 1.3},
+                                  model, hidden, sites);
+  EXPECT_EQ(tensor::read_backs(), before + 2);
+
+  const auto [top, ids] = logits.topk(5, 1);
+  const at::Tensor probabilities = top.to(at::kDouble).softmax(1);
+  for (std::size_t n = 0; n < 3; ++n) {
+    const auto row = static_cast<std::int64_t>(n);
+    EXPECT_EQ(best[n].id, ids[row][0].item<std::int64_t>()) << n;
+    ASSERT_EQ(rows[n].size(), 5U);
+    for (std::int64_t k = 0; k < 5; ++k)
+      EXPECT_NEAR(rows[n][static_cast<std::size_t>(k)].probability,
+                  probabilities[row][k].item<double>(), 1e-6);
+  }
 }
 
 TEST(SamplerTest, ValuesOutOfRangeAreRefused) {

@@ -1,42 +1,18 @@
 #include "changed_logits.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <ATen/ATen.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/online_logsumexp.hpp>
-#include <mgpu/tensor/read_back.hpp>
-
-#include "top_k_top_p.hpp"
 
 namespace mgpu::lm {
 namespace {
 
 bool has_penalty(const SamplingConfig& config) {
   return config.repetition_penalty != 1.0;
-}
-
-/// Applies the repetition penalty to a row of a piece, once per distinct token of the context.
-void penalize(float* logits, std::int64_t count, std::int64_t first_id, const DrawSite& site,
-              double penalty) {
-  const std::set<std::int64_t> tokens(site.context.begin(), site.context.end());
-  for (const std::int64_t id : tokens)
-    if (id >= first_id && id < first_id + count)
-      logits[id - first_id] = penalized(logits[id - first_id], penalty);
-}
-
-/// Returns a copy of the piece's logits with the repetition penalty.
-at::Tensor with_penalty(const LogitsPiece& piece, const SampledRows& rows, double penalty) {
-  const at::Tensor copy = tensor::read_back(piece.logits).clone();
-  const std::int64_t count = copy.size(1);
-  for (std::int64_t n = 0; n < copy.size(0); ++n) {
-    const DrawSite& site = rows.sites[static_cast<std::size_t>(piece.row + n)];
-    penalize(copy.mutable_data_ptr<float>() + n * count, count, piece.first_id, site, penalty);
-  }
-  return copy.to(piece.logits.device());
 }
 
 /// Adds the offsets of the candidates that are in the piece. Other tokens get an offset of -0,
@@ -59,9 +35,9 @@ bool changes_logits(const SampledRows& rows, const SamplingConfig& config) {
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config) {
   if (!changes_logits(rows, config)) return piece;
-  const at::Tensor logits = has_penalty(config)
-                                ? with_penalty(piece, rows, config.repetition_penalty)
-                                : piece.logits.clone();
+  const at::Tensor logits = piece.logits.clone();
+  if (has_penalty(config))
+    penalize(rows.penalized, {logits, piece.row, piece.first_id}, config.repetition_penalty);
   const auto sites = rows.sites.subspan(static_cast<std::size_t>(piece.row),
                                         static_cast<std::size_t>(logits.size(0)));
   for (BlockProcessor* processor : rows.processors.blocks)
@@ -70,6 +46,10 @@ LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
   return {logits, piece.row, piece.first_id};
 }
 
+namespace {
+
+/// Asks the candidate processor for the offsets of all rows. Returns undefined tensors if there is
+/// no such processor.
 CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config) {
   CandidateProcessor* processor = rows.processors.candidate;
   if (processor == nullptr) return {};
@@ -87,14 +67,33 @@ CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig
   return {folded.best_ids, values};
 }
 
+}  // namespace
+
+SampledRows rows_to_sample(const LanguageModel& model, const at::Tensor& hidden,
+                           std::span<const DrawSite> sites, const LogitProcessors& processors,
+                           const SamplingConfig& config) {
+  if (static_cast<std::size_t>(hidden.size(0)) != sites.size())
+    throw ShapeError("Sampler: not one site per hidden state");
+  SampledRows rows{model, hidden, sites, processors};
+  if (has_penalty(config))
+    rows.penalized = penalized_ids(sites, model.config().vocab, hidden.device());
+  rows.offsets = candidate_offsets(rows, config);
+  return rows;
+}
+
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index) {
   SampledRows part{rows.model, hidden, sites, rows.processors};
-  if (!rows.offsets.values.defined()) return part;
+  const bool is_penalized = rows.penalized.ids.defined();
+  const bool has_offsets = rows.offsets.values.defined();
+  if (!is_penalized && !has_offsets) return part;
   const at::Tensor places =
       at::tensor(index, at::TensorOptions().dtype(at::kLong)).to(rows.hidden.device());
-  part.offsets = {rows.offsets.ids.index_select(0, places),
-                  rows.offsets.values.index_select(0, places)};
+  if (is_penalized)
+    part.penalized = {rows.penalized.ids, rows.penalized.spans.index_select(0, places)};
+  if (has_offsets)
+    part.offsets = {rows.offsets.ids.index_select(0, places),
+                    rows.offsets.values.index_select(0, places)};
   return part;
 }
 

@@ -10,6 +10,7 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 #include "online_logits.hpp"
+#include "penalized_ids.hpp"
 
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
@@ -28,8 +29,19 @@ struct SampledRows {
   const at::Tensor& hidden;         // [N, D]
   std::span<const DrawSite> sites;  // N
   const LogitProcessors& processors;
+  PenalizedIds penalized{};
   CandidateOffsets offsets{};
 };
+
+/// Returns the rows with everything that draws need of them: the ids for the repetition penalty and
+/// the offsets of the candidate processor. The arguments must outlive the result.
+///
+/// Ranks:  those that have the head
+/// Errors: ShapeError when there is not one site per row, or the offsets have another shape than
+///         the candidates.
+SampledRows rows_to_sample(const LanguageModel& model, const at::Tensor& hidden,
+                           std::span<const DrawSite> sites, const LogitProcessors& processors,
+                           const SamplingConfig& config);
 
 /// Returns whether penalty, processors or offsets change the logits of the model before the draw.
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
@@ -39,15 +51,8 @@ bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Asks the candidate processor for the offsets of all rows. Returns undefined tensors if there is
-/// no such processor.
-///
-/// Ranks:  those that have the head
-/// Errors: ShapeError when the offsets have another shape than the candidates.
-CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config);
-
 /// Returns a part of `rows`: those with the row numbers `index`. `hidden` and `sites` have these
-/// rows only; the function selects their offsets.
+/// rows only; the function selects their ids and offsets.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

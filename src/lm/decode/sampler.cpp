@@ -136,7 +136,7 @@ DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
                  [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
   const at::Tensor log_sums = folded.log_sums();
   const at::Tensor ids = folded.best_ids.select(1, 0).clamp_min(0);
-  if (rows.processors.is_empty())
+  if (!changes_logits(rows, config))
     return {ids, folded.best_logits.select(1, 0) - log_sums, log_sums};
   return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums};
 }
@@ -152,11 +152,6 @@ std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn)
   for (std::int64_t n = 0; n < all.size(1); ++n)
     tokens.push_back({static_cast<std::int64_t>(values[0][n]), static_cast<float>(values[1][n])});
   return tokens;
-}
-
-void check_rows(const SampledRows& rows) {
-  if (static_cast<std::size_t>(rows.hidden.size(0)) != rows.sites.size())
-    throw ShapeError("Sampler: not one site per hidden state");
 }
 
 }  // namespace
@@ -181,12 +176,10 @@ std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tens
                                       std::span<const DrawSite> sites,
                                       const LogitProcessors& processors) const {
   const at::NoGradGuard no_grad;
-  SampledRows rows{model, hidden, sites, processors};
-  check_rows(rows);
-  rows.offsets = candidate_offsets(rows, config_);
-  if (can_draw_rows(model)) return on_host(rows, rows_in_tensors(rows));
+  const SampledRows rows = rows_to_sample(model, hidden, sites, processors, config_);
+  const bool is_best = config_.top_k == 1 && !model.shard().is_tensor_parallel;
   const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
-  return cuts ? draw_truncated(rows, config_) : on_host(rows, draw_from_all(rows, config_));
+  return cuts && !is_best ? draw_truncated(rows, config_) : on_host(rows, rows_in_tensors(rows));
 }
 
 bool Sampler::can_draw_rows(const LanguageModel& model) const {
@@ -198,11 +191,8 @@ DrawnRows Sampler::draw_rows(const LanguageModel& model, const at::Tensor& hidde
                              std::span<const DrawSite> sites,
                              const LogitProcessors& processors) const {
   const at::NoGradGuard no_grad;
-  SampledRows rows{model, hidden, sites, processors};
-  check_rows(rows);
   if (!can_draw_rows(model)) throw Error("Sampler: draws that need the host");
-  rows.offsets = candidate_offsets(rows, config_);
-  return rows_in_tensors(rows);
+  return rows_in_tensors(rows_to_sample(model, hidden, sites, processors, config_));
 }
 
 DrawnRows Sampler::rows_in_tensors(const SampledRows& rows) const {

@@ -42,11 +42,4 @@ std::optional<std::vector<Candidate>> top_k_top_p(const std::vector<ScoredToken>
 /// times the sum of all probabilities.
 std::size_t pick(const std::vector<Candidate>& candidates, double uniform);
 
-/// Applies the repetition penalty: returns logit / penalty if the logit is positive, else logit *
-/// penalty.
-inline float penalized(float logit, double penalty) {
-  const auto factor = static_cast<float>(penalty);
-  return logit < 0.0F ? logit * factor : logit / factor;
-}
-
 }  // namespace mgpu::lm

@@ -37,6 +37,31 @@ std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_
   return result;
 }
 
+/// The states of two online softmaxes on the host, as far as a draw with cuts needs them.
+struct HostSums {
+  at::Tensor log_sums;    // [N] float32
+  at::Tensor log_totals;  // [N], or [0] without a sum at the temperature
+  at::Tensor ids;         // [N, K] int64
+  at::Tensor logits;      // [N, K] float32
+};
+
+/// Reads both states back with one host read. float64 holds all ids and float32 numbers exactly.
+HostSums read_sums(const OnlineLogits& folded, const OnlineLogits& tempered) {
+  const at::Tensor parts[] = {folded.log_sums(), tempered.log_sums(), folded.best_ids,
+                              folded.best_logits};
+  std::vector<at::Tensor> exact;
+  for (const at::Tensor& part : parts)
+    exact.push_back(part.to(at::kDouble).flatten());
+  const at::Tensor all = tensor::read_back(at::cat(exact));
+  std::int64_t place = 0;
+  const auto next = [&](const at::Tensor& like) {
+    const at::Tensor values = all.narrow(0, place, like.numel()).view(like.sizes());
+    place += like.numel();
+    return values.to(like.scalar_type());
+  };
+  return {next(parts[0]), next(parts[1]), next(parts[2]), next(parts[3])};
+}
+
 /// Applies top k and top p to the `best` most probable tokens of each row. A row whose nucleus has
 /// more tokens gets no value.
 std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const SampledRows& rows,
@@ -54,16 +79,13 @@ std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const Sampl
   });
   folded.combine(rows.model, {});
   tempered.combine(rows.model, {});
-  const at::Tensor log_sums = tensor::read_back(folded.log_sums());
-  const at::Tensor log_totals = tensor::read_back(tempered.log_sums());
-  const at::Tensor ids = tensor::read_back(folded.best_ids);
-  const at::Tensor logits = tensor::read_back(folded.best_logits);
-  check_sums(rows, log_sums);
+  const HostSums host = read_sums(folded, tempered);
+  check_sums(rows, host.log_sums);
   std::vector<std::optional<TruncatedDistribution>> result;
   for (std::int64_t n = 0; n < count; ++n) {
-    const std::vector<ScoredToken> tokens = scored(ids, logits, n);
+    const std::vector<ScoredToken> tokens = scored(host.ids, host.logits, n);
     std::optional<double> total;
-    if (needs_total) total = log_totals.const_data_ptr<float>()[n];
+    if (needs_total) total = host.log_totals.const_data_ptr<float>()[n];
     auto candidates = top_k_top_p(tokens, config, total);
     if (!candidates) {
       result.push_back(std::nullopt);
@@ -71,7 +93,7 @@ std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const Sampl
     }
     TruncatedDistribution row{std::move(*candidates), {}};
     if (!changes_logits(rows, config)) {
-      const float log_sum = log_sums.const_data_ptr<float>()[n];
+      const float log_sum = host.log_sums.const_data_ptr<float>()[n];
       row.log_probs = log_probs_of(tokens, row.candidates.size(), log_sum);
     }
     result.push_back(std::move(row));

@@ -1,7 +1,10 @@
-// Sweeps the row-wise kernels of decoders: rotate_heads, rms_norm, gated_activation.
+// Sweeps the row-wise kernels of decoders: rotate_heads, rms_norm, gated_activation,
+// repetition_penalty.
+#include <iterator>
 #include <ostream>
 
 #include <mgpu/kernels/gated_activation.hpp>
+#include <mgpu/kernels/repetition_penalty.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
 
@@ -126,6 +129,35 @@ std::vector<Activated> activations() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GatedActivationSweep, testing::ValuesIn(activations()));
+
+class RepetitionPenaltySweep : public GpuTest, public testing::WithParamInterface<Kind> {};
+
+TEST_P(RepetitionPenaltySweep, IsTheCpus) {
+  for (const std::size_t rows : {0U, 1U, 70U}) {
+    for (const std::size_t block : {1U, 300U, 4032U}) {
+      std::vector<float> logits = logits_of(rows, block, GetParam(), 5);
+      const std::int64_t first_id = 100;
+      std::vector<std::int64_t> ids, spans;
+      for (std::size_t n = 0; n < rows; ++n) {
+        spans.push_back(std::ssize(ids));
+        for (std::int64_t id = std::ssize(ids) % 7; id < 5000 && n % 5 != 4; id += 3)
+          ids.push_back(id);
+        spans.push_back(std::ssize(ids));
+      }
+      const OnDevice d_logits(logits);
+      const OnDevice d_ids(ids), d_spans(spans);
+      cpu::repetition_penalty(
+          {logits.data(), ids.data(), spans.data(), rows, block, first_id, 1.3F});
+
+      cuda::repetition_penalty(
+          {d_logits.get(), d_ids.get(), d_spans.get(), rows, block, first_id, 1.3F}, nullptr);
+
+      expect_near("logits", d_logits, logits);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RepetitionPenaltySweep, testing::ValuesIn(kKinds));
 
 }  // namespace
 }  // namespace mgpu::kernels
