@@ -35,7 +35,7 @@ store::RunRequest request_of(const Config& config, const run::JobKeys& keys,
   request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
   request.job = read_job_name(config);
-  request.identity = run_identity(config, keys);
+  request.identity = run_identity(config, keys, DeviceKind::cpu);  // nothing is computed
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
   return request;

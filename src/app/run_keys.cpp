@@ -2,6 +2,7 @@
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
+#include <mgpu/lm/forward/pass_sizes.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::app {
@@ -24,21 +25,36 @@ std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const C
   return job;
 }
 
-std::string run_identity(const Config& config, const run::JobKeys& keys) {
-  const std::string whole = config.identity();
+std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device) {
+  if (device == DeviceKind::cpu) return {};
+  std::map<std::string, std::string> keys;
+  for (const KeySpec* key : config.keys())
+    if (key->name.ends_with(".batch_size")) keys.emplace(key->name, config.shown(key->name));
+  const lm::PassSizes sizes = lm::pass_sizes(device);
+  keys.emplace("sizes of passes", std::to_string(sizes.prefill_tokens) + " prompt tokens, head " +
+                                      std::to_string(sizes.head_rows) + " x " +
+                                      std::to_string(sizes.vocabulary_block));
+  return keys;
+}
+
+std::string run_identity(const Config& config, const run::JobKeys& keys, DeviceKind device) {
+  std::string whole = config.identity();
+  for (const auto& [name, value] : device_keys(config, device))
+    whole += ", " + name + "=" + value;
   return keys.is_part_of_run() ? whole + ", " + run::part_text(keys.part) : whole;
 }
 
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
-                              const jobs::Job& job, const RunKeys& keys,
+                              const jobs::Job& job, const RunKeys& keys, DeviceKind device,
                               const std::vector<std::string>& command) {
   store::RunRequest request;
   request.output = keys.store.output_folder;
   request.name = keys.store.run_name;
   request.resume = keys.store.resume;
   request.job = read_job_name(config);
-  request.identity = run_identity(config, job.run_keys());
+  request.identity = run_identity(config, job.run_keys(), device);
   request.keys = store::identity_keys(config);
+  request.keys.merge(device_keys(config, device));
   if (job.run_keys().is_part_of_run()) request.keys["--only"] = run::part_text(job.run_keys().part);
   request.reopens = keys.retries_quarantined;
   request.command = command;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,15 +37,20 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 /// files that the job needs. `config` must outlive the job. Ranks: collective over `world`.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
-/// Returns the identity of a run, made from its configuration and its part (--only I/N). A run can
-/// be resumed only with the same identity.
-std::string run_identity(const Config& config, const run::JobKeys& keys);
+/// Returns the keys, and other sizes, that change results on this kind of device but not on others.
+/// On a GPU, a matrix product may sum in another order when it has another number of rows. So the
+/// keys *.batch_size and the sizes of passes belong to the identity of a run there.
+std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
+
+/// Returns the identity of a run, made from its configuration, its part (--only I/N) and
+/// device_keys(). A run can be resumed only with the same identity.
+std::string run_identity(const Config& config, const run::JobKeys& keys, DeviceKind device);
 
 /// Returns the request with which the RunDirectory of this run is opened.
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
-                              const jobs::Job& job, const RunKeys& keys,
+                              const jobs::Job& job, const RunKeys& keys, DeviceKind device,
                               const std::vector<std::string>& command);
 
 /// Returns the options with which a run makes its SoftStop. Only rank 0 looks for the file STOP.

@@ -44,6 +44,12 @@ std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm:
          store::shell_word(config.string()) + " " + fit_text(keys, fit, names);
 }
 
+/// Returns what a smaller batch means for the promise of equal bytes: nothing on a CPU.
+std::string batch_promise(const RunContext& run) {
+  if (run.device.kind == DeviceKind::cpu) return "";
+  return ". On a GPU its numbers may differ in the last digits from those of a run that had memory";
+}
+
 }  // namespace
 
 lm::ModelGroup open_model(const RunContext& run, const ModelKeys& keys,
@@ -135,11 +141,15 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
     if (report_of(failure).exit != ExitCode::out_of_memory) std::rethrow_exception(failure);
     const std::int64_t batch = work.batch_size();
     if (batch == 1) throw no_headroom(run, keys, group, demand, names);
-    work.set_batch_size(batch / 2);
+    {
+      const auto halving = run.clock.enter("batch halved for memory");  // run.h5 counts the calls
+      work.set_batch_size(batch / 2);
+    }
     if (!group.is_leader()) continue;
     run.log.event({"note",
                    {{"text", "out of memory with " + at_once_text(batch, names) +
-                                 ": the chunk is made again with " + std::to_string(batch / 2)}}});
+                                 ": the chunk is made again with " + std::to_string(batch / 2) +
+                                 batch_promise(run)}}});
   }
 }
 

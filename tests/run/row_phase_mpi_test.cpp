@@ -247,6 +247,12 @@ TEST_F(RowPhaseTest, WantOfMemoryHalvesTheBatchUntilItFits) {
   EXPECT_THAT(run_->heard.texts("note"),  // with four ranks there is also a note about an idle one
               IsSupersetOf({"out of memory with 8 texts at once: the chunk is made again with 4",
                             "out of memory with 4 texts at once: the chunk is made again with 2"}));
+  const std::vector<PhaseClock::Total> totals = run_->clock.totals();
+  const auto halved = std::find_if(totals.begin(), totals.end(), [](const auto& total) {
+    return total.phase == "batch halved for memory";  // run.h5 has the phases of the clock
+  });
+  ASSERT_NE(halved, totals.end());
+  EXPECT_EQ(halved->calls, 2);
 }
 
 TEST_F(RowPhaseTest, WithoutRoomForOneTextTheRunEndsAndSaysWhatWouldFit) {
