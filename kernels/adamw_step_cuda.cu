@@ -7,10 +7,24 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
+/// Returns whether weight i decays.
+__device__ bool decays(const AdamwRuns& runs, std::size_t i) {
+  std::size_t first = 0;  // the run is one of first .. last
+  std::size_t last = runs.count - 1;
+  while (first < last) {
+    const std::size_t middle = (first + last) / 2;
+    if (i < runs.ends[middle])
+      last = middle;
+    else
+      first = middle + 1;
+  }
+  return (first % 2 == 0) == runs.first_decays;
+}
+
 /// One thread per element, in a grid-stride loop. It is memory-bound: it reads four arrays and
 /// writes three.
-__global__ void adamw_step_kernel(AdamwArgs args) {
-  const float keep = 1.0F - args.learning_rate * args.weight_decay;
+__global__ void adamw_step_kernel(AdamwArgs args, AdamwRuns runs) {
+  const float decayed = 1.0F - args.learning_rate * args.weight_decay;
   const float rate = args.learning_rate / args.correction1;
   const float inverse_root = 1.0F / sqrtf(args.correction2);
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
@@ -20,6 +34,7 @@ __global__ void adamw_step_kernel(AdamwArgs args) {
     const float m = args.beta1 * args.m[i] + (1.0F - args.beta1) * g;
     const float v = args.beta2 * args.v[i] + (1.0F - args.beta2) * g * g;
     const float root = sqrtf(v) * inverse_root + args.epsilon;
+    const float keep = decays(runs, i) ? decayed : 1.0F;
     args.weights[i] = args.weights[i] * keep - rate * m / root;
     args.m[i] = m;
     args.v[i] = v;
@@ -28,9 +43,9 @@ __global__ void adamw_step_kernel(AdamwArgs args) {
 
 }  // namespace
 
-void adamw_step(const AdamwArgs& args, CUstream_st* stream) {
+void adamw_step(const AdamwArgs& args, const AdamwRuns& runs, CUstream_st* stream) {
   if (args.count == 0) return;
-  adamw_step_kernel<<<blocks_for(args.count, kThreads), kThreads, 0, stream>>>(args);
+  adamw_step_kernel<<<blocks_for(args.count, kThreads), kThreads, 0, stream>>>(args, runs);
   check_launch();
 }
 

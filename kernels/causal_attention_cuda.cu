@@ -1,5 +1,6 @@
 // Accumulates float32 in registers, with keys and values (or queries) in shared memory. A tile of
-// keys is one dropout run, so a thread uses all eight numbers of each Philox block.
+// keys is one dropout run, so a thread uses all eight numbers of each Philox block. Backward, two
+// threads share a line of 64 columns, because its vectors do not fit into the registers of one.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 
@@ -11,7 +12,25 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr unsigned kTileKeys = kDropoutRun;
 constexpr unsigned kTileQueries = 32;
-static_assert(kTileKeys == kThreads, "one thread per key in grad_keys_kernel");
+static_assert(kTileKeys == kThreads, "one thread or two per key in grad_keys_kernel");
+
+/// The columns of a head's line that a thread processes. The kParts threads of a line are
+/// neighbors in a warp.
+template <unsigned kColumns, unsigned kParts>
+struct LinePart {
+  static constexpr unsigned kDim = kColumns * kParts;
+
+  static __device__ unsigned number() { return threadIdx.x / kParts; }  // in the thread block
+  static __device__ unsigned first() { return threadIdx.x % kParts * kColumns; }
+
+  /// Returns the sum of the values of the line's threads, the same on each of them.
+  static __device__ float sum(float value) {
+    static_assert(kParts <= 2);
+    if (kParts == 1) return value;
+    const unsigned pair = 3U << (threadIdx.x % 32 & ~1U);
+    return value + __shfl_xor_sync(pair, value, 1);
+  }
+};
 
 /// The sample, the head and the first token that a thread block processes.
 struct Place {
@@ -34,21 +53,22 @@ __device__ std::size_t offset(const CausalAttentionArgs& args, const Place& plac
          args.head_dim;
 }
 
-/// Loads one head's line of `from`, multiplied by a factor and padded with zeros to kDim.
-template <unsigned kDim>
-__device__ void load_line(const CausalAttentionArgs& args, const float* from, float factor,
-                          float (&to)[kDim]) {
+/// Loads columns `first` to first + kColumns - 1 of one head's line of `from`, multiplied by a
+/// factor and padded with zeros.
+template <unsigned kColumns>
+__device__ void load_line(const CausalAttentionArgs& args, const float* from, unsigned first,
+                          float factor, float (&to)[kColumns]) {
 #pragma unroll
-  for (unsigned c = 0; c < kDim; ++c)
-    to[c] = c < args.head_dim ? from[c] * factor : 0.0F;
+  for (unsigned c = 0; c < kColumns; ++c)
+    to[c] = first + c < args.head_dim ? from[first + c] * factor : 0.0F;
 }
 
-template <unsigned kDim>
-__device__ void store_line(const CausalAttentionArgs& args, const float (&from)[kDim], float factor,
-                           float* to) {
+template <unsigned kColumns>
+__device__ void store_line(const CausalAttentionArgs& args, const float (&from)[kColumns],
+                           unsigned first, float factor, float* to) {
 #pragma unroll
-  for (unsigned c = 0; c < kDim; ++c)
-    if (c < args.head_dim) to[c] = from[c] * factor;
+  for (unsigned c = 0; c < kColumns; ++c)
+    if (first + c < args.head_dim) to[first + c] = from[c] * factor;
 }
 
 /// Loads `count` tokens from `first` on into shared memory [count, kDim], with zeros past the end.
@@ -57,7 +77,7 @@ template <unsigned kDim>
 __device__ void load_tile(const CausalAttentionArgs& args, const Place& place, const float* from,
                           std::size_t first, unsigned count, unsigned parts, unsigned part,
                           float* to) {
-  for (unsigned e = threadIdx.x; e < count * kDim; e += kThreads) {
+  for (unsigned e = threadIdx.x; e < count * kDim; e += blockDim.x) {
     const std::size_t token = first + e / kDim;
     const unsigned c = e % kDim;
     const bool exists = token < args.tokens && c < args.head_dim;
@@ -127,7 +147,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs a
   float top = -INFINITY;
   float total = 0.0F;
   if (exists)
-    load_line(args, args.qkv + offset(args, place, query, 3, 0),
+    load_line(args, args.qkv + offset(args, place, query, 3, 0), 0,
               rsqrtf(static_cast<float>(args.head_dim)), q);
 
   for (std::size_t first = 0; first <= place.first; first += kTileKeys) {
@@ -152,28 +172,33 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs a
     });
   }
   if (!exists) return;
-  store_line(args, sums, args.dropout.scale() / total, args.out + offset(args, place, query, 1, 0));
+  store_line(args, sums, 0, args.dropout.scale() / total,
+             args.out + offset(args, place, query, 1, 0));
   args.log_sums[(place.row * args.heads + place.head) * args.tokens + query] = top + logf(total);
 }
 
-/// One thread per query: computes the gradient of the queries.
-template <unsigned kDim>
-__global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionGradArgs grad) {
+/// kParts threads per query: computes the gradient of the queries.
+template <unsigned kColumns, unsigned kParts>
+__global__ void __launch_bounds__(kThreads* kParts)
+    grad_queries_kernel(CausalAttentionGradArgs grad) {
+  using Line = LinePart<kColumns, kParts>;
+  constexpr unsigned kDim = Line::kDim;
   const CausalAttentionArgs& args = grad.forward;
   extern __shared__ float shared[];  // keys, then values of a tile
   float* values = shared + kTileKeys * kDim;
   const Place place(args);
-  const std::size_t query = place.first + threadIdx.x;
+  const std::size_t query = place.first + Line::number();
   const bool exists = query < args.tokens;
   const float scale = rsqrtf(static_cast<float>(args.head_dim));
-  float q[kDim] = {};
-  float grad_out[kDim] = {};
-  float sums[kDim] = {};
+  float q[kColumns] = {};
+  float grad_out[kColumns] = {};
+  float sums[kColumns] = {};
   float log_sum = 0.0F;
   float delta = 0.0F;
   if (exists) {
-    load_line(args, args.qkv + offset(args, place, query, 3, 0), scale, q);
-    load_line(args, grad.grad_out + offset(args, place, query, 1, 0), 1.0F, grad_out);
+    load_line(args, args.qkv + offset(args, place, query, 3, 0), Line::first(), scale, q);
+    load_line(args, grad.grad_out + offset(args, place, query, 1, 0), Line::first(), 1.0F,
+              grad_out);
     for (unsigned c = 0; c < args.head_dim; ++c) {
       const std::size_t at = offset(args, place, query, 1, 0) + c;
       delta += grad.grad_out[at] * args.out[at];
@@ -188,12 +213,15 @@ __global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionG
     __syncthreads();
     if (!exists) continue;
     visit_keys(args, place, query, first, [&](unsigned key, bool keep) {
-      const float p = expf(dot(q, shared + key * kDim) - log_sum);
-      const float grad_p = keep ? args.dropout.scale() * dot(grad_out, values + key * kDim) : 0.0F;
-      add(p * (grad_p - delta), shared + key * kDim, sums);
+      const float* k = shared + key * kDim + Line::first();
+      const float* v = values + key * kDim + Line::first();
+      const float p = expf(Line::sum(dot(q, k)) - log_sum);
+      const float grad_p = keep ? args.dropout.scale() * Line::sum(dot(grad_out, v)) : 0.0F;
+      add(p * (grad_p - delta), k, sums);
     });
   }
-  if (exists) store_line(args, sums, scale, grad.grad_qkv + offset(args, place, query, 3, 0));
+  if (exists)
+    store_line(args, sums, Line::first(), scale, grad.grad_qkv + offset(args, place, query, 3, 0));
 }
 
 /// A tile of queries, in the layout that the threads of grad_keys_kernel read.
@@ -213,7 +241,7 @@ __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& p
   const CausalAttentionArgs& args = grad.forward;
   load_tile<kDim>(args, place, args.qkv, first, kTileQueries, 3, 0, tile.q);
   load_tile<kDim>(args, place, grad.grad_out, first, kTileQueries, 1, 0, tile.grad_out);
-  for (unsigned e = threadIdx.x; e < kTileQueries * 16; e += kThreads)
+  for (unsigned e = threadIdx.x; e < kTileQueries * 16; e += blockDim.x)
     if (first + e / 16 < args.tokens)
       tile.kept[e] =
           static_cast<unsigned char>(kept_bits(args, place, first + e / 16, place.first, e % 16));
@@ -230,22 +258,26 @@ __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& p
   }
 }
 
-/// One thread per key: computes the gradients of keys and values in query order, without atomics.
-template <unsigned kDim>
-__global__ void __launch_bounds__(kThreads) grad_keys_kernel(CausalAttentionGradArgs grad) {
+/// kParts threads per key: computes the gradients of keys and values in query order, without
+/// atomics.
+template <unsigned kColumns, unsigned kParts>
+__global__ void __launch_bounds__(kThreads* kParts) grad_keys_kernel(CausalAttentionGradArgs grad) {
+  using Line = LinePart<kColumns, kParts>;
+  constexpr unsigned kDim = Line::kDim;
   const CausalAttentionArgs& args = grad.forward;
   __shared__ QueryTile<kDim> tile;
   const Place place(args);
-  const std::size_t key = place.first + threadIdx.x;
+  const unsigned number = Line::number();
+  const std::size_t key = place.first + number;
   const bool exists = key < args.tokens;
   const float scale = rsqrtf(static_cast<float>(args.head_dim));
-  float k[kDim] = {};
-  float v[kDim] = {};
-  float grad_k[kDim] = {};
-  float grad_v[kDim] = {};
+  float k[kColumns] = {};
+  float v[kColumns] = {};
+  float grad_k[kColumns] = {};
+  float grad_v[kColumns] = {};
   if (exists) {
-    load_line(args, args.qkv + offset(args, place, key, 3, 1), scale, k);
-    load_line(args, args.qkv + offset(args, place, key, 3, 2), 1.0F, v);
+    load_line(args, args.qkv + offset(args, place, key, 3, 1), Line::first(), scale, k);
+    load_line(args, args.qkv + offset(args, place, key, 3, 2), Line::first(), 1.0F, v);
   }
 
   for (std::size_t first = place.first; first < args.tokens; first += kTileQueries) {
@@ -255,17 +287,19 @@ __global__ void __launch_bounds__(kThreads) grad_keys_kernel(CausalAttentionGrad
     if (!exists) continue;
     for (unsigned i = 0; i < kTileQueries && first + i < args.tokens; ++i) {
       if (key > first + i) continue;
-      const bool keep = (tile.kept[i * 16 + threadIdx.x % 16] >> (threadIdx.x / 16) & 1U) != 0;
+      const bool keep = (tile.kept[i * 16 + number % 16] >> (number / 16) & 1U) != 0;
       const float factor = keep ? args.dropout.scale() : 0.0F;
-      const float p = expf(dot(k, tile.q + i * kDim) - tile.log_sum[i]);
-      const float grad_p = factor * dot(v, tile.grad_out + i * kDim);
-      add(p * (grad_p - tile.delta[i]), tile.q + i * kDim, grad_k);
-      add(p * factor, tile.grad_out + i * kDim, grad_v);
+      const float* q = tile.q + i * kDim + Line::first();
+      const float* grad_out = tile.grad_out + i * kDim + Line::first();
+      const float p = expf(Line::sum(dot(k, q)) - tile.log_sum[i]);
+      const float grad_p = factor * Line::sum(dot(v, grad_out));
+      add(p * (grad_p - tile.delta[i]), q, grad_k);
+      add(p * factor, grad_out, grad_v);
     }
   }
   if (!exists) return;
-  store_line(args, grad_k, scale, grad.grad_qkv + offset(args, place, key, 3, 1));
-  store_line(args, grad_v, 1.0F, grad.grad_qkv + offset(args, place, key, 3, 2));
+  store_line(args, grad_k, Line::first(), scale, grad.grad_qkv + offset(args, place, key, 3, 1));
+  store_line(args, grad_v, Line::first(), 1.0F, grad.grad_qkv + offset(args, place, key, 3, 2));
 }
 
 unsigned blocks_of(const CausalAttentionArgs& args) {
@@ -291,13 +325,13 @@ void launch(const CausalAttentionArgs& args, CUstream_st* stream) {
   check_launch();
 }
 
-template <unsigned kDim>
+template <unsigned kColumns, unsigned kParts>
 void launch_grad(const CausalAttentionGradArgs& args, CUstream_st* stream) {
   const unsigned blocks = blocks_of(args.forward);
-  grad_queries_kernel<kDim>
-      <<<blocks, kThreads, tile_bytes<kDim>(grad_queries_kernel<kDim>), stream>>>(args);
+  const unsigned bytes = tile_bytes<kColumns * kParts>(grad_queries_kernel<kColumns, kParts>);
+  grad_queries_kernel<kColumns, kParts><<<blocks, kThreads * kParts, bytes, stream>>>(args);
   check_launch();
-  grad_keys_kernel<kDim><<<blocks, kThreads, 0, stream>>>(args);
+  grad_keys_kernel<kColumns, kParts><<<blocks, kThreads * kParts, 0, stream>>>(args);
   check_launch();
 }
 
@@ -322,10 +356,10 @@ void causal_attention(const CausalAttentionArgs& args, CUstream_st* stream) {
 void causal_attention_grad(const CausalAttentionGradArgs& args, CUstream_st* stream) {
   if (!check(args.forward)) return;
   const std::size_t head_dim = args.forward.head_dim;
-  if (head_dim <= 8) return launch_grad<8>(args, stream);
-  if (head_dim <= 16) return launch_grad<16>(args, stream);
-  if (head_dim <= 32) return launch_grad<32>(args, stream);
-  launch_grad<64>(args, stream);
+  if (head_dim <= 8) return launch_grad<8, 1>(args, stream);
+  if (head_dim <= 16) return launch_grad<16, 1>(args, stream);
+  if (head_dim <= 32) return launch_grad<32, 1>(args, stream);
+  launch_grad<32, 2>(args, stream);
 }
 
 }  // namespace mgpu::kernels::cuda

@@ -4,6 +4,7 @@
 #include <mgpu/kernels/adamw_step.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/kernels/decoder_grads.hpp>
 #include <mgpu/kernels/draw_with_replacement.hpp>
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
@@ -13,12 +14,11 @@
 #include <mgpu/kernels/repetition_penalty.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
-#include <mgpu/kernels/sample_action.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
 namespace mgpu::kernels::cuda {
 
-void adamw_step(const AdamwArgs& /*args*/, CUstream_st* /*stream*/) {
+void adamw_step(const AdamwArgs& /*args*/, const AdamwRuns& /*runs*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
@@ -50,6 +50,10 @@ void online_logsumexp(const OnlineLogsumexpArgs& /*args*/, CUstream_st* /*stream
   throw NotBuiltError("CUDA");
 }
 
+void logits_grad(const LogitsGradArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
 void gated_activation(const GatedActivationArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
@@ -67,10 +71,6 @@ void rms_norm(const RmsNormArgs& /*args*/, CUstream_st* /*stream*/) {
 }
 
 void rotate_heads(const RotateHeadsArgs& /*args*/, CUstream_st* /*stream*/) {
-  throw NotBuiltError("CUDA");
-}
-
-void sample_action(const SampleActionArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

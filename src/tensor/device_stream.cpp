@@ -1,6 +1,7 @@
 #include <mgpu/tensor/device_stream.hpp>
 
 #if MGPU_CUDA
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #else
 #include <mgpu/base/error.hpp>
@@ -14,7 +15,9 @@ bool runs_on_gpu(const at::Tensor& tensor) {
 
 CUstream_st* current_stream([[maybe_unused]] const at::Tensor& tensor) {
 #if MGPU_CUDA
-  return c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream();
+  const c10::DeviceIndex device = tensor.get_device();
+  c10::cuda::set_device(device);  // a thread other than main begins with device 0
+  return c10::cuda::getCurrentCUDAStream(device).stream();
 #else
   throw NotBuiltError("CUDA");
 #endif

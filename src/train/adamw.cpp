@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -44,26 +45,34 @@ double Adamw::squared_gradient_norm() {
   return tensor::read_value<double>(norm_scratch_[norm_scratch_.numel() - 1]);
 }
 
-void Adamw::update(const Span& span, float learning_rate, float grad_scale) {
+/// Updates the weights of `count` spans from number `first` on; on the CPU, of one span.
+void Adamw::update(std::size_t first, std::size_t count, float learning_rate, float grad_scale) {
+  const Span& span = spans_[first];
+  const Span& last = spans_[first + count - 1];
   const auto t = static_cast<double>(updates_);
   kernels::AdamwArgs args{};
   args.weights = parameters_->weights().mutable_data_ptr<float>() + span.begin;
   args.grads = parameters_->gradients().const_data_ptr<float>() + span.begin;
   args.m = m_.mutable_data_ptr<float>() + span.begin;
   args.v = v_.mutable_data_ptr<float>() + span.begin;
-  args.count = static_cast<std::size_t>(span.count);
+  args.count = static_cast<std::size_t>(last.begin + last.count - span.begin);
   args.learning_rate = learning_rate;
   args.beta1 = static_cast<float>(config_.beta1);
   args.beta2 = static_cast<float>(config_.beta2);
   args.epsilon = static_cast<float>(config_.epsilon);
-  args.weight_decay = span.decays ? static_cast<float>(config_.weight_decay) : 0.0F;
+  args.weight_decay = static_cast<float>(config_.weight_decay);
   args.grad_scale = grad_scale;
   args.correction1 = static_cast<float>(1.0 - std::pow(config_.beta1, t));
   args.correction2 = static_cast<float>(1.0 - std::pow(config_.beta2, t));
-  if (tensor::runs_on_gpu(m_))
-    kernels::cuda::adamw_step(args, tensor::current_stream(m_));
-  else
-    kernels::cpu::adamw_step(args);
+  if (!tensor::runs_on_gpu(m_)) {
+    if (!span.decays) args.weight_decay = 0.0F;
+    return kernels::cpu::adamw_step(args);
+  }
+  kernels::AdamwRuns runs{count, span.decays, {}};
+  for (std::size_t s = 0; s < count; ++s)
+    runs.ends[s] =
+        static_cast<std::size_t>(spans_[first + s].begin + spans_[first + s].count - span.begin);
+  kernels::cuda::adamw_step(args, runs, tensor::current_stream(m_));
 }
 
 UpdateReport Adamw::step(double learning_rate, double grad_scale, const Agree& agree) {
@@ -73,8 +82,10 @@ UpdateReport Adamw::step(double learning_rate, double grad_scale, const Agree& a
   const bool clips = config_.max_grad_norm > 0.0 && norm > config_.max_grad_norm;
   const double scale = clips ? grad_scale * config_.max_grad_norm / norm : grad_scale;
   ++updates_;
-  for (const Span& span : spans_)
-    update(span, static_cast<float>(learning_rate), static_cast<float>(scale));
+  const std::size_t at_once = tensor::runs_on_gpu(m_) ? kernels::kMaxAdamwRuns : 1;
+  for (std::size_t first = 0; first < spans_.size(); first += at_once)
+    update(first, std::min(at_once, spans_.size() - first), static_cast<float>(learning_rate),
+           static_cast<float>(scale));
   return {norm, true};
 }
 

@@ -64,7 +64,8 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks) {
            "train.global_batch_size=" + std::to_string(ranks)}};
 }
 
-std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks) {
+std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks,
+                                           DeviceKind device) {
   if (const auto problem = problem_of(shape, ranks)) {
     throw Failure({problem->code, ExitCode::config, problem->sentence, {}, problem->help});
   }
@@ -81,7 +82,9 @@ std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, in
   const std::int64_t extra = shape.global_batch % ranks;
   const std::int64_t first = rank * share + std::min<std::int64_t>(rank, extra);
   const std::int64_t mine = share + (rank < extra ? 1 : 0);
-  add_passes(first, first + mine, std::min(micro, ceil_div(mine, shape.accumulation)), passes);
+  const bool is_whole = shape.fills_gpu && device == DeviceKind::cuda && shape.micro_batch == 0;
+  const std::int64_t most = is_whole ? mine : micro;
+  add_passes(first, first + mine, std::min(most, ceil_div(mine, shape.accumulation)), passes);
   return passes;
 }
 

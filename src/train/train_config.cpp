@@ -22,7 +22,8 @@ void add_train_keys(KeyTable& table) {
       {.name = "train.micro_batch_size",
        .type = KeyType::integer,
        .default_value = "auto",
-       .summary = "sequences per pass of one rank, never more than a lane; auto: one lane",
+       .summary = "sequences per pass of one rank, never more than a lane; auto: one lane, "
+                  "and for recipe ad on a GPU without layout all sequences of the rank",
        .unit = "sequences",
        .min = 1,
        .max = kMaxSequences,

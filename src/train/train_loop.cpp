@@ -38,6 +38,10 @@ std::int64_t largest_pass(const std::vector<MicroBatch>& passes) {
   return std::ranges::max_element(passes, {}, &MicroBatch::count)->count;
 }
 
+DeviceKind kind_of(const at::Tensor& tensor) {
+  return tensor::runs_on_gpu(tensor) ? DeviceKind::cuda : DeviceKind::cpu;
+}
+
 CUstream_st* producer_of(const at::Tensor& tensor) {
   return tensor.is_cuda() ? tensor::current_stream(tensor) : nullptr;
 }
@@ -48,7 +52,8 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
     : parts_(parts),
       config_(config),
       schedule_(schedule),
-      micro_batches_(plan_micro_batches(config.batch, parts.group.rank(), parts.group.size())) {
+      micro_batches_(plan_micro_batches(config.batch, parts.group.rank(), parts.group.size(),
+                                        kind_of(parts.objective.parameters().weights()))) {
   parts_.objective.parameters().on_gradient_ready(
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }

@@ -167,7 +167,7 @@ class Inference(BothWays):
 
     def test_bfloat16_stays_close(self):
         self.generate("llama", "model.dtype=bfloat16", "generate.max_new_tokens=0",
-                      "generate.num_samples=1", tolerance=0.05)
+                      "generate.num_samples=1", tolerance=0.01)
 
     def teacher(self, *arguments, kernels):
         model = tiny_lm.make_folder(self.folder / "model", tokenizer=False)

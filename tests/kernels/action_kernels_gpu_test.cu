@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/kernels/cross_entropy.hpp>
-#include <mgpu/kernels/sample_action.hpp>
 
 #include "on_device.cuh"
 #include "random_values.hpp"
@@ -61,24 +60,6 @@ TEST_P(ActionGpuTest, BadTargetsGiveNan) {
   EXPECT_TRUE(std::isnan(d_sums.host()[0].loss));
   EXPECT_TRUE(std::isnan(d_grad.host()[4 * classes]));
   EXPECT_FALSE(std::isnan(d_grad.host()[0]));
-}
-
-TEST_P(ActionGpuTest, SampledActionsAreTheReferences) {
-  const auto [rows, classes] = GetParam();
-  std::vector<float> logits = normals(rows * classes, 8, 2.0F);
-  if (rows > 2) logits[2 * classes] = std::numeric_limits<float>::quiet_NaN();
-  std::vector<float> uniforms(rows);
-  for (std::size_t n = 0; n < rows; ++n)
-    uniforms[n] = (static_cast<float>(n) + 0.5F) / static_cast<float>(rows);
-  std::vector<std::int64_t> expected(rows, 77);
-  const OnDevice d_logits(logits);
-  const OnDevice d_uniforms(uniforms);
-  const OnDevice d_actions(expected);
-  reference::sample_action({logits.data(), uniforms.data(), expected.data(), rows, classes});
-
-  cuda::sample_action({d_logits.get(), d_uniforms.get(), d_actions.get(), rows, classes}, nullptr);
-
-  EXPECT_EQ(d_actions.host(), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ActionGpuTest,

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/kernels/decoder_grads.hpp>
+
 #include "decoder_cases.hpp"
 #include "decoder_reference.hpp"
 #include "on_device.cuh"
@@ -163,6 +165,19 @@ TEST_F(DecoderGpuTest, OnlineLogsumexpIsTheReferenceOverBlocks) {
       EXPECT_NEAR(actual[n], expected.sums[n], 1e-5F * expected.sums[n]) << block;
     EXPECT_EQ(picked.host()[1], expected.picked[1]) << block;
   }
+}
+
+TEST_F(DecoderGpuTest, LogitsGradByHand) {
+  const OnDevice logits(std::vector<float>{std::log(2.0F), 0.0F, 1.0F, std::log(4.0F)});
+  const OnDevice log_sums(std::vector<float>{0.0F, 1.0F});
+  const OnDevice targets(std::vector<std::int64_t>{6, 9});  // of tokens 5 and 6
+
+  cuda::logits_grad({logits.get(), log_sums.get(), targets.get(), 5, 2, 2, 0.5F}, nullptr);
+
+  const std::vector<float> grads = logits.host();
+  const std::vector<float> expected{1.0F, 0.0F, 0.5F, 2.0F * std::exp(-1.0F)};
+  for (std::size_t i = 0; i < grads.size(); ++i)
+    EXPECT_NEAR(grads[i], expected[i], 1e-6F) << i;
 }
 
 }  // namespace

@@ -28,12 +28,13 @@ TEST_P(OptimizerGpuTest, AdamwIsTheReference) {
   const OnDevice d_v(v);
   AdamwArgs args{w.data(), g.data(), m.data(), v.data(), count, 1e-2F,  0.9F,
                  0.99F,    1e-8F,    0.1F,     0.7F,     0.19F, 0.0199F};
-  reference::adamw_step(args);
+  const AdamwRuns runs = reference::runs_of(count);
+  reference::adamw_step(args, runs);
   args.weights = d_w.get();
   args.grads = d_g.get();
   args.m = d_m.get();
   args.v = d_v.get();
-  cuda::adamw_step(args, nullptr);
+  cuda::adamw_step(args, runs, nullptr);
 
   const std::vector<float> actual = d_w.host();
   for (std::size_t i = 0; i < count; ++i)

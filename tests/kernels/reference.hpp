@@ -51,6 +51,28 @@ inline void adamw_step(const AdamwArgs& args) {
   }
 }
 
+/// Returns runs of several lengths, some of them empty if there are few weights.
+inline AdamwRuns runs_of(std::size_t count) {
+  return {4, false, {count / 7, count / 3, std::min(count / 3 + 1, count), count}};
+}
+
+/// Returns the arguments for the weights of run `r`, which begins with weight `begin`.
+inline AdamwArgs run_of(AdamwArgs args, const AdamwRuns& runs, std::size_t r, std::size_t begin) {
+  args.weights += begin;
+  args.grads += begin;
+  args.m += begin;
+  args.v += begin;
+  args.count = runs.ends[r] - begin;
+  if ((r % 2 == 0) != runs.first_decays) args.weight_decay = 0.0F;
+  return args;
+}
+
+inline void adamw_step(const AdamwArgs& args, const AdamwRuns& runs) {
+  std::size_t begin = 0;
+  for (std::size_t r = 0; r < runs.count; begin = runs.ends[r++])
+    adamw_step(run_of(args, runs, r, begin));
+}
+
 /// Computes the softmax of a row in double.
 inline std::vector<double> softmax(const float* row, std::size_t count) {
   double top = -std::numeric_limits<double>::infinity();

@@ -27,4 +27,22 @@ TEST(KernelChoice, IsMadeInOnePlace) {
   EXPECT_GT(checked, 0);
 }
 
+// current_stream() makes the device of the launch current. The reducer's sums run on a stream of
+// module cluster, which does the same.
+TEST(KernelChoice, LaunchesPassTheCurrentStream) {
+  static const std::regex kLaunch(R"(kernels::cuda::\w+\([^;]*;)");
+  static const std::regex kStream(R"(tensor::current_stream\(\w+(\.\w+)?\)\);|, stream\);)");
+  int checked = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / "src")) {
+    if (entry.path().extension() != ".cpp") continue;
+    std::ifstream file(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    for (std::sregex_iterator at(text.begin(), text.end(), kLaunch), end; at != end; ++at) {
+      EXPECT_TRUE(std::regex_search(at->str(), kStream)) << entry.path().string() << at->str();
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 10);
+}
+
 }  // namespace

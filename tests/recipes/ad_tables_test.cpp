@@ -221,8 +221,8 @@ TEST(TrainSizesTest, WithoutControlsAThirdIsPlayed) {
 
 TEST(TrainSizesTest, ARankHasItsPartOfTheBatch) {
   const TrainSizes sizes = sizes_of({{"train.global_batch_size", "64"}, {"train.lanes", "8"}});
-  EXPECT_GE(sizes.rows_at_once(1), sizes.rows_at_once(4));
-  EXPECT_LE(sizes.rows_at_once(8), 8);
+  EXPECT_GE(sizes.rows_at_once(1, DeviceKind::cpu), sizes.rows_at_once(4, DeviceKind::cpu));
+  EXPECT_LE(sizes.rows_at_once(8, DeviceKind::cpu), 8);
 }
 
 TEST(TrainSizesTest, OperationsGrowWithTokensAndContext) {

@@ -11,7 +11,7 @@ namespace {
 std::vector<int> visits(const BatchShape& shape, int ranks) {
   std::vector<int> count(static_cast<std::size_t>(shape.global_batch), 0);
   for (int rank = 0; rank < ranks; ++rank) {
-    for (const MicroBatch& pass : plan_micro_batches(shape, rank, ranks)) {
+    for (const MicroBatch& pass : plan_micro_batches(shape, rank, ranks, DeviceKind::cpu)) {
       for (std::int64_t i = pass.offset; i < pass.offset + pass.count; ++i)
         ++count.at(static_cast<std::size_t>(i));
     }
@@ -36,7 +36,7 @@ TEST(BatchPlanTest, LayoutPassesAreTheSameAtEveryRankCount) {
   const auto all_passes = [&](int ranks) {
     std::vector<std::vector<std::int64_t>> passes;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const MicroBatch& pass : plan_micro_batches(shape, rank, ranks))
+      for (const MicroBatch& pass : plan_micro_batches(shape, rank, ranks, DeviceKind::cpu))
         passes.push_back({pass.offset, pass.count, pass.ends_lane ? 1 : 0});
     }
     return passes;
@@ -49,8 +49,25 @@ TEST(BatchPlanTest, LayoutPassesAreTheSameAtEveryRankCount) {
 
 TEST(BatchPlanTest, AccumulationCutsTheShare) {
   const BatchShape shape{32, 32, 1, 4, false};
-  EXPECT_EQ(plan_micro_batches(shape, 0, 2).size(), 4U);
-  EXPECT_EQ(plan_micro_batches(shape, 0, 2)[0].count, 4);
+  EXPECT_EQ(plan_micro_batches(shape, 0, 2, DeviceKind::cpu).size(), 4U);
+  EXPECT_EQ(plan_micro_batches(shape, 0, 2, DeviceKind::cpu)[0].count, 4);
+}
+
+TEST(BatchPlanTest, AGpuGetsTheShareOfARankInOnePass) {
+  const auto counts = [](const BatchShape& shape, DeviceKind device) {
+    std::vector<std::int64_t> all;
+    for (const MicroBatch& pass : plan_micro_batches(shape, 0, 2, device))
+      all.push_back(pass.count);
+    return all;
+  };
+  const std::vector<std::int64_t> whole{16};
+  const std::vector<std::int64_t> lanes{4, 4, 4, 4};
+  EXPECT_EQ(counts({32, 0, 8, 1, false, true}, DeviceKind::cuda), whole);
+  EXPECT_EQ(counts({32, 0, 8, 1, false, true}, DeviceKind::cpu), lanes);
+  EXPECT_EQ(counts({32, 0, 8, 1, false, false}, DeviceKind::cuda), lanes);
+  EXPECT_EQ(counts({32, 0, 8, 1, true, true}, DeviceKind::cuda), lanes);   // layout
+  EXPECT_EQ(counts({32, 4, 8, 1, false, true}, DeviceKind::cuda), lanes);  // a micro batch
+  EXPECT_EQ(counts({32, 0, 8, 4, false, true}, DeviceKind::cuda), lanes);  // accumulation
 }
 
 TEST(BatchPlanTest, NamesTheKeyThatIsWrong) {
@@ -62,11 +79,14 @@ TEST(BatchPlanTest, NamesTheKeyThatIsWrong) {
 }
 
 TEST(BatchPlanTest, RefusesWhatCannotBeShared) {
-  EXPECT_THROW(plan_micro_batches({32, 0, 6, 1, true}, 0, 1),
+  EXPECT_THROW(plan_micro_batches({32, 0, 6, 1, true}, 0, 1, DeviceKind::cpu),
                Failure);  // 6 lanes: not a power of two
-  EXPECT_THROW(plan_micro_batches({30, 0, 4, 1, true}, 0, 1), Failure);  // uneven lanes
-  EXPECT_THROW(plan_micro_batches({32, 0, 4, 1, true}, 0, 3), Failure);  // 3 ranks, 4 lanes
-  EXPECT_THROW(plan_micro_batches({2, 0, 1, 1, false}, 0, 3), Failure);  // idle rank
+  EXPECT_THROW(plan_micro_batches({30, 0, 4, 1, true}, 0, 1, DeviceKind::cpu),
+               Failure);  // uneven lanes
+  EXPECT_THROW(plan_micro_batches({32, 0, 4, 1, true}, 0, 3, DeviceKind::cpu),
+               Failure);  // 3 ranks, 4 lanes
+  EXPECT_THROW(plan_micro_batches({2, 0, 1, 1, false}, 0, 3, DeviceKind::cpu),
+               Failure);  // idle rank
 }
 
 }  // namespace

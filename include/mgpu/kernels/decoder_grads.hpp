@@ -5,9 +5,11 @@
 
 #include <mgpu/kernels/gated_activation.hpp>
 
-// Gradients of the row-wise operations of a decoder, each in one pass over memory. They exist only
-// for the CPU; on GPUs libtorch computes them. Pointers are on the host. Shapes in this header: N =
-// rows, D = width, V = logits of a row.
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Gradients of the row-wise operations of a decoder, each in one pass over memory. On GPUs libtorch
+// computes all but logits_grad(). Pointers are on the host (cpu) or on the stream's device (cuda).
+// Shapes in this header: N = rows, D = width, V = logits of a row.
 namespace mgpu::kernels {
 
 struct RmsNormGradArgs {
@@ -54,5 +56,12 @@ void gated_activation_grad(const GatedActivationGradArgs& args);
 /// log_sum - logit of the target), the cross-entropy.
 void logits_grad(const LogitsGradArgs& args);
 }  // namespace cpu
+
+namespace cuda {
+/// Computes the same as cpu::logits_grad(), and returns before the work is done.
+///
+/// Errors: LibraryError, and NotBuiltError in a build without CUDA.
+void logits_grad(const LogitsGradArgs& args, CUstream_st* stream);
+}  // namespace cuda
 
 }  // namespace mgpu::kernels

@@ -19,7 +19,8 @@ struct OnlineLogsumexpArgs {
   const std::int64_t* targets;  // [N] token whose logit goes to `picked`; nullptr: none
   float* tops;                  // [N] largest logit so far
   float* sums;                  // [N] sum of exp(logit - top)
-  float* picked;           // [N] logit of the target, written if this block has it; may be nullptr
+  float* picked;  // [N] logit of the target, written if this block has it; nullptr only without
+                  // targets
   float* best_logits;      // [N, K] descending, ties by ascending token
   std::int64_t* best_ids;  // [N, K]
   std::size_t rows;        // N

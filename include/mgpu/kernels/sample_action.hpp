@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
-
 // Shapes in this header: N = rows, A = classes (actions).
 namespace mgpu::kernels {
 
@@ -24,15 +22,12 @@ struct SampleActionArgs {
 /// exceeds the uniform number of the row. A class of probability 0 is never sampled. Classes with
 /// equal logits are equally likely.
 ///
-/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a build
-///         without CUDA. cuda returns before the work is done.
+/// It exists only for the CPU: environments run there, and need the actions at once.
+///
+/// Errors: ShapeError when A = 0 and N > 0.
 /// Source: inverse transform sampling; sums in double.
 namespace cpu {
 void sample_action(const SampleActionArgs& args);
-}
-namespace cuda {
-void sample_action(const SampleActionArgs& args, CUstream_st* stream);
 }
 
 }  // namespace mgpu::kernels

@@ -11,8 +11,9 @@ namespace mgpu::tensor {
 /// send CPU tensors down the GPU path.
 bool runs_on_gpu(const at::Tensor& tensor);
 
-/// Returns libtorch's current CUDA stream on the tensor's device. This program enqueues its own
-/// kernels on it, too.
+/// Returns libtorch's current CUDA stream on the tensor's device, and makes this device current for
+/// the calling thread. All launches of this program's kernels pass its result, because CUDA refuses
+/// a stream of another device.
 ///
 /// Errors: NotBuiltError in a build without CUDA.
 CUstream_st* current_stream(const at::Tensor& tensor);

@@ -59,7 +59,7 @@ private:
   };
 
   double squared_gradient_norm();
-  void update(const Span& span, float learning_rate, float grad_scale);
+  void update(std::size_t first, std::size_t count, float learning_rate, float grad_scale);
 
   tensor::ParameterArena* parameters_;
   AdamwConfig config_;

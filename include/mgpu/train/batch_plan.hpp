@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <mgpu/base/buffer_view.hpp>
+
 namespace mgpu::train {
 
 /// One forward and backward pass of one rank, over items [offset, offset + count) of the global
@@ -21,6 +23,7 @@ struct BatchShape {
   std::int64_t lanes;         // fixed parts of the global batch
   std::int64_t accumulation;  // without layout: a pass has at most 1/accumulation of a rank's items
   bool layout;                // true: each rank gets whole lanes; false: an equal number of items
+  bool fills_gpu = false;     // on a GPU without layout, micro_batch 0 means all items of a rank
 };
 
 /// The reason why a number of ranks cannot share the global batch.
@@ -39,14 +42,17 @@ struct BatchProblem {
 /// means that there are more ranks than items.
 std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 
-/// Returns the passes of rank `rank`, which are the same for each optimizer step.
+/// Returns the passes of rank `rank` on a device of this kind. They are the same for each optimizer
+/// step.
 ///
 /// Without BatchShape::layout, each rank gets consecutive items, split into passes. If the items do
 /// not divide evenly, the first ranks get one more item. With layout, rank r gets lanes [r * lanes
 /// / ranks, (r + 1) * lanes / ranks). A pass never crosses a lane, so the gradient of a lane does
-/// not depend on the number of ranks.
+/// not depend on the number of ranks. With BatchShape::fills_gpu, a GPU gets few large passes,
+/// because the launches of a pass of a small model take longer than its computations.
 ///
 /// Errors: Failure E122 or E123 (exit 78) when problem_of() finds one.
-std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks);
+std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks,
+                                           DeviceKind device);
 
 }  // namespace mgpu::train

@@ -77,7 +77,7 @@ report::Plan TrainJob::plan(const run::PlanMachine& machine) const {
 run::JobOutcome TrainJob::run(run::RunContext& run) const {
   const int ranks = run.topology.world().size();
   const recipes::LoopSettings& loop = recipe_->loop();
-  const auto passes = train::plan_micro_batches(loop.train.batch, 0, ranks);
+  const auto passes = train::plan_micro_batches(loop.train.batch, 0, ranks, run.device.kind);
   run.print(report::training_block({ranks, run.device.kind,
                                     train::name_of(loop.optimizer.mixed_precision),
                                     std::ssize(passes), run.device.index}));

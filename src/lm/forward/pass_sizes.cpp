@@ -6,7 +6,7 @@ namespace mgpu::lm {
 namespace {
 
 constexpr PassSizes kCpuSizes{256, kHeadRows, kVocabularyBlock, 1};
-constexpr PassSizes kGpuSizes{4096, 1024, 8 * kVocabularyBlock, 8};
+constexpr PassSizes kGpuSizes{4096, 4096, 8 * kVocabularyBlock, 8};
 
 }  // namespace
 

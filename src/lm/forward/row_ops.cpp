@@ -9,6 +9,7 @@
 #include <mgpu/kernels/packed_product.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/wide_product.hpp>
 
 namespace mgpu::lm {
 namespace {
@@ -26,8 +27,7 @@ at::Tensor rounded_like(const at::Tensor& weight, const at::Tensor& x) {
 at::Tensor product_on_device(const at::Tensor& x, const Linear& linear) {
   if (linear.weight.scalar_type() == x.scalar_type())
     return at::linear(x, linear.weight, linear.bias);
-  const at::Tensor out =
-      at::linear(x.to(linear.weight.scalar_type()), linear.weight).to(at::kFloat);
+  const at::Tensor out = tensor::wide_product(x.to(linear.weight.scalar_type()), linear.weight);
   return linear.bias.defined() ? out.add_(linear.bias) : out;
 }
 

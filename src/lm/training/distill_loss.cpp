@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 
 #include <mgpu/lm/forward/language_model.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
 #include "lm/forward/row_ops.hpp"
@@ -66,15 +68,13 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// Returns the sums of a block, given the sums `data` of the cross-entropy and the rows'
+/// Returns the sums of a block as BlockLoss does, given those of the cross-entropy and the rows'
 /// divergences.
-LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& divergences) {
-  const double t = how.temperature;
-  LmSums sums = data;
-  sums.loss =
-      how.ce_weight * data.loss +
-      (1.0 - how.ce_weight) * t * t * tensor::read_value<double>(divergences.sum(at::kDouble));
-  return sums;
+at::Tensor total_of(const Distillation& how, const at::Tensor& data,
+                    const at::Tensor& divergences) {
+  const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;
+  const at::Tensor loss = data[0] * how.ce_weight + divergences.sum(at::kDouble) * share;
+  return at::stack({loss, data[1], data[2]});
 }
 
 /// The factors of the divergence (`teacher`) and of the cross-entropy (`data`) in the gradient with
@@ -90,22 +90,22 @@ struct Shares {
 /// The teacher's lists for the rows of a block, padded with id -1 and log-probability -infinity.
 struct PaddedLists {
   PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
-    const at::Tensor token_index = tensor::read_back(block.token_index);
-    const std::int64_t* tokens = token_index.const_data_ptr<std::int64_t>();
-    const std::int64_t rows = token_index.numel();
+    const std::span<const std::int64_t> tokens = block.tokens;
+    const std::int64_t rows = std::ssize(tokens);
     std::int64_t longest = 0;
-    for (std::int64_t n = 0; n < rows; ++n)
-      longest = std::max(longest, end(targets, tokens[n]) - end(targets, tokens[n] - 1));
+    for (const std::int64_t token : tokens)
+      longest = std::max(longest, end(targets, token) - end(targets, token - 1));
     ids = at::full({rows, longest}, -1, at::kLong);
     at::Tensor logs = at::full({rows, longest + 1}, kNothing, at::kFloat);
     for (std::int64_t n = 0; n < rows; ++n) {
-      const std::int64_t begin = end(targets, tokens[n] - 1);
-      const std::int64_t stop = end(targets, tokens[n]);
+      const std::int64_t token = tokens[static_cast<std::size_t>(n)];
+      const std::int64_t begin = end(targets, token - 1);
+      const std::int64_t stop = end(targets, token);
       std::copy(targets.ids.begin() + begin, targets.ids.begin() + stop,
                 ids.mutable_data_ptr<std::int64_t>() + n * longest);
       float* log = logs.mutable_data_ptr<float>() + n * (longest + 1);
       std::copy(targets.log_probs.begin() + begin, targets.log_probs.begin() + stop, log);
-      log[longest] = std::log(targets.tail_mass[static_cast<std::size_t>(tokens[n])]);
+      log[longest] = std::log(targets.tail_mass[static_cast<std::size_t>(token)]);
     }
     const at::Tensor& like = block.pieces.front().logits;
     ids = ids.to(like.device());
@@ -120,47 +120,65 @@ struct PaddedLists {
   at::Tensor log_probs;  // [n, K + 1]; the last column is for all other ids together
 };
 
-/// The places of the listed ids' logits in a piece.
+/// The places of the listed ids' logits in a piece. Ids elsewhere have places, too, which nothing
+/// reads or writes.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;
-    const at::Tensor is_here =
-        (at >= 0).logical_and(at < piece.logits.size(1)).logical_and(ids >= 0);
-    const at::Tensor where = tensor::places_of_true(is_here);  // [m, 2]
-    rows = where.select(1, 0);
-    entries = where.select(1, 1);
-    columns = at.index({rows, entries});
+    is_here = (at >= 0).logical_and(at < piece.logits.size(1)).logical_and(ids >= 0);
+    columns = at.masked_fill(is_here.logical_not(), 0);
   }
 
-  at::Tensor rows;     // [m] rows of the block
-  at::Tensor entries;  // [m] indices in the row's list
-  at::Tensor columns;  // [m] columns of the piece
+  /// Writes `values` [n, K] to the places in the piece. A GPU would be idle while the host reads
+  /// how many places there are, so it writes a dense matrix.
+  void write(const LogitsPiece& piece, const at::Tensor& values) const {
+    at::Tensor logits = piece.logits;
+    if (tensor::runs_on_gpu(logits)) {
+      logits.copy_(written(logits, values));
+      return;
+    }
+    const at::Tensor where = tensor::places_of_true(is_here);  // [m, 2]
+    const at::Tensor rows = where.select(1, 0);
+    const at::Tensor entries = where.select(1, 1);
+    logits.index_put_({rows, columns.index({rows, entries})}, values.index({rows, entries}));
+  }
+
+  at::Tensor is_here;  // [n, K] whether the id is in the piece
+  at::Tensor columns;  // [n, K] columns of the piece; 0 for ids elsewhere
+
+private:
+  /// Returns the logits with `values` at their places. Maxima do not depend on the order in which a
+  /// GPU computes them, and ids elsewhere have the least values.
+  at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
+    const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
+                                      .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");
+    const at::Tensor dense =
+        at::full_like(logits, kNothing)
+            .scatter_reduce(1, columns, values.masked_fill(is_here.logical_not(), kNothing),
+                            "amax");
+    return at::where(is_written > 0, dense, logits);
+  }
 };
 
 /// Returns the logits of the listed ids, and replaces them in the pieces by -infinity.
 at::Tensor take_listed(const HeadBlock& block, const at::Tensor& ids) {
-  const at::Tensor& like = block.pieces.front().logits;
-  at::Tensor taken = at::full(ids.sizes(), kNothing, like.options());  // [n, K]
+  at::Tensor taken =
+      at::full(ids.sizes(), kNothing, block.pieces.front().logits.options());  // [n, K]
   for (const LogitsPiece& piece : block.pieces) {
     const Listed listed(piece, ids);
-    taken.index_put_({listed.rows, listed.entries},
-                     piece.logits.index({listed.rows, listed.columns}));
-    at::Tensor(piece.logits)
-        .index_put_({listed.rows, listed.columns}, at::full({}, kNothing, like.options()));
+    taken = at::where(listed.is_here, piece.logits.gather(1, listed.columns), taken);
+    listed.write(piece, at::full_like(taken, kNothing));
   }
   return taken;
 }
 
 void put_listed(const HeadBlock& block, const at::Tensor& ids, const at::Tensor& values) {
-  for (const LogitsPiece& piece : block.pieces) {
-    const Listed listed(piece, ids);
-    at::Tensor(piece.logits)
-        .index_put_({listed.rows, listed.columns}, values.index({listed.rows, listed.entries}));
-  }
+  for (const LogitsPiece& piece : block.pieces)
+    Listed(piece, ids).write(piece, values);
 }
 
-LmSums stored_block(const Distillation& how, const TeacherTargets& targets, HeadBlock& block,
-                    std::optional<double> scale) {
+at::Tensor stored_block(const Distillation& how, const TeacherTargets& targets, HeadBlock& block,
+                        std::optional<double> scale) {
   const double t = how.temperature;
   const RowFacts facts = facts_of(block);
   const PaddedLists lists(targets, block);
@@ -226,16 +244,14 @@ at::Tensor padded_to(const at::Tensor& gradient, std::int64_t width) {
 /// undefined if all targets are from the data.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
-  const at::Tensor token_index = tensor::read_back(block.token_index);
-  const std::int64_t* tokens = token_index.const_data_ptr<std::int64_t>();
   std::vector<float> weights;
-  for (std::int64_t n = 0; n < token_index.numel(); ++n)
-    weights.push_back(is_drawn[static_cast<std::size_t>(tokens[n])] != 0.0 ? 0.0F : 1.0F);
+  for (const std::int64_t token : block.tokens)
+    weights.push_back(is_drawn[static_cast<std::size_t>(token)] != 0.0 ? 0.0F : 1.0F);
   return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
 }
 
-LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadBlock& block,
-                      std::optional<double> scale) {
+at::Tensor resident_block(const Distillation& how, const TeacherPass& teacher, HeadBlock& block,
+                          std::optional<double> scale) {
   const double t = how.temperature;
   const RowFacts facts = facts_of(block);
   const at::Tensor of_data = weights_of_data(teacher.is_drawn, block);

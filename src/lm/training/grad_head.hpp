@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -33,6 +34,7 @@ struct HeadBlock {
   std::vector<LogitsPiece> pieces;  // in the order of LogitsPiece::first_id; LogitsPiece::row is 0
   at::Tensor targets;               // [n] as HeadArgs::targets
   at::Tensor token_index;           // [n] index of each token among the N tokens
+  std::span<const std::int64_t> tokens;  // n: the same on the host
 };
 
 /// For each row: the log of the sum of exponentials, the logit of the target, and the best token.
@@ -41,9 +43,10 @@ struct RowFacts {
   at::Tensor target_logits;  // [n]
   at::Tensor best;           // [n] int64
 
-  /// Returns the sums of the cross-entropy loss. The loss of each row is multiplied by `weights`
-  /// [n] if defined.
-  LmSums sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
+  /// Returns the sum of the cross-entropy loss in nats, the number of rows whose target is best,
+  /// and the first sum again, [3] float64 on the device, as a BlockLoss does. The loss of each row
+  /// is multiplied by `weights` [n] if defined.
+  at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
 
@@ -53,14 +56,16 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
 /// BlockVisit is the type of `visit`. for_each_block() splits the tokens that have a target into
 /// blocks, and calls visit(block, hidden) for each block with its hidden states, [n, D].
 ///
-/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
+/// Memory: logits of head_blocks() at a time.
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
-LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
+/// Returns RowFacts::sums(). With a scale, replaces the logits by the gradients of scale * loss.
+at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Tokens
-/// whose target is ignored cost no time. Memory: that of for_each_block().
+/// whose target is ignored cost no time. Reads targets first, and sums last, back to the host.
+/// Memory: that of for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);
 

@@ -11,6 +11,7 @@
 #include <mgpu/kernels/decoder_grads.hpp>
 #include <mgpu/kernels/matrix_product.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/wide_product.hpp>
 
 #include "lm/forward/row_ops.hpp"
 
@@ -75,6 +76,15 @@ struct ProductFunction : Function<ProductFunction> {
   }
 };
 
+/// Adds each row of `rows` to row ids[n] of `out`, in a fixed order also where ids repeat. On a
+/// GPU, index_put_() sorts the ids first; index_add_() would add in any order there.
+void add_rows(at::Tensor out, const at::Tensor& ids, const at::Tensor& rows) {
+  if (tensor::runs_on_gpu(out))
+    out.index_put_({ids}, rows, /*accumulate=*/true);
+  else
+    out.index_add_(0, ids, rows);
+}
+
 struct EmbedFunction : Function<EmbedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& table, const at::Tensor& ids) {
     ctx->save_for_backward({table, ids});
@@ -84,9 +94,9 @@ struct EmbedFunction : Function<EmbedFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();  // table [V, D], ids [N]
     const at::Tensor into = gradient_of_leaf(saved[0]);
-    if (!into.defined()) return {at::zeros_like(saved[0]).index_add_(0, saved[1], grads[0]), {}};
-    into.index_add_(0, saved[1], grads[0]);
-    return {at::Tensor(), at::Tensor()};
+    const at::Tensor sums = into.defined() ? into : at::zeros_like(saved[0]);
+    add_rows(sums, saved[1], grads[0]);
+    return {into.defined() ? at::Tensor() : sums, at::Tensor()};
   }
 };
 
@@ -260,6 +270,8 @@ void say_gradient_added(const at::Tensor& weight) {
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind compute) {
   if (compute != tensor::ComputeKind::f32) {
     const at::ScalarType type = type_of(compute);
+    if (tensor::runs_on_gpu(x))
+      return tensor::wide_product(x.to(type), w.to(type)).to(x.scalar_type());
     return at::matmul(x.to(type), w.to(type).t()).to(x.scalar_type());
   }
   if (!runs_here(x)) return at::matmul(x, w.t());
@@ -270,9 +282,12 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind
 
 void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
                  tensor::ComputeKind compute) {
-  if (compute != tensor::ComputeKind::f32)
-    out.add_(product(x, w, compute));
-  else if (runs_here(x))
+  if (compute != tensor::ComputeKind::f32) {
+    if (tensor::runs_on_gpu(out) && has_kernel(out))
+      tensor::add_wide_product(out, x.to(type_of(compute)), w.to(type_of(compute)));
+    else
+      out.add_(product(x, w, compute));
+  } else if (runs_here(x))
     multiply(x, w, out, true);
   else
     out.addmm_(x, w.t());
@@ -280,6 +295,10 @@ void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w
 
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids) {
   return EmbedFunction::apply(table, ids);
+}
+
+at::Tensor embed_positions(const at::Tensor& table, const at::Tensor& positions) {
+  return tensor::runs_on_gpu(table) ? embed(table, positions) : table.index_select(0, positions);
 }
 
 at::Tensor project(const at::Tensor& x, const Linear& linear, tensor::ComputeKind compute) {

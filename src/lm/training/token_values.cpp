@@ -58,7 +58,7 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
   at::Tensor of_tokens =
       at::tensor(slopes, at::kDouble);  // [N], moved to the device by the first block
   return [of_tokens, temperature](HeadBlock& block, std::optional<double> scale) mutable {
-    if (!scale) return LmSums{};
+    if (!scale) return at::Tensor();
     heat(block, temperature);
     const RowFacts facts = facts_of(block);
     of_tokens = of_tokens.to(block.token_index.device());
@@ -71,7 +71,7 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
           .exp_()
           .mul_(weights.neg().unsqueeze(1));
     add_at_targets(block, 1.0, weights);
-    return LmSums{};
+    return at::Tensor();
   };
 }
 
@@ -94,6 +94,7 @@ void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::T
     gradient_of_leaf(head.bias).add_(outputs.sum(0));
     say_gradient_added(head.bias);
   }
+  // The rows are distinct, so no two additions meet, also on a GPU.
   hidden_gradient.index_add_(0, rows, product(outputs, head.weight.t(), kCompute));
 }
 

@@ -17,7 +17,7 @@ namespace mgpu::lm::grad {
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 
 /// Returns a BlockLoss for the loss sum_n slopes[n] * (log-probability of target n at
-/// `temperature`). It computes only the gradient; the sums that it returns are 0.
+/// `temperature`). It computes only the gradient, and returns no sums.
 ///
 /// Shapes: slopes [N]
 BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature);

@@ -200,7 +200,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   const LmWeights& weights = call.weights;
   at::Tensor x = grad::embed(weights.embedding, call.ids);  // [N, D]
   if (weights.positions.defined())
-    x = x + weights.positions.index_select(0, call.sequences.index.positions);
+    x = x + grad::embed_positions(weights.positions, call.sequences.index.positions);
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     x = call.checkpointed.empty() ? layer(call, i, x)
                                   : CheckpointFunction::apply(x, &call.checkpointed[i]);

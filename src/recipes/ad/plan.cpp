@@ -77,7 +77,7 @@ private:
       if (sizes_.settings.data.path.empty()) {
         add_chunk_share(rank, "histories", sizes_.num_histories);
       }
-      const auto passes = train::plan_micro_batches(batch(), rank, machine_.ranks);
+      const auto passes = train::plan_micro_batches(batch(), rank, machine_.ranks, machine_.device);
       plan_.shares.push_back({"rank " + std::to_string(rank), place(rank, "batch"),
                               passes.front().offset,
                               passes.back().offset + passes.back().count - passes.front().offset});
@@ -128,7 +128,7 @@ private:
         {"weights", weights},
         {"gradients", weights},
         {"optimizer", 2 * weights},
-        {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
+        {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks, machine_.device))},
         {"evaluation cache", cache_bytes()},
         {"buffers", run::gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
     // Counts the curves, and on a GPU the host copies of weights and moments for checkpoints.
@@ -176,7 +176,8 @@ private:
 
   void add_training_time() {
     const auto& s = sizes_.settings;
-    const auto passes = train::plan_micro_batches(s.loop.train.batch, 0, machine_.ranks);
+    const auto passes =
+        train::plan_micro_batches(s.loop.train.batch, 0, machine_.ranks, machine_.device);
     const auto steps = static_cast<double>(s.loop.optimizer.schedule.max_steps);
     const auto rows = static_cast<double>(passes.back().offset + passes.back().count -
                                           passes.front().offset);  // rank 0 has the largest share
@@ -215,12 +216,12 @@ private:
 
   /// Returns the memory that a rank needs on its device, with `rows` rows in a pass.
   std::uint64_t bytes_with(std::int64_t rows) const {
-    const std::int64_t now = sizes_.rows_at_once(machine_.ranks);
+    const std::int64_t now = sizes_.rows_at_once(machine_.ranks, machine_.device);
     return run::planned_bytes(plan_) - activation_bytes(now) + activation_bytes(rows);
   }
 
   void add_limits() {
-    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks);
+    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks, machine_.device);
     run::add_memory_limit(plan_, memory_, run::planned_bytes(plan_), [&] {
       return run::fitting_rows(memory_, rows,
                                [&](std::int64_t fewer) { return bytes_with(fewer); });

@@ -66,8 +66,8 @@ double TrainSizes::forward_flops(double tokens, double context) const {
   return 2.0 * tokens * layers * per_layer;
 }
 
-std::int64_t TrainSizes::rows_at_once(int ranks) const {
-  const auto passes = train::plan_micro_batches(settings.loop.train.batch, 0, ranks);
+std::int64_t TrainSizes::rows_at_once(int ranks, DeviceKind device) const {
+  const auto passes = train::plan_micro_batches(settings.loop.train.batch, 0, ranks, device);
   return std::max_element(passes.begin(), passes.end(),
                           [](const auto& a, const auto& b) { return a.count < b.count; })
       ->count;

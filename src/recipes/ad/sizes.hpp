@@ -30,7 +30,7 @@ struct TrainSizes {
   double forward_flops(double tokens, double context) const;
 
   /// Returns an upper bound of the rows that a rank has in one pass, with `ranks` ranks.
-  std::int64_t rows_at_once(int ranks) const;
+  std::int64_t rows_at_once(int ranks, DeviceKind device) const;
 };
 
 }  // namespace mgpu::recipes

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/lm/training/head_blocks.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/model_plan.hpp>
@@ -55,11 +56,10 @@ struct LmSizes {
 
   /// Returns the memory for the logits of a block of rows, of the trained model and of a resident
   /// teacher.
-  std::uint64_t head_bytes(std::int64_t tokens) const {
+  std::uint64_t head_bytes(std::int64_t tokens, DeviceKind device) const {
     if (head && head->replaces_vocabulary) return kPanels;
-    constexpr std::int64_t kMaxRows = 512;
-    constexpr std::int64_t kMaxLogits = 1 << 24;
-    const std::int64_t logits = std::min(std::min(tokens, kMaxRows) * model.vocab, kMaxLogits);
+    const std::int64_t rows = lm::head_blocks(device, model.vocab).rows;
+    const std::int64_t logits = std::min(tokens, rows) * model.vocab;
     const std::int64_t models = costs.resident_parameters > 0 ? 2 : 1;
     return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
   }
@@ -81,15 +81,16 @@ struct LmSizes {
   std::int64_t parameters;
 };
 
-std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
-  const auto passes = train::plan_micro_batches(sizes.settings.loop.train.batch, rank, ranks);
+std::int64_t rows_of(const LmSizes& sizes, int rank, const run::PlanMachine& machine) {
+  const auto passes = train::plan_micro_batches(sizes.settings.loop.train.batch, rank,
+                                                machine.ranks, machine.device);
   return passes.back().offset + passes.back().count - passes.front().offset;
 }
 
-std::int64_t rows_at_once(const LmSizes& sizes, int ranks) {
+std::int64_t rows_at_once(const LmSizes& sizes, int ranks, DeviceKind device) {
   std::int64_t most = 0;
   for (const train::MicroBatch& pass :
-       train::plan_micro_batches(sizes.settings.loop.train.batch, 0, ranks))
+       train::plan_micro_batches(sizes.settings.loop.train.batch, 0, ranks, device))
     most = std::max(most, pass.count);
   return most;
 }
@@ -98,7 +99,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
                 Plan& plan) {
   const bool on_gpu = machine.device == DeviceKind::cuda;
   const std::uint64_t weights = sizes.weight_bytes();
-  const std::int64_t rows = rows_at_once(sizes, machine.ranks);
+  const std::int64_t rows = rows_at_once(sizes, machine.ranks, machine.device);
   const auto activations = [&](std::int64_t count) {
     return sizes.activation_bytes(count * sizes.settings.seq_len);
   };
@@ -108,7 +109,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
                  {"gradients", weights},
                  {"optimizer", 2 * weights},
                  {"activations", activations(rows)},
-                 {"head", sizes.head_bytes(rows * sizes.settings.seq_len)},
+                 {"head", sizes.head_bytes(rows * sizes.settings.seq_len, machine.device)},
                  {"buffers", run::gradient_buffer_bytes(sizes.settings.loop.train.batch, weights,
                                                         bucket, machine.ranks)},
                  {on_gpu ? "CUDA context" : "program",
@@ -117,7 +118,8 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
     plan.memory.push_back(
         {"resident models", static_cast<std::uint64_t>(sizes.costs.resident_parameters) * 4});
   const std::uint64_t drawing = sizes.drawing_bytes(on_gpu);
-  const std::uint64_t pass = activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len);
+  const std::uint64_t pass =
+      activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len, machine.device);
   if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
   const run::SharedMemory memory = run::memory_of_ranks(config, machine, "train.micro_batch_size");
   const std::uint64_t need = run::planned_bytes(plan);
@@ -148,13 +150,13 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
   const LmSizes sizes(settings_, *method_);
   Plan plan = run::begin_plan(config_, machine, "sequences");
   for (int rank = 0; rank < machine.ranks; ++rank) {
-    const auto passes =
-        train::plan_micro_batches(sizes.settings.loop.train.batch, rank, machine.ranks);
+    const auto passes = train::plan_micro_batches(sizes.settings.loop.train.batch, rank,
+                                                  machine.ranks, machine.device);
     plan.shares.push_back({"rank " + std::to_string(rank), "batch", passes.front().offset,
-                           rows_of(sizes, rank, machine.ranks)});
+                           rows_of(sizes, rank, machine)});
   }
   add_memory(sizes, config_, machine, plan);
-  const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
+  const auto tokens = static_cast<double>(rows_of(sizes, 0, machine)) *
                       static_cast<double>(sizes.settings.seq_len) *
                       static_cast<double>(sizes.settings.loop.optimizer.schedule.max_steps);
   const double drawn = sizes.costs.sampled;

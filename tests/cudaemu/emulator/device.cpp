@@ -51,6 +51,14 @@ void Device::launch(Launch launch) {
   });
 }
 
+std::int64_t Device::launches() {
+  const std::lock_guard lock(mutex_);
+  std::int64_t total = 0;
+  for (const auto& [name, count] : launches_)
+    total += static_cast<std::int64_t>(count);
+  return total;
+}
+
 void Device::run(const Launch& launch) {
   const std::string problem = run_grid(launch);
   if (problem.empty()) return;
@@ -76,6 +84,10 @@ void Device::wait() {
 
 void launch(Launch launch) {
   device().launch(std::move(launch));
+}
+
+std::int64_t launches() {
+  return device().launches();
 }
 
 bool allow_shared(const void* kernel, int bytes) {

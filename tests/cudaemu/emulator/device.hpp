@@ -25,6 +25,7 @@ public:
 
   /// Queues a kernel in its stream.
   void launch(Launch launch);
+  std::int64_t launches();  // so far
 
   /// Runs `work` after everything queued before it: now, or with CUDAEMU_LAZY=1 at the next wait.
   void queue(std::function<void()> work);

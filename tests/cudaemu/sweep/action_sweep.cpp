@@ -1,9 +1,8 @@
-// Sweeps kernels with few classes per prediction: cross_entropy, sample_action.
+// Sweeps the kernel with few classes per prediction: cross_entropy.
 #include <algorithm>
 #include <ostream>
 
 #include <mgpu/kernels/cross_entropy.hpp>
-#include <mgpu/kernels/sample_action.hpp>
 
 #include "sweep.hpp"
 
@@ -63,47 +62,6 @@ std::vector<Predictions> predictions() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CrossEntropySweep, testing::ValuesIn(predictions()));
-
-struct Actions {
-  Kind kind;
-  float uniform;  // of all rows; negative: each row has a different one
-};
-
-std::ostream& operator<<(std::ostream& out, const Actions& shape) {
-  return out << "kind " << static_cast<int>(shape.kind) << ", uniform " << shape.uniform;
-}
-
-class SampleActionSweep : public GpuTest, public testing::WithParamInterface<Actions> {};
-
-TEST_P(SampleActionSweep, IsTheCpus) {
-  constexpr std::size_t kRows = 201;
-  constexpr std::size_t kClasses = 9;
-  const auto [kind, uniform] = GetParam();
-  const std::vector<float> logits = logits_of(kRows, kClasses, kind, 8);
-  std::vector<float> uniforms(kRows, uniform);
-  for (std::size_t n = 0; n < kRows && uniform < 0.0F; ++n)
-    uniforms[n] = (static_cast<float>(n) + 0.5F) / static_cast<float>(kRows);
-  std::vector<std::int64_t> expected(kRows, 77);
-  const OnDevice d_logits(logits), d_uniforms(uniforms);
-  const OnDevice d_actions(expected);
-  cpu::sample_action({logits.data(), uniforms.data(), expected.data(), kRows, kClasses});
-
-  cuda::sample_action({d_logits.get(), d_uniforms.get(), d_actions.get(), kRows, kClasses},
-                      nullptr);
-
-  expect_near("actions", d_actions, expected);
-}
-
-std::vector<Actions> actions() {
-  constexpr float kLargest = 1.0F - 0x1.0p-24F;  // below 1
-  std::vector<Actions> all;
-  for (const Kind kind : kKinds)
-    for (const float uniform : {-1.0F, 0.0F, kLargest})
-      all.push_back({kind, uniform});
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kinds, SampleActionSweep, testing::ValuesIn(actions()));
 
 }  // namespace
 }  // namespace mgpu::kernels

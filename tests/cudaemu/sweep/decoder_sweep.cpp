@@ -1,8 +1,9 @@
 // Sweeps the row-wise kernels of decoders: rotate_heads, rms_norm, gated_activation,
-// repetition_penalty.
+// repetition_penalty, logits_grad.
 #include <iterator>
 #include <ostream>
 
+#include <mgpu/kernels/decoder_grads.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
 #include <mgpu/kernels/repetition_penalty.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
@@ -158,6 +159,33 @@ TEST_P(RepetitionPenaltySweep, IsTheCpus) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RepetitionPenaltySweep, testing::ValuesIn(kKinds));
+
+class LogitsGradSweep : public GpuTest, public testing::WithParamInterface<Kind> {};
+
+TEST_P(LogitsGradSweep, IsTheCpus) {
+  for (const std::size_t rows : {0U, 1U, 70U}) {
+    for (const std::size_t block : {1U, 257U, 4032U}) {
+      std::vector<float> logits = logits_of(rows, block, GetParam(), 6);
+      const std::vector<float> log_sums = normals(rows, 7, 3.0F);
+      const std::int64_t first_id = 100;
+      std::vector<std::int64_t> targets;
+      for (std::size_t n = 0; n < rows; ++n)
+        targets.push_back(first_id - 1 + static_cast<std::int64_t>(n * 67 % (block + 2)));
+      const OnDevice d_logits(logits), d_log_sums(log_sums);
+      const OnDevice d_targets(targets);
+      cpu::logits_grad(
+          {logits.data(), log_sums.data(), targets.data(), first_id, rows, block, 0.3F});
+
+      cuda::logits_grad(
+          {d_logits.get(), d_log_sums.get(), d_targets.get(), first_id, rows, block, 0.3F},
+          nullptr);
+
+      expect_near("logits", d_logits, logits, {1e-5, 1e-6});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LogitsGradSweep, testing::ValuesIn(kKinds));
 
 }  // namespace
 }  // namespace mgpu::kernels

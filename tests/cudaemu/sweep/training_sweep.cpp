@@ -6,6 +6,7 @@
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
+#include "reference.hpp"
 #include "sweep.hpp"
 
 namespace mgpu::kernels {
@@ -63,13 +64,16 @@ TEST_P(OptimizerSweep, AdamwIsTheCpus) {
   const OnDevice d_w(w), d_g(g), d_m(m), d_v(v);
   AdamwArgs args{w.data(), g.data(), m.data(), v.data(), count, 1e-2F,  0.9F,
                  0.99F,    1e-8F,    0.1F,     0.7F,     0.19F, 0.0199F};
-  cpu::adamw_step(args);
+  const AdamwRuns runs = reference::runs_of(count);
+  std::size_t begin = 0;
+  for (std::size_t r = 0; r < runs.count; begin = runs.ends[r++])
+    cpu::adamw_step(reference::run_of(args, runs, r, begin));
 
   args.weights = d_w.get();
   args.grads = d_g.get();
   args.m = d_m.get();
   args.v = d_v.get();
-  cuda::adamw_step(args, nullptr);
+  cuda::adamw_step(args, runs, nullptr);
 
   expect_near("weights", d_w, w, {1e-6, 1e-7});
   expect_near("m", d_m, m, {1e-6, 1e-7});

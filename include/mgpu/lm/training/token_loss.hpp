@@ -25,9 +25,11 @@ enum class HeadRows : std::uint8_t {
   last,     // the state of the last token of each sequence
 };
 
-/// A function that returns the sums of a loss over a block of rows of logits. If `scale` has a
+/// A function that returns the sums of a loss over a block of rows of logits, [3] float64 on the
+/// block's device. They are the loss, the number of correct predictions, and the cross-entropy of
+/// the targets (0 if it is unknown), in nats. An undefined tensor means no sums. If `scale` has a
 /// value, the function also overwrites the block's logits with the gradient of scale * loss.
-using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
+using BlockLoss = std::function<at::Tensor(grad::HeadBlock& block, std::optional<double> scale)>;
 
 /// A function that returns the sums of a loss over `outputs`, the outputs [rows, outputs] of
 /// ModelHead. If `scale` has a value, the function also replaces `outputs` by the gradient of scale

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -24,6 +25,9 @@ struct Launch {
 /// Queues a kernel in its stream. The null stream runs it at once, or with CUDAEMU_LAZY=1 at the
 /// next wait. As in CUDA, a refused configuration becomes the last error.
 void launch(Launch launch);
+
+/// Returns how many kernels this process has launched.
+std::int64_t launches();
 
 /// Allows a kernel this much dynamic shared memory; returns false if no GPU has as much.
 bool allow_shared(const void* kernel, int bytes);

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/base/buffer_view.hpp>
+
+namespace mgpu::lm {
+
+/// How much data the vocabulary head processes at a time in training. On a CPU, the logits of a
+/// block are small enough for its caches. A GPU needs thousands of rows per matrix product, and few
+/// launches. The choice changes results only by the rounding of sums.
+struct HeadBlocks {
+  std::int64_t rows;              // hidden states, with all their logits
+  std::int64_t vocabulary_block;  // tokens per piece of the logits
+};
+
+/// Returns the sizes for a vocabulary on a kind of device.
+///
+/// Memory: the logits of a block take up to 64 MiB on a CPU and 1 GiB on a GPU, if one row is not
+///         larger.
+HeadBlocks head_blocks(DeviceKind device, std::int64_t vocab);
+
+}  // namespace mgpu::lm

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+// Products of 16-bit matrices on GPUs whose results are float32. libtorch's other products round
+// their float32 sums to the type of the factors. Shapes: x [rows, in]; w [out, in], both bfloat16
+// or both float16. The strides may be any.
+namespace mgpu::tensor {
+
+/// Returns x w^T, [rows, out] float32.
+at::Tensor wide_product(const at::Tensor& x, const at::Tensor& w);
+
+/// Adds x w^T to `out`, [rows, out] float32, without a temporary matrix on a GPU.
+void add_wide_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w);
+
+}  // namespace mgpu::tensor
