@@ -2,8 +2,8 @@
 # launch/run.sh [-np N] [CONF] [KEY=VALUE ...] [options]
 #
 # Takes a bare Debian 12 machine to a running program: installs what is missing, builds, and runs
-# CONF (conf/train/quickstart.yaml) on N ranks (2). Arguments after -np N are passed to the program
-# unchanged.
+# CONF (conf/train/quickstart.yaml) on N ranks (one for each GPU, 2 without GPUs). Arguments after
+# -np N are passed to the program unchanged.
 # --help prints this and, once the program is built, the program's options.
 set -euo pipefail
 
@@ -50,4 +50,4 @@ configure
 build mgpu_spmd
 cd "$top"
 if [[ $looks_only == yes && -z $ranks ]]; then exec ./mgpu_spmd "${arguments[@]}"; fi
-exec launch/mgpu-run -np "${ranks:-2}" ./mgpu_spmd "${arguments[@]}"
+exec launch/mgpu-run ${ranks:+-np "$ranks"} ./mgpu_spmd "${arguments[@]}"

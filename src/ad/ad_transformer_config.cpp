@@ -20,21 +20,30 @@ void add_model_keys(KeyTable& table) {
              .summary = "width of the transformer, a multiple of tf_n_head",
              .min = 1,
              .max = 65536,
-             .aliases = {"tf_n_embd"}});
+             .aliases = {"tf_n_embd"},
+             .foreign = {{"hidden_size", "transformers",
+                          "here it is `model.tf_n_embd` with data.env; a language model has it in "
+                          "config.json of `model.init`"}}});
   table.add({.name = "model.tf_n_layer",
              .type = KeyType::integer,
              .default_value = "4",
              .summary = "transformer blocks",
              .min = 1,
              .max = 1024,
-             .aliases = {"tf_n_layer"}});
+             .aliases = {"tf_n_layer"},
+             .foreign = {{"num_hidden_layers", "transformers",
+                          "here it is `model.tf_n_layer` with data.env; a language model has it in "
+                          "config.json of `model.init`"}}});
   table.add({.name = "model.tf_n_head",
              .type = KeyType::integer,
              .default_value = "4",
              .summary = "attention heads",
              .min = 1,
              .max = 128,
-             .aliases = {"tf_n_head"}});
+             .aliases = {"tf_n_head"},
+             .foreign = {{"num_attention_heads", "transformers",
+                          "here it is `model.tf_n_head` with data.env; a language model has it in "
+                          "config.json of `model.init`"}}});
   table.add({.name = "model.tf_n_inner",
              .type = KeyType::integer,
              .default_value = "auto",

@@ -334,16 +334,37 @@ private:
   void refuse_option(const std::string& unknown, std::size_t index) {
     // Adds the dash that -gpus lacks.
     const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
-    add("E142", "unknown option " + unknown, index, help_for_option(name));
+    add("E142", "unknown option " + unknown, index, help_for_option(name, index));
   }
 
-  std::string help_for_option(const std::string& name) const {
+  /// Returns KEY=VALUE for an option that has the name of a key, such as --max_steps 10; "" for
+  /// other names.
+  std::string setting_for_option(const std::string& key, std::size_t index) const {
+    const std::string& argument = line_[index];
+    const std::size_t equals = argument.find('=');
+    std::string value = equals == std::string::npos ? "VALUE" : argument.substr(equals + 1);
+    const bool has_next = equals == std::string::npos && index + 1 < line_.size();
+    if (has_next && !line_[index + 1].starts_with("-") && !is_override(line_[index + 1]))
+      value = line_[index + 1];
+    std::string settings;
+    for (const KeySpec& spec : table_.keys())
+      if (spec.name == key || spec.name.ends_with("." + key))
+        settings += (settings.empty() ? "" : " or ") + spec.name + "=" + value;
+    return settings;
+  }
+
+  std::string help_for_option(const std::string& name, std::size_t index) const {
     std::string key = name;
     std::replace(key.begin(), key.end(), '-', '_');
     if (name == "np" || name == "n") return "that is mpirun's: mpirun -np 2 ./mgpu_spmd ...";
+    if (name.starts_with("dry")) return "--plan shows the work, --check looks for mistakes first";
     if (const ForeignName* foreign = table_.find_foreign(key)) return foreign->help;
     const std::string nearest = option_name_suggestion(name);
-    if (!nearest.empty()) return "did you mean --" + nearest + "?";
+    const std::string setting = setting_for_option(key, index);
+    const std::string set_key = setting.empty() ? "" : "a key has no dashes: " + setting;
+    if (nearest.empty() && !set_key.empty()) return set_key;
+    if (!nearest.empty())
+      return "did you mean --" + nearest + "?" + (set_key.empty() ? "" : " Or " + set_key);
     return "--help shows all options; a key is written without dashes: KEY=VALUE";
   }
 

@@ -47,8 +47,18 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
       {"E602", ExitCode::io, "cannot write the lines", {"  --> " + request.out.string()}, ""});
 }
 
+[[noreturn]] void refuse_job(const jobs::JobSpec& job) {
+  throw Failure({"E143",
+                 ExitCode::usage,
+                 "a run of job " + std::string(job.name) + " has no rows to export",
+                 {},
+                 "its results are in summary.json, and its curves in tb: tensorboard --logdir "
+                 "FOLDER/tb"});
+}
+
 /// Returns the format of this name. Errors: E143 (exit 64) with the formats that the job has.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
+  if (!job.has_samples && job.exports.empty()) refuse_job(job);
   const run::ExportFormat lines{"jsonl", "", "", write_json_lines};
   if (name == lines.name) return lines;
   std::vector<std::string> names{std::string(lines.name)};

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include <mgpu/cluster/gpu_cards.hpp>
+
 namespace mgpu::app {
 namespace {
 
@@ -49,6 +51,25 @@ void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) 
   if (each > 0) machine.ranks_per_node = static_cast<int>(each);
 }
 
+/// Returns the ranks and the GPU that the keys devices.world and devices.gpu name. The rest of
+/// the machine is unknown.
+run::PlanMachine planned_machine(const cluster::ClusterConfig& cluster) {
+  constexpr int kGpusOfANode = 8;
+  const cluster::GpuCard& card = *cluster.card;
+  run::PlanMachine machine;
+  machine.device = DeviceKind::cuda;
+  machine.ranks = planned_ranks(cluster);
+  const int each = cluster.gpus ? static_cast<int>(cluster.gpus->size()) : kGpusOfANode;
+  machine.ranks_per_node = std::min(machine.ranks, each);
+  machine.name = "a node of " + std::to_string(machine.ranks_per_node);
+  machine.gpu_name = card.name;
+  machine.gpu_bytes = card.bytes;
+  machine.gpu_bytes_per_s = card.bytes_per_s;
+  machine.gpu_flops_16 = card.flops_16;
+  machine.gpu_flops_32 = card.flops_32;
+  return machine;
+}
+
 }  // namespace
 
 run::PlanMachine inspect_host(const fs::path& output) {
@@ -68,6 +89,7 @@ int planned_ranks(const cluster::ClusterConfig& cluster) {
 }
 
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
+  if (cluster.card != nullptr) return planned_machine(cluster);
   run::PlanMachine machine = inspect_host(output);
   machine.ranks = planned_ranks(cluster);
   machine.ranks_per_node = machine.ranks;

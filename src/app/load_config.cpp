@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/nearest_name.hpp>
 #include <mgpu/config/yaml_document.hpp>
+#include <mgpu/formats/hub_cache.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -114,6 +117,22 @@ fs::path FileProvider::working_directory() const {
   return share_([] { return fs::current_path().string(); });
 }
 
+std::string FileProvider::variable(const std::string& name) const {
+  return share_([&] {
+    const char* value = std::getenv(name.c_str());
+    return std::string(value == nullptr ? "" : value);
+  });
+}
+
+std::string FileProvider::find_model(const fs::path& path, const std::string& name) const {
+  return share_([&] {
+    std::error_code unknown;
+    if (fs::exists(path, unknown)) return std::string();
+    const std::optional<formats::HubCopy> copy = formats::find_hub_copy(name);
+    return copy && copy->problem.empty() ? copy->folder.string() : std::string();
+  });
+}
+
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files,
                    const std::function<void(const Config&)>& rules) {
   ConfigSources sources;
@@ -122,6 +141,10 @@ Config load_config(const Options& options, const KeyTable& table, const FileProv
   sources.overrides = options.overrides;
   sources.working_directory = files.working_directory();
   sources.rules = rules;
+  sources.variable = [&](const std::string& name) { return files.variable(name); };
+  sources.find_model = [&](const fs::path& path, const std::string& name) {
+    return files.find_model(path, name);
+  };
   sources.read = [&](const fs::path& path) { return files.read(path); };
   Config config = read_config(table, sources);
   if (rules) files.agree([&] { rules(config); });

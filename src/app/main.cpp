@@ -19,16 +19,22 @@
 #include <mgpu/base/soft_stop.hpp>
 #include <mgpu/cluster/mpi_session.hpp>
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/report/error_colors.hpp>
+#include <mgpu/report/terminal.hpp>
 #include <mgpu/store/results/file_inspection.hpp>
 
 namespace {
 
 using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
 
-void print_failure(const std::exception& error) {
+/// Prints a failure, in the colors that `options` ask for.
+void print_failure(const std::exception& error, const app::Options& options) {
   const ErrorReport report = report_of(error);
-  std::fprintf(stderr, "%s\nmgpu_spmd: failed %s, exit %d\n", render(report).c_str(),
-               report.code.c_str(), static_cast<int>(report.exit));
+  std::string text = render(report);
+  if (report::probe_terminal(report::color_mode_of(options.color)).color)
+    text = report::color_error(text);
+  std::fprintf(stderr, "%s\nmgpu_spmd: failed %s, exit %d\n", text.c_str(), report.code.c_str(),
+               static_cast<int>(report.exit));
 }
 
 /// Answers options that need no run and no MPI: --help, --version, --explain, --print-config,
@@ -49,11 +55,11 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
 /// Reports a failure without MPI. All ranks of a launcher fail in the same way, and only the first
 /// one prints. The others wait before they exit, because mpirun kills all ranks once one of them
 /// has exited, and the first rank may start late.
-ExitCode fail_alone(const std::exception& error) {
+ExitCode fail_alone(const std::exception& error, const app::Options& options) {
   if (app::is_later_rank()) {
     std::this_thread::sleep_for(std::chrono::seconds(10));
   } else {
-    print_failure(error);
+    print_failure(error, options);
   }
   return report_of(error).exit;
 }
@@ -68,13 +74,13 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
     if (options.action == app::Action::merge) return app::merge_run(world, options);
     return app::run_world(world, options, command, app::process_elapsed_s());
   } catch (const cluster::CollectiveFailure& error) {
-    if (world.rank() == 0) print_failure(error);
+    if (world.rank() == 0) print_failure(error, options);
     return error.exit_code();
   } catch (const ConfigFailure& error) {
-    if (world.rank() == 0) print_failure(error);
+    if (world.rank() == 0) print_failure(error, options);
     return error.exit_code();
   } catch (const std::exception& error) {
-    print_failure(error);
+    print_failure(error, options);
     cluster::abort_world(report_of(error).exit);
   }
 }
@@ -102,12 +108,12 @@ int main(int argc, char** argv) {
     if (const auto code = answer_alone(options)) return static_cast<int>(*code);
     cluster::check_launch();
   } catch (const std::exception& error) {
-    return static_cast<int>(fail_alone(error));
+    return static_cast<int>(fail_alone(error, options));
   }
   try {
     return static_cast<int>(run(options, {argv, argv + argc}));
   } catch (const std::exception& error) {
-    print_failure(error);
+    print_failure(error, options);
     return static_cast<int>(report_of(error).exit);
   }
 }

@@ -56,7 +56,9 @@ private:
   bool check_config() {
     const auto check = [&] {
       const auto rules = [&](const Config& config) {
-        keys_ = read_run_keys(config, [&](const auto&) { return has_config_ ? world_.size() : 1; });
+        keys_ = read_run_keys(config, [&](const cluster::ClusterConfig& cluster) {
+          return has_config_ ? ranks_of(cluster) : 1;
+        });
       };
       config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_), rules));
       return Finding{config_detail()};
@@ -71,6 +73,15 @@ private:
       list_.run("config", "note", [&] { return Finding{note}; });
     return true;
   }
+
+  /// Returns the ranks of the run that is checked: those that are launched, or with one process
+  /// those that --plan assumes.
+  int ranks_of(const cluster::ClusterConfig& cluster) const {
+    return world_.size() > 1 ? world_.size() : planned_ranks(cluster);
+  }
+
+  /// Returns whether the run has more ranks than this check.
+  bool is_for_more_ranks() const { return has_config_ && ranks_of(keys_.cluster) > world_.size(); }
 
   std::string config_detail() const {
     if (!has_config_) return "";
@@ -104,7 +115,9 @@ private:
     const std::string what =
         std::to_string(world_.size()) + (world_.size() == 1 ? " rank" : " ranks");
     const bool found = list_.run("ranks", what, [&] {
-      topology_ = std::make_unique<cluster::Topology>(world_, keys_.cluster.group_sizes());
+      const std::vector<int> groups =
+          is_for_more_ranks() ? std::vector{1} : keys_.cluster.group_sizes();
+      topology_ = std::make_unique<cluster::Topology>(world_, groups);
       choice_ = cluster::choose_device(*topology_, keys_.cluster);
       return judge_ranks();
     });
@@ -119,9 +132,12 @@ private:
 
   Finding judge_ranks() const {
     const int nodes = topology_->num_nodes();
-    const std::string text = std::to_string(nodes) + (nodes == 1 ? " node, " : " nodes, ") +
-                             std::string(cluster::name_of(choice_->plan.backend)) + ": " +
-                             choice_->plan.note;
+    std::string text = std::to_string(nodes) + (nodes == 1 ? " node, " : " nodes, ") +
+                       std::string(cluster::name_of(choice_->plan.backend)) + ": " +
+                       choice_->plan.note;
+    if (is_for_more_ranks())
+      text +=
+          "; keys and memory are checked for " + std::to_string(ranks_of(keys_.cluster)) + " ranks";
     const int threads = ranks_per_node() * keys_.cluster.threads;
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     if (cores == 0 || threads <= cores) return {text};
@@ -138,18 +154,27 @@ private:
 
   void check_memory() {
     list_.run("memory", "plan against the machine", [&] {
-      run::PlanMachine machine = inspect_host(keys_.store.output_folder);
-      machine.ranks = world_.size();
-      machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
-      if (choice_ && choice_->device.kind == DeviceKind::cuda) {
-        machine.device = DeviceKind::cuda;
-        machine.gpu_name = choice_->gpu.name;
-        machine.gpu_bytes = choice_->gpu.memory_bytes;
-      }
+      const run::PlanMachine machine =
+          is_for_more_ranks() || keys_.cluster.card != nullptr
+              ? inspect_machine(keys_.cluster, keys_.store.output_folder)
+              : launched_machine();
       Finding finding;
       cluster::run_together(world_, [&] { finding = judge(job_->plan(machine)); });
       return finding;
     });
+  }
+
+  /// Returns the machine of the ranks that are launched.
+  run::PlanMachine launched_machine() const {
+    run::PlanMachine machine = inspect_host(keys_.store.output_folder);
+    machine.ranks = world_.size();
+    machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
+    if (choice_ && choice_->device.kind == DeviceKind::cuda) {
+      machine.device = DeviceKind::cuda;
+      machine.gpu_name = choice_->gpu.name;
+      machine.gpu_bytes = choice_->gpu.memory_bytes;
+    }
+    return machine;
   }
 
   /// Returns the entry of plan.limits with the highest share in use. The disk is left out, because

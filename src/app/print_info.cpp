@@ -12,17 +12,8 @@ namespace {
 [[noreturn]] void refuse_topic(const KeyTable& table, std::span<const ErrorPage> pages,
                                const std::string& topic) {
   std::vector<std::string> names;
-  for (const KeySpec& spec : table.keys()) {
-    if (spec.name.ends_with("." + topic)) {
-      throw ConfigFailure({{"E144",
-                            "`" + topic + "` is the end of a key's name",
-                            {},
-                            "",
-                            "--explain " + spec.name}},
-                          ExitCode::usage);
-    }
+  for (const KeySpec& spec : table.keys())
     names.push_back(spec.name);
-  }
   for (const ErrorPage& page : pages)
     names.emplace_back(page.code);
   const std::string nearest = nearest_name(topic, names);
@@ -33,6 +24,14 @@ namespace {
                         nearest.empty() ? "--print-config=full shows all keys"
                                         : "did you mean --explain " + nearest + "?"}},
                       ExitCode::usage);
+}
+
+/// Returns the pages of all keys whose names end in `topic`, such as `max_steps`.
+std::string pages_of_name(const KeyTable& table, const std::string& topic) {
+  std::string pages;
+  for (const KeySpec& spec : table.keys())
+    if (spec.name.ends_with("." + topic)) pages += (pages.empty() ? "" : "\n") + key_page(spec);
+  return pages;
 }
 
 /// Returns the names of all keys of a section, each with its summary on the next line.
@@ -72,6 +71,7 @@ std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
   if (const ForeignName* foreign = table.find_foreign(topic)) {
     return topic + "\n  the " + foreign->program + " name: " + foreign->help + "\n";
   }
+  if (const std::string keys = pages_of_name(table, topic); !keys.empty()) return keys;
   refuse_topic(table, pages, topic);
 }
 

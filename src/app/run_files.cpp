@@ -121,6 +121,10 @@ void RunFiles::print(std::string_view text) {
   if (log_) log_->print(text);
 }
 
+void RunFiles::print_if_quiet(std::string_view text) {
+  if (log_) log_->print_if_quiet(text);
+}
+
 void RunFiles::print_last_line(std::string_view line) {
   if (log_) log_->print_last_line(line);
 }

@@ -242,6 +242,7 @@ private:
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
       files_.print(report::end_table(summary));
+      files_.print_if_quiet(report::quiet_lines(summary, directory_.path().string()));
       files_.print_last_line(report::last_line(summary));
     });
     StopSignals::ignore();

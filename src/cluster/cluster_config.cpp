@@ -1,7 +1,9 @@
 #include <array>
 #include <string>
+#include <vector>
 
 #include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/cluster/gpu_cards.hpp>
 
 namespace mgpu::cluster {
 namespace {
@@ -10,6 +12,13 @@ constexpr std::array<Backend, 3> kBackends = {Backend::nccl, Backend::staged, Ba
 
 constexpr double kMaxRanks = 65536;
 constexpr double kMaxOnANode = 4096;
+
+std::vector<std::string> card_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const GpuCard& card : gpu_cards())
+    names.emplace_back(card.key);
+  return names;
+}
 
 void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.gpus",
@@ -29,6 +38,14 @@ void add_device_keys(KeyTable& table) {
              .min = 1,
              .max = kMaxRanks,
              .choices = {"auto"},
+             .identity = false});
+  table.add({.name = "devices.gpu",
+             .type = KeyType::choice,
+             .default_value = "auto",
+             .summary =
+                 "GPU that --plan is for, as devices.world is the number of ranks; auto: that "
+                 "of this machine",
+             .choices = card_names(),
              .identity = false});
   table.add({.name = "devices.gpus_per_model",
              .type = KeyType::integer,
@@ -140,6 +157,12 @@ ClusterConfig read_cluster_config(const Config& config) {
   }
   if (!config.is("devices.world", "auto")) {
     values.world = static_cast<int>(config.integer("devices.world"));
+  }
+  values.card = find_gpu_card(config.text("devices.gpu"));
+  if (values.card != nullptr && values.backend == Backend::mpi) {
+    throw config.problem("E124", "devices.gpu",
+                         "devices.gpu has no meaning with devices.backend=mpi, which uses no GPU",
+                         "devices.backend=auto");
   }
   values.gpus_per_model = read_gpus_per_model(config);
   values.groups = read_groups(config);

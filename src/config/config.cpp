@@ -33,7 +33,8 @@ Config::Config(const KeyTable& table, std::map<std::string, Value, std::less<>> 
     const KeySpec* spec = table.find(name);
     if (spec == nullptr) throw Error("`" + name + "` is not in the table of keys");
     const std::string text = given.list.empty() ? given.text : list_text(given.list);
-    entries_.emplace(name, Entry{value_or_throw(*spec, text), std::move(given.place)});
+    entries_.emplace(
+        name, Entry{value_or_throw(*spec, text), std::move(given.place), std::move(given.written)});
   }
   for (const KeySpec& spec : table.keys())
     if (!entries_.contains(spec.name)) {
@@ -101,6 +102,10 @@ bool Config::is_given(std::string_view name) const {
 
 const Place& Config::place(std::string_view name) const {
   return entry(name).place;
+}
+
+const std::string& Config::written(std::string_view name) const {
+  return entry(name).written;
 }
 
 std::vector<std::string> Config::not_default() const {

@@ -4,9 +4,11 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_reader.hpp>
+#include <mgpu/config/path_text.hpp>
 #include <mgpu/config/yaml_document.hpp>
 
 #include "key_checker.hpp"
@@ -36,6 +38,7 @@ public:
     read_overrides();
     if (complete_) require_keys();
     make_default_paths_absolute();
+    find_models();
     if (!problems_.empty()) refuse();
     return {table_, std::move(values_), std::move(notes_)};
   }
@@ -92,7 +95,7 @@ private:
     complete_ = complete_ && document.root.kind == YamlNode::Kind::mapping;
     if (!is_empty) {
       read_includes(document.root, folder, origin, chain, layer.problems);
-      KeyChecker(table_, folder, layer).check_file(document.root);
+      KeyChecker(table_, sources_, folder, layer).check_file(document.root);
     }
     sort_by_place(layer.problems);
     lay_over(std::move(layer));
@@ -107,7 +110,13 @@ private:
     if (found->kind == YamlNode::Kind::scalar) names = {*found};
     for (const YamlNode& name : names) {
       if (name.kind != YamlNode::Kind::scalar || name.text.empty()) continue;  // E104 elsewhere
-      const fs::path path = (folder / name.text).lexically_normal();
+      const auto expanded = expand_path(name.text, sources_.variable);
+      if (const auto* problem = std::get_if<ValueProblem>(&expanded)) {
+        problems.push_back({problem->code, "a path in `include` cannot be read", name.place,
+                            problem->under, problem->help});
+        continue;
+      }
+      const fs::path path = (folder / std::get<std::string>(expanded)).lexically_normal();
       const bool is_cycle = std::find(chain.begin(), chain.end(), path) != chain.end();
       if (is_cycle || chain.size() > kIncludeDepth) {
         problems.push_back({"E113",
@@ -137,7 +146,7 @@ private:
 
   void read_overrides() {
     ConfigLayer layer;
-    KeyChecker checker(table_, sources_.working_directory, layer);
+    KeyChecker checker(table_, sources_, sources_.working_directory, layer);
     for (const Override& change : sources_.overrides)
       checker.check_override(change);
     lay_over(std::move(layer));
@@ -175,6 +184,21 @@ private:
       if (value.is_word || !is_path(spec, value.text)) continue;
       const fs::path path = (sources_.working_directory / value.text).lexically_normal();
       values_[spec.name] = {.text = path.string()};
+    }
+  }
+
+  /// Replaces missing model folders that are names of a hub with their folders in the local cache.
+  void find_models() {
+    for (const KeySpec& spec : table_.keys()) {
+      const auto found = values_.find(spec.name);
+      if (!spec.is_model || found == values_.end() || !sources_.find_model) continue;
+      Config::Value& value = found->second;
+      if (value.written.empty()) continue;
+      const std::string folder = sources_.find_model(value.text, value.written);
+      if (folder.empty()) continue;
+      value.text = folder;
+      notes_.push_back(source_of(value.place) + ": `" + spec.name + "` " + value.written +
+                       " is taken from the Hugging Face cache: " + folder);
     }
   }
 

@@ -135,7 +135,7 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
         {spec.name});
     return;
   }
-  const KeyValue& value = std::get<KeyValue>(read);
+  KeyValue value = std::get<KeyValue>(read);
   if (spec.name == "schema" && value.integer != kSchema) {
     add({"E112", "schema " + value.text + " is not known to this program", node.place,
          "this program reads schema " + std::to_string(kSchema)});
@@ -147,13 +147,40 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
         {spec.name});
     return;
   }
-  store(spec, value, node.place.origin.empty() ? key_place : node.place);
+  const Place& place = node.place.origin.empty() ? key_place : node.place;
+  if (!value.is_word && is_path(spec, value.text)) {
+    store_path(spec, value.text, node, place);
+  } else if (spec.type != KeyType::path && spec.name != "include" && refuse_variable(spec, node)) {
+    return;
+  } else {
+    layer_.values.emplace(spec.name, Config::Value{std::move(value.text), {}, place});
+  }
 }
 
-void KeyChecker::store(const KeySpec& spec, const KeyValue& value, const Place& place) {
-  std::string text = value.text;
-  if (!value.is_word && is_path(spec, text)) text = (folder_ / text).lexically_normal().string();
-  layer_.values.emplace(spec.name, Config::Value{std::move(text), {}, place});
+void KeyChecker::store_path(const KeySpec& spec, const std::string& text, const YamlNode& node,
+                            const Place& place) {
+  const auto expanded = expand_path(text, sources_.variable);
+  if (const auto* problem = std::get_if<ValueProblem>(&expanded)) {
+    add({problem->code, is_what(spec.name, node), place, problem->under, problem->help},
+        {spec.name});
+    return;
+  }
+  const std::string& written = std::get<std::string>(expanded);
+  Config::Value value{(folder_ / written).lexically_normal().string(), {}, place};
+  value.written = written;
+  layer_.values.emplace(spec.name, std::move(value));
+}
+
+/// Refuses `${` in a value of a file that is not a path. Returns whether it is refused.
+bool KeyChecker::refuse_variable(const KeySpec& spec, const YamlNode& node) {
+  for (const YamlNode& item : node.items)
+    if (refuse_variable(spec, item)) return true;
+  const bool from_file = node.place.line > 0;
+  if (!from_file || node.text.find("${") == std::string::npos) return false;
+  add({"E109", "`${` stands in a value", node.place, "",
+       "variables are replaced in paths only; write the value, or pass KEY=VALUE"},
+      {spec.name});
+  return true;
 }
 
 void KeyChecker::refuse_unknown(std::string_view called, const Place& key_place) {

@@ -29,10 +29,11 @@ struct ConfigLayer {
 /// checks names, sections, types and ranges.
 class KeyChecker {
 public:
-  /// Results go to `layer`. Relative paths in the source start at `folder`. The check of a file
-  /// stops after kMaxProblems problems.
-  KeyChecker(const KeyTable& table, std::filesystem::path folder, ConfigLayer& layer)
-      : table_(table), folder_(std::move(folder)), layer_(layer) {}
+  /// Results go to `layer`. Relative paths in the source start at `folder`. Variables in paths are
+  /// read with `sources.variable`. The check of a file stops after kMaxProblems problems.
+  KeyChecker(const KeyTable& table, const ConfigSources& sources, std::filesystem::path folder,
+             ConfigLayer& layer)
+      : table_(table), sources_(sources), folder_(std::move(folder)), layer_(layer) {}
 
   void check_file(const YamlNode& root);
   void check_override(const Override& change);
@@ -44,7 +45,9 @@ private:
   void check_entry(const YamlNode& entry, const std::string& called);
   void set(const KeySpec& spec, std::string_view called, const Place& key_place,
            const YamlNode& node);
-  void store(const KeySpec& spec, const KeyValue& value, const Place& place);
+  void store_path(const KeySpec& spec, const std::string& text, const YamlNode& node,
+                  const Place& place);
+  bool refuse_variable(const KeySpec& spec, const YamlNode& node);
   bool note_accepted(std::string_view called, const Place& key_place);
   void refuse_unknown(std::string_view called, const Place& key_place);
   bool refuse_misplaced(std::string_view called, const Place& key_place);
@@ -53,6 +56,7 @@ private:
   void add(Problem problem, const std::vector<std::string>& wrong = {});
 
   const KeyTable& table_;
+  const ConfigSources& sources_;
   std::filesystem::path folder_;
   ConfigLayer& layer_;
   const YamlNode* root_ = nullptr;  // root node of the file that is being checked

@@ -78,8 +78,10 @@ void KeyTable::add_foreign(ForeignName name) {
 
 const ForeignName* KeyTable::find_foreign(std::string_view path) const {
   const std::string_view last = path.substr(path.rfind('.') + 1);
+  const std::string whole = canonical(path);
   const auto found =
       std::find_if(foreign_.begin(), foreign_.end(), [&](const ForeignName& foreign) {
+        if (foreign.name == whole) return true;
         return foreign.name == last && (!foreign.top_level_only || path == last);
       });
   return found == foreign_.end() ? nullptr : &*found;

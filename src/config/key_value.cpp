@@ -8,6 +8,7 @@
 #include <mgpu/config/foreign_values.hpp>
 #include <mgpu/config/key_value.hpp>
 #include <mgpu/config/nearest_name.hpp>
+#include <mgpu/config/path_text.hpp>
 
 #include "scalar_text.hpp"
 
@@ -15,7 +16,6 @@ namespace mgpu {
 namespace {
 
 using Read = std::variant<KeyValue, ValueProblem>;
-constexpr std::size_t kPathBytes = 4095;  // PATH_MAX without its NUL
 
 bool contains(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -129,7 +129,7 @@ Read read_text(const KeySpec& spec, const std::string& text, bool may_look_like_
     return ValueProblem{"E107", "a path may not be empty",
                         "without the key it is `" + spec.default_value + "`"};
   }
-  if (spec.type == KeyType::path && text.size() > kPathBytes) {
+  if (spec.type == KeyType::path && text.size() > kMaxPathBytes) {
     return ValueProblem{"E106", "a path may have 4095 bytes", ""};
   }
   if (const char* wrong = spec.why_not == nullptr ? nullptr : spec.why_not(text)) {
@@ -186,8 +186,37 @@ KeySpec element_of(const KeySpec& spec) {
   return element;
 }
 
-Read read_list(const KeySpec& spec, const std::vector<YamlNode>& items) {
+/// Returns the integers of a range such as 0-3 as nodes; nothing if `item` is no range.
+std::vector<YamlNode> integers_of_range(const YamlNode& item) {
+  constexpr std::int64_t kMost = 65536;
+  const std::size_t dash = item.text.find('-');
+  if (dash == 0 || dash == std::string::npos) return {};
+  const auto first = parse_integer(item.text.substr(0, dash));
+  const auto last = parse_integer(item.text.substr(dash + 1));
+  if (!first || !last || *last < *first || *last - *first >= kMost) return {};
+  std::vector<YamlNode> all;
+  for (std::int64_t value = *first; value <= *last; ++value) {
+    all.push_back(item);
+    all.back().text = std::to_string(value);
+  }
+  return all;
+}
+
+/// Replaces ranges such as 0-3 in a list of integers with their integers.
+std::vector<YamlNode> without_ranges(const KeySpec& spec, const std::vector<YamlNode>& items) {
+  if (spec.type != KeyType::integers) return items;
+  std::vector<YamlNode> all;
+  for (const YamlNode& item : items) {
+    const std::vector<YamlNode> range = integers_of_range(item);
+    if (range.empty()) all.push_back(item);
+    all.insert(all.end(), range.begin(), range.end());
+  }
+  return all;
+}
+
+Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
   const KeySpec element = element_of(spec);
+  const std::vector<YamlNode> items = without_ranges(spec, written);
   KeyValue list;
   for (const YamlNode& item : items) {
     if (item.kind != YamlNode::Kind::scalar) return wrong_type(spec);
@@ -209,8 +238,30 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& items) {
   return list;
 }
 
-/// Reads [1, 3] or 1,3 or [a, "b, c"]; each element gets the place of the whole list.
+/// Reads {name: 0, other: 1} for a key that makes a list of such a mapping.
+Read read_mapping(const KeySpec& spec, const YamlNode& node) {
+  if (spec.list_of_mapping == nullptr) return wrong_type(spec);
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const YamlNode& item : node.items)
+    entries.emplace_back(item.key, item.kind == YamlNode::Kind::scalar ? item.text : "");
+  const MappedList list = spec.list_of_mapping(entries);
+  if (!list.problem.empty()) return ValueProblem{"E107", list.problem, list.help};
+  std::vector<YamlNode> items(list.items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].kind = YamlNode::Kind::scalar;
+    items[i].text = list.items[i];
+    items[i].place = node.place;
+  }
+  return read_list(spec, items);
+}
+
+/// Reads [1, 3] or 1,3 or [a, "b, c"] or {a: 1}; each element gets the place of the whole list.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
+  if (node.text.starts_with('{')) {
+    const YamlDocument mapping = read_yaml("mapping: " + node.text, "");
+    const bool is_one = mapping.problems.empty() && mapping.root.items.size() == 1;
+    return is_one ? read_mapping(spec, mapping.root.items[0]) : wrong_type(spec);
+  }
   const bool bracketed = node.text.starts_with('[');
   YamlDocument list = read_yaml("list: " + (bracketed ? node.text : "[" + node.text + "]"), "");
   const bool is_list = list.problems.empty() && list.root.items.size() == 1 &&
@@ -231,7 +282,7 @@ Read read_key_value(const KeySpec& spec, const YamlNode& node) {
       if (contains(spec.choices, "null")) return KeyValue{.text = "null", .is_word = true};
       return wrong_type(spec);
     case YamlNode::Kind::mapping:
-      return wrong_type(spec);
+      return is_list ? read_mapping(spec, node) : wrong_type(spec);
     case YamlNode::Kind::sequence:
       return is_list ? read_list(spec, node.items) : wrong_type(spec);
     case YamlNode::Kind::scalar:
@@ -259,7 +310,9 @@ KeyValue default_value(const KeySpec& spec) {
 std::string yaml_of(const KeySpec& spec, const KeyValue& value) {
   if (value.is_word && value.text == "null") return value.text;
   const bool is_text = value.is_word || spec.type == KeyType::text || spec.type == KeyType::path;
-  return is_text ? yaml_scalar(value.text) : value.text;
+  if (!is_text) return value.text;
+  return yaml_scalar(!value.is_word && is_path(spec, value.text) ? unexpanded_path(value.text)
+                                                                 : value.text);
 }
 
 }  // namespace mgpu

@@ -62,10 +62,6 @@ public:
                 const std::string& value) override {
     check_properties(mark, tag, anchor);
     const Place place = source_.at_scalar(mark, value);
-    if (value.find("${") != std::string::npos) {
-      add("E109", "`${` stands in a value", place,
-          "the environment never sets keys; write the value, or pass KEY=VALUE");
-    }
     if (has_control(value)) add("E110", "a control character is in a value", place, "");
     const bool is_plain = tag == "?" && anchor == YAML::NullAnchor;
     if (is_plain && !source_.rest_of_line(mark).starts_with(value)) {
@@ -225,9 +221,49 @@ constexpr std::array kTranslations = {
                 "write the value out, or put it into a file for `include`"},
 };
 
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(' ') + 1 - first));
+}
+
+/// Returns `key: "value"` for a line or an entry whose value has `: ` in it without quotes; "" for
+/// other text.
+std::string with_quotes(std::string_view entry) {
+  const std::size_t colon = entry.find(": ");
+  if (colon == std::string_view::npos) return "";
+  const std::string key = trimmed(entry.substr(0, colon));
+  const std::string value = trimmed(entry.substr(colon + 2));
+  const bool has_colon = value.find(": ") != std::string::npos || value.ends_with(':');
+  const bool is_plain =
+      !value.empty() && std::string_view("\"'[{|>&*!").find(value[0]) == std::string_view::npos;
+  return has_colon && is_plain ? key + ": " + yaml_quoted(value) : "";
+}
+
+/// Looks for an entry with `: ` in its value, in a line or in the `{ }` of a line. Returns the
+/// entry with quotes; "" if no entry has one.
+std::string quoted_entry(std::string_view line) {
+  const std::size_t brace = line.find('{');
+  if (brace == std::string_view::npos) return with_quotes(line);
+  line.remove_prefix(brace + 1);
+  line = line.substr(0, line.rfind('}'));
+  while (!line.empty()) {
+    const std::size_t comma = std::min(line.find(", "), line.size());
+    if (std::string entry = with_quotes(line.substr(0, comma)); !entry.empty()) return entry;
+    line.remove_prefix(std::min(comma + 2, line.size()));
+  }
+  return "";
+}
+
 void add_syntax_error(const YAML::Exception& error, const YamlSource& source,
                       TreeBuilder& builder) {
   const Place place = source.at(error.mark);
+  const bool is_map =
+      error.msg.starts_with("illegal map value") || error.msg.starts_with("end of map flow");
+  if (const std::string entry = is_map ? quoted_entry(place.text) : ""; !entry.empty()) {
+    builder.add("E108", "a text with `: ` in it has no quotes", place, "write " + entry);
+    return;
+  }
   for (const Translation& known : kTranslations) {
     if (!error.msg.starts_with(known.theirs)) continue;
     builder.add(known.code, known.ours, place, known.help);

@@ -44,6 +44,12 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
   refuse_index(index, "`" + printable(name) + "` is a link that leads out of the folder");
 }
 
+/// Returns whether the file has the name of weights that PyTorch pickles.
+bool is_pickle(const fs::path& file) {
+  const std::string kind = file.extension();
+  return kind == ".bin" || kind == ".pt" || kind == ".pth" || kind == ".ckpt";
+}
+
 /// Throws a Failure that explains why `folder` has no readable weights.
 [[noreturn]] void refuse_folder(const fs::path& folder) {
   std::error_code error;
@@ -55,8 +61,7 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
                    ""});
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string kind = entry.path().extension();
-    if (kind != ".bin" && kind != ".pt" && kind != ".pth" && kind != ".ckpt") continue;
+    if (!is_pickle(entry.path())) continue;
     throw Failure({"E622",
                    ExitCode::data,
                    "the model has its weights as a PyTorch pickle, which can run code when it "
@@ -87,9 +92,17 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 }  // namespace
 
-bool has_weight_files(const fs::path& folder) {
+bool has_safetensors(const fs::path& folder) {
   std::error_code error;
   return fs::exists(folder / kSingle, error) || fs::exists(folder / kIndex, error);
+}
+
+bool has_weight_files(const fs::path& folder) {
+  std::error_code error;
+  if (has_safetensors(folder)) return true;
+  const fs::directory_iterator entries(folder, error);
+  return std::ranges::any_of(
+      entries, [](const fs::directory_entry& entry) { return is_pickle(entry.path()); });
 }
 
 WeightFiles::WeightFiles(fs::path folder) : folder_(std::move(folder)) {

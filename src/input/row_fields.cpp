@@ -46,6 +46,15 @@ std::string what_there_is(const std::string& missing, const Names& there) {
   return nearest.empty() ? text : text + "; did you mean `" + printable(nearest) + "`?";
 }
 
+/// Returns the column that was probably meant, or else the first one, as a value on the command
+/// line.
+std::string column_for(const std::string& missing, const Names& there) {
+  std::string column = nearest_name(missing, there);
+  if (column.empty()) column = there.empty() ? "COLUMN" : there.front();
+  const bool is_word = column.find_first_of(" \t'\"$\\`;&|<>()*?") == std::string::npos;
+  return printable(is_word ? column : "'" + column + "'");
+}
+
 const JsonValue* find_value(const JsonValue& row, const std::string& name) {
   const JsonValue* value = row.find(name);
   return value == nullptr || value->is_null() ? nullptr : value;
@@ -130,24 +139,26 @@ Names RowFields::theirs(const Names& ours) const {
 }
 
 void RowFields::check_columns(const fs::path& path, const Names& columns) const {
-  const auto refuse = [&](const std::string& sentence, const std::string& missing) {
+  const auto refuse = [&](const std::string& sentence, const std::string& missing,
+                          const std::string& mine) {
     throw Failure({"E533",
                    ExitCode::data,
                    sentence,
                    {"  --> " + path.string(), "  " + what_there_is(missing, columns)},
-                   "data.columns.NAME=COLUMN says what the file calls what is called NAME here"});
+                   "data.columns." + mine + "=" + column_for(missing, columns) +
+                       " takes that column of the file"});
   };
-  Names needed = theirs(all_of_);
+  for (const std::string& mine : all_of_)
+    if (const std::string name = theirs({mine}).front(); !contains(columns, name))
+      refuse("a data file has no column `" + printable(name) + "`", name, mine);
   for (const auto& [mine, other] : columns_)
-    needed.push_back(other);
-  for (const std::string& name : needed)
-    if (!contains(columns, name))
-      refuse("a data file has no column `" + printable(name) + "`", name);
+    if (!contains(columns, other))
+      refuse("a data file has no column `" + printable(other) + "`", other, mine);
   const Names choices = theirs(one_of_);
   const bool has_one = std::any_of(choices.begin(), choices.end(),
                                    [&](const auto& name) { return contains(columns, name); });
   if (!has_one && !choices.empty())
-    refuse("a data file has no column " + listed(choices, "or"), choices.front());
+    refuse("a data file has no column " + listed(choices, "or"), choices.front(), one_of_.front());
 }
 
 JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {

@@ -163,6 +163,12 @@ std::string memory_lines(const RunSummary& summary) {
   return text + '\n';
 }
 
+std::string quiet_lines(const RunSummary& summary, const std::string& folder) {
+  const std::string result =
+      summary.result.empty() ? "" : "Result:        " + summary.result + '\n';
+  return result + "Run:           " + folder + '\n';
+}
+
 std::string last_line(const RunSummary& summary) {
   std::string text = std::string("mgpu_spmd: ") + word_of(summary.outcome);
   if (summary.outcome == Outcome::stopped && !summary.resume_command.empty())

@@ -181,6 +181,13 @@ void EventLog::print(std::string_view text) {
   if (options_.verbosity != Verbosity::quiet) print_text(clean);
 }
 
+void EventLog::print_if_quiet(std::string_view text) {
+  if (options_.verbosity != Verbosity::quiet) return;
+  std::string clean;
+  each_line(text, [&](std::string_view line) { clean += escape_log(line) + '\n'; });
+  print_text(clean);
+}
+
 void EventLog::print_last_line(std::string_view line) {
   const std::string clean = escape_log(line);
   if (run_log_) run_log_->line(clean);

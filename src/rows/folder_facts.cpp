@@ -2,7 +2,6 @@
 #include <array>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/config/config_problem.hpp>
 #include <mgpu/formats/weight_files.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -58,18 +57,6 @@ std::uint32_t fingerprint_of(const lm::LmConfig& config, const formats::WeightFi
 }
 
 }  // namespace
-
-void check_model_folder(const Config& config, const std::filesystem::path& folder) {
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(folder / "config.json", missing)) return;
-  const bool is_there = std::filesystem::is_directory(folder, missing);
-  throw ConfigFailure({{"E603",
-                        is_there ? "the folder has no config.json: " + folder.string()
-                                 : "there is no such folder: " + folder.string(),
-                        config.place("model.path"), "",
-                        "model.path is a Hugging Face folder, such as a training writes"}},
-                      ExitCode::no_input);
-}
 
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models) {
   const auto look = [&] {

@@ -52,9 +52,10 @@ void add_model_folder_keys(KeyTable& table) {
   table.add({.name = "model.path",
              .type = KeyType::path,
              .default_value = "null",
-             .summary = "Hugging Face folder of a language model: config.json, safetensors, "
-                        "tokenizer.json",
+             .summary = "Hugging Face folder of a language model (config.json, safetensors, "
+                        "tokenizer.json), or its name in the local Hugging Face cache",
              .choices = {"null"},
+             .is_model = true,
              .foreign = {{"model_name_or_path", "TRL", "here it is `model.path`, a folder"}}});
 }
 

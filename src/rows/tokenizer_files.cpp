@@ -8,6 +8,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/utf8.hpp>
+#include <mgpu/formats/weight_files.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
@@ -136,14 +137,16 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
 
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models) {
-  return {read_tokenizer_files(folder, chat), model_fingerprint(folder, models)};
+  const bool has_weights = formats::has_weight_files(folder);
+  return {read_tokenizer_files(folder, chat), has_weights ? model_fingerprint(folder, models) : 0};
 }
 
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models) {
   FolderText text;
   cluster::run_together(world, [&] {
-    if (world.rank() == 0) text = read_folder_text(folder, chat, models);
+    if (world.rank() != 0) return;
+    text = {read_tokenizer_files(folder, chat), model_fingerprint(folder, models)};
   });
   share(world, text.files);
   world.broadcast(std::span(&text.fingerprint, 1), 0);

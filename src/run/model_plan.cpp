@@ -13,6 +13,7 @@ using report::Plan;
 
 constexpr ModelPlan::Rates kCoreRates{8e9, 8e10, "one core"};
 constexpr ModelPlan::Rates kGpuRates{1.5e12, 2e13, "one GPU"};
+constexpr double kShareOfBandwidth = 0.7;  // part of a GPU's bandwidth that decoding reaches
 
 /// Formats "rank 3" or "ranks 4 to 5".
 std::string ranks_text(int first, int count) {
@@ -49,8 +50,12 @@ ModelPlan::ModelPlan(const Config& config, const JobKeys& keys, const ModelKeys&
   work_.demand.matrices = model.matrices;
 }
 
-const ModelPlan::Rates& ModelPlan::rates() const {
-  return machine_.device == DeviceKind::cuda ? kGpuRates : kCoreRates;
+ModelPlan::Rates ModelPlan::rates() const {
+  if (machine_.device != DeviceKind::cuda) return kCoreRates;
+  if (machine_.gpu_bytes_per_s == 0.0) return kGpuRates;
+  const bool is_16_bit = model_.matrices != lm::MatrixType::f32;
+  return {kShareOfBandwidth * machine_.gpu_bytes_per_s,
+          kShareOfPeak * (is_16_bit ? machine_.gpu_flops_16 : machine_.gpu_flops_32), "one GPU"};
 }
 
 void ModelPlan::add_shares() {

@@ -64,6 +64,9 @@ void add_train_keys(KeyTable& table) {
              .min = 0,
              .max = 1e6,
              .identity = false});
+  table.add_foreign({"train.batch_size", "PyTorch",
+                     "a step of all ranks is `train.global_batch_size`, a pass of one rank is "
+                     "`train.micro_batch_size`"});
   table.add_foreign({"tf32", "transformers", "fp32 stays fp32 here: remove it"});
   table.add_foreign({"deepspeed", "transformers", "nothing is sharded here: remove it"});
 }

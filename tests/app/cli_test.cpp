@@ -183,6 +183,17 @@ TEST(CliTest, UnknownOptions) {
   EXPECT_THAT(refusal({"a.yaml", "-gpus", "3"}), HasSubstr("did you mean --gpus?"));
 }
 
+TEST(CliTest, OptionsThatAreKeysOrOfOtherProgramsSayWhatToType) {
+  const auto expect_help = [](std::initializer_list<const char*> arguments, const char* help) {
+    EXPECT_THAT(refusal(arguments), HasSubstr(std::string("= help: ") + help));
+  };
+  expect_help({"a.yaml", "--max_grad_norm", "10"}, "a key has no dashes: train.max_grad_norm=10");
+  expect_help({"a.yaml", "--max-grad-norm=10"}, "a key has no dashes: train.max_grad_norm=10");
+  expect_help({"a.yaml", "--train.max_grad_norm", "a.b=1"},
+              "a key has no dashes: train.max_grad_norm=VALUE");
+  expect_help({"a.yaml", "--dry-run"}, "--plan shows the work, --check looks for mistakes first");
+}
+
 TEST(CliTest, EverySingleLetterMissingFromAnOptionIsUnderstood) {
   for (const OptionRow& row : option_rows()) {
     for (std::size_t i = 1; i < row.name.size(); ++i) {

@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -62,6 +63,15 @@ TEST_F(LoadConfigTest, EveryRankGetsTheFileThatRankZeroReads) {
 
   EXPECT_EQ(config.integer("run.seed"), 5);
   EXPECT_EQ(config.integer("run.chunk_size"), 8);
+}
+
+TEST_F(LoadConfigTest, EveryRankGetsTheVariablesOfRankZero) {
+  ::setenv("MGPU_TEST_SEEDS", world_.rank() == 0 ? "seeds" : "", 1);
+  write("a.yaml", "schema: 1\njob: train\ninclude: $MGPU_TEST_SEEDS.yaml\n");
+  write("seeds.yaml", "run: {seed: 7}\n");
+
+  EXPECT_EQ(
+      load_config(options("a.yaml"), table_, FileProvider::shared(world_)).integer("run.seed"), 7);
 }
 
 TEST_F(LoadConfigTest, EveryRankFailsAlike) {

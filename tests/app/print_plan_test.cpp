@@ -41,6 +41,14 @@ TEST(PrintPlanTest, SaysWhoDoesWhatAndWhatItTakesWithinASecond) {
   EXPECT_LT(elapsed, CLOCKS_PER_SEC);
 }
 
+TEST(PrintPlanTest, PlansForACardThatIsNotHere) {
+  const std::string text = plan("text", {{"devices.gpu", "a100_80gb"}, {"devices.world", "4"}});
+
+  EXPECT_THAT(text, HasSubstr("on 4 GPUs"));
+  EXPECT_THAT(text, HasSubstr("NVIDIA A100 80GB"));
+  EXPECT_THAT(text, HasSubstr("of 79.3 GiB"));
+}
+
 TEST(PrintPlanTest, SharesOfAnyNumberOfRanksCoverAllIds) {
   for (const int ranks : {1, 2, 4}) {
     const Json json = Json::parse(

@@ -73,6 +73,30 @@ TEST_F(RunChecksTest, TheInstallationIsCheckedWithoutAConfiguration) {
   EXPECT_THAT(printed_, Not(HasSubstr("memory ")));
 }
 
+TEST_F(RunChecksTest, OneProcessChecksForTheRanksThatArePlanned) {
+  if (world_.size() != 1) GTEST_SKIP() << "a launcher says how many ranks there are";
+  EXPECT_EQ(check(tiny({{"devices.world", "2"}})), ExitCode::done);
+  EXPECT_THAT(printed_, ContainsRegex("ranks .*checked for 2 ranks"));
+  EXPECT_NE(check(tiny({{"devices.world", "3"}})), ExitCode::done);
+  EXPECT_THAT(printed_, HasSubstr("error[E122]"));
+}
+
+TEST_F(RunChecksTest, RowsThatTheModelsFolderCannotEncodeFail) {
+  const std::string rows =
+      folder_.write("rows.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n");
+  Options options;
+  options.config = folder_.write("teacher.yaml", "schema: 1\njob: teacher\n");
+  options.overrides = {{"model.path", std::string(MGPU_SOURCE_DIR) + "/tests/lm/goldens/llama"},
+                       {"data.path", rows},
+                       {"run.output", (folder_.path() / "outputs").string()},
+                       {"devices.backend", "mpi"}};
+
+  EXPECT_EQ(check(options), ExitCode::data);
+
+  EXPECT_THAT(printed_, ContainsRegex("files .*rows.jsonl .*FAIL"));
+  EXPECT_THAT(printed_, HasSubstr("error[E531]"));
+}
+
 TEST_F(RunChecksTest, AWrongConfigurationEndsTheCheckWith78) {
   EXPECT_EQ(check(tiny({{"train.max_stpes", "5", "argument 2", "train.max_stpes=5", 17}})),
             ExitCode::config);

@@ -34,11 +34,22 @@ protected:
     sources.read = [&](const std::filesystem::path& path) {
       return files.at(path.lexically_normal().string());
     };
+    sources.variable = [&](const std::string& name) {
+      const auto found = environment_.find(name);
+      return found == environment_.end() ? std::string() : found->second;
+    };
+    sources.find_model = [&](const std::filesystem::path& path, const std::string& name) {
+      asked_models_.push_back(path.string() + " " + name);
+      return name == "org/known" ? std::string("/cache/known") : std::string();
+    };
     return read_config(table_, sources);
   }
 
   Config read_text(const std::string& text) { return read({{"/conf/run.yaml", text}}); }
 
+  std::map<std::string, std::string> environment_ = {
+      {"HOME", "/home/me"}, {"SCRATCH", "/scratch/me"}, {"RELATIVE", "sub"}, {"EMPTY", ""}};
+  std::vector<std::string> asked_models_;
   KeyTable table_ = config_test_table();
 };
 
@@ -268,6 +279,73 @@ TEST(ConfigTest, GettersTakeOnlyTheirType) {
   EXPECT_THROW(config.integer("train.micro_batch_size"), Error);  // it is the word auto
   EXPECT_THROW(Config(table, {{"run.sede", {.text = "7"}}}), Error);
   EXPECT_THROW(Config(table, {{"run.seed", {.text = "x"}}}), Error);
+}
+
+TEST_F(ConfigReaderTest, HomeAndVariablesAreReplacedInPaths) {
+  const std::map<std::string, std::string> expected = {
+      {"~/data.csv", "/home/me/data.csv"},
+      {"$SCRATCH/x.csv", "/scratch/me/x.csv"},
+      {"${SCRATCH}/x.csv", "/scratch/me/x.csv"},
+      {"$RELATIVE/x.csv", "/conf/sub/x.csv"},
+      {"a/${RELATIVE}_$RELATIVE.csv", "/conf/a/sub_sub.csv"},
+      {"$$SCRATCH/x.csv", "/conf/$SCRATCH/x.csv"},
+      {"price$5$.csv", "/conf/price$5$.csv"},
+      {"a~/x.csv", "/conf/a~/x.csv"}};
+  for (const auto& [written, path] : expected)
+    EXPECT_EQ(read_text(kEmptyRun + "data: {path: '" + written + "'}\n").text("data.path"), path)
+        << written;
+  const Config given = read({{"/conf/run.yaml", kEmptyRun}}, {}, {"run.output=~"});
+  EXPECT_EQ(given.text("run.output"), "/home/me");
+}
+
+TEST_F(ConfigReaderTest, AnExpandedPathIsPartOfTheIdentityAndCanBeReadBack) {
+  environment_["SCRATCH"] = "/scratch/$me";
+  const Config config = read_text(kEmptyRun + "data: {path: $SCRATCH/x.csv}\n");
+  const Config again = read_text(config.resolved_yaml());
+
+  EXPECT_EQ(config.text("data.path"), "/scratch/$me/x.csv");
+  EXPECT_EQ(again.text("data.path"), "/scratch/$me/x.csv");
+  EXPECT_EQ(config.identity(), again.identity());
+  environment_["SCRATCH"] = "/other";
+  EXPECT_NE(read_text(kEmptyRun + "data: {path: $SCRATCH/x.csv}\n").identity(), config.identity());
+}
+
+TEST_F(ConfigReaderTest, VariablesThatAreNotSetAreRefused) {
+  for (const char* path : {"$SCRTCH/x.csv", "${EMPTY}/x.csv", "${SCRATCH/x.csv", "~other/x.csv"}) {
+    try {
+      (void)read_text(kEmptyRun + "data: {path: '" + path + "'}\n");
+      ADD_FAILURE() << path << " is accepted";
+    } catch (const ConfigFailure& failure) {
+      EXPECT_EQ(failure.problems()[0].code, "E115") << path;
+      EXPECT_NE(failure.problems()[0].help, "") << path;
+    }
+  }
+}
+
+TEST_F(ConfigReaderTest, VariablesAreReplacedInIncludes) {
+  const Config config = read({{"/conf/run.yaml", kEmptyRun + "include: $SCRATCH/a.yaml\n"},
+                              {"/scratch/me/a.yaml", "run: {seed: 9}\n"}});
+
+  EXPECT_EQ(config.integer("run.seed"), 9);
+}
+
+TEST_F(ConfigReaderTest, OneModelOfAHubIsLookedForInTheCache) {
+  table_.add({.name = "model.path",
+              .type = KeyType::path,
+              .default_value = "null",
+              .summary = "a model",
+              .choices = {"null"},
+              .is_model = true});
+  const std::string text = kEmptyRun + "model: {path: org/known}\n";
+  const Config config = read({{"/conf/run.yaml", text}});
+
+  EXPECT_EQ(config.text("model.path"), "/cache/known");
+  EXPECT_EQ(config.written("model.path"), "org/known");
+  EXPECT_THAT(asked_models_, ElementsAre("/conf/org/known org/known"));
+  EXPECT_THAT(config.notes(), ElementsAre(HasSubstr("is taken from the Hugging Face cache")));
+  const Config local = read({{"/conf/run.yaml", text}}, {}, {"model.path=other"});
+  EXPECT_EQ(local.text("model.path"), "/work/other");
+  EXPECT_THAT(local.notes(), IsEmpty());
 }
 
 }  // namespace

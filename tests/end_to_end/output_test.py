@@ -23,6 +23,16 @@ class Output(program.ProgramTest):
             self.assertLessEqual(max(map(len, text.splitlines()), default=0), 200)
         self.assertEqual(ended.err, "")
 
+    def test_quiet_runs_show_their_result_and_folder(self):
+        lines = self.run_to(0, 1, "-q").out.splitlines()
+        self.assertRegex(lines[0], "^Result: +.")
+        self.assertIn(f"Run:           {self.run_folder()}", lines)
+        self.assertEqual(lines[-1], "mgpu_spmd: done, exit 0")
+        ended = self.run_to(64, 1, "--export", "csv", str(self.run_folder()), "--color", "always",
+                            config=None)
+        self.assertIn("\x1b[1;31merror[E143]\x1b[0m: a run of job train has no rows", ended.err)
+        self.assertIn("= \x1b[36mhelp\x1b[0m: its results are in summary.json", ended.err)
+
     def test_a_reader_that_goes_away_does_not_end_the_run(self):
         piped = '"$@" | head -n 2; exit "${PIPESTATUS[0]}"'
         ended = self.start_command(["bash", "-c", piped, "bash", program.PROGRAM, program.TINY,

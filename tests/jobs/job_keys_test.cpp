@@ -39,7 +39,7 @@ std::string rule_of(const char* job, const Keys& keys) {
 
 /// Returns the configuration of job generate for a folder with these defaults.
 GenerateConfig read_generate_config(const Config& config, const lm::GenerationDefaults& defaults) {
-  return fill_in(config, read_generate_keys(config), defaults);
+  return fill_in(read_generate_keys(config), defaults);
 }
 
 TEST(JobKeysTest, AModelAndAFileAreEnough) {
@@ -177,10 +177,19 @@ TEST(GenerateKeysTest, WhatIsGivenCounts) {
   EXPECT_FALSE(config.generation.scores_prompts);
 }
 
-TEST(GenerateKeysTest, AFolderThatIsGreedyHasNoUseForDrawsEither) {
-  const Config config = config_for("generate", {{"generate.top_k", "7"}});
-  EXPECT_EQ(report_of_failure([&] { read_generate_config(config, {}); }).code, "E124");
-  EXPECT_NO_THROW(read_generate_config(config, folder_that_draws()));
+TEST(GenerateKeysTest, KeysOfDrawsImplySampling) {
+  for (const auto& [name, value] : Keys{{"generate.temperature", "0.5"},
+                                        {"generate.top_k", "7"},
+                                        {"generate.top_p", "0.5"},
+                                        {"generate.num_samples", "2"}}) {
+    const Config config = config_for("generate", {{name, value}});
+    const GenerateConfig read = read_generate_config(config, {});
+    EXPECT_FALSE(read.generation.sampling.is_greedy) << name;
+    EXPECT_THAT(sampling_text(read_generate_keys(config), read),
+                HasSubstr("sampling because of " + name + ","));
+  }
+  const GenerateConfig none = read_generate_config(config_for("generate", {}), {});
+  EXPECT_TRUE(none.generation.sampling.is_greedy);
 }
 
 TEST(GenerateKeysTest, ScoringAloneNeedsOneRowOfAPrompt) {

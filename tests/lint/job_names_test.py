@@ -10,6 +10,8 @@ ALLOWED = {
         "an alias of run.name, from configurations of another program",
     ("src/app/cli.cpp", "train.max_steps"): "an example to type, for --set",
     ("src/app/cli.cpp", "conf/train"): "an example to type, where no configuration is given",
+    ("src/rows/model_folder.cpp", "train"):
+        "the folder of configurations that make a model, for a command to type",
     ("src/app/option_rows.cpp", "train.max_steps"): "an example of --help",
     ("src/app/option_rows.cpp", "train.mixed_precision"): "an example of --help",
     ("src/app/option_rows.cpp", "conf/train"): "an example of --help",

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/report/end_table.hpp>
+#include <mgpu/report/error_colors.hpp>
 
 namespace mgpu::report {
 namespace {
@@ -147,6 +148,22 @@ TEST(EndTableTest, LastLineSaysHowItEnded) {
   summary.exit = ExitCode::stopped;
   summary.resume_command = "the same command";
   EXPECT_EQ(last_line(summary), "mgpu_spmd: stopped, resume with the same command, exit 75");
+}
+
+TEST(EndTableTest, QuietRunsShowResultAndFolder) {
+  RunSummary summary;
+  summary.result = "loss 0.5";
+  EXPECT_EQ(quiet_lines(summary, "/o/a/1"), "Result:        loss 0.5\nRun:           /o/a/1\n");
+}
+
+TEST(ErrorColorsTest, CodesCaretsAndHelpStandOut) {
+  const std::string text =
+      "error[E101]: unknown key\n  --> a.yaml:3:1\n  |\n3 | x: 1\n  | ^^ here\n  = help: y";
+  EXPECT_EQ(
+      color_error(text),
+      "\x1b[1;31merror[E101]\x1b[0m: unknown key\n  \x1b[34m-->\x1b[0m a.yaml:3:1\n  |\n3 | x: 1"
+      "\n  | \x1b[1;31m^^ here\x1b[0m\n  = \x1b[36mhelp\x1b[0m: y");
+  EXPECT_EQ(color_error(""), "");
 }
 
 TEST(NotesTest, PhasesGiveTheFacts) {

@@ -9,6 +9,7 @@
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/length_keys.hpp>
+#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/model_rows.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
@@ -113,6 +114,39 @@ TEST(ModelFolderTest, AFolderHasAConfig) {
   EXPECT_EQ(sentence(kLlama), "");
   EXPECT_THAT(sentence(empty.path()), HasSubstr("the folder has no config.json"));
   EXPECT_THAT(sentence("/nowhere"), HasSubstr("there is no such folder"));
+}
+
+/// Returns the whole message about a model folder that cannot be used.
+std::string message_about(const fs::path& folder) {
+  const Config config = teacher({{"model.path", folder}});
+  const fs::path path = config.text("model.path");
+  return render(report_of_failure([&] { check_model_folder(config, path); }));
+}
+
+TEST(ModelFolderTest, TheMessageHasWhatToType) {
+  EXPECT_THAT(message_about("org/model-1B"),
+              HasSubstr("hf download org/model-1B --local-dir models/model-1B and then "
+                        "model.path=models/model-1B"));
+  EXPECT_THAT(message_about("outputs/mine/latest/ckpt/last"), HasSubstr("run.name=mine"));
+  EXPECT_THAT(message_about("modle"), HasSubstr("starts at the working directory"));
+}
+
+TEST(ModelFolderTest, AFolderOfARunLeadsToItsCheckpoint) {
+  const testing_support::TemporaryFolder run;
+  fs::create_directories(run.path() / "ckpt" / "last");
+  fs::copy_file(kLlama / "config.json", run.path() / "ckpt" / "last" / "config.json");
+
+  EXPECT_THAT(message_about(run.path()),
+              HasSubstr("model.path=" + run.path().string() + "/ckpt/last"));
+}
+
+TEST(ModelFolderTest, AFolderWithoutWeightsIsForRandomOnesOrAPlan) {
+  const testing_support::TemporaryFolder folder;
+  fs::copy_file(kLlama / "config.json", folder.path() / "config.json");
+
+  EXPECT_THAT(message_about(folder.path()),
+              HasSubstr("model.path=null model.init=" + folder.path().string()));
+  EXPECT_NO_THROW(check_model_config(teacher({{"model.path", folder.path()}}), folder.path()));
 }
 
 TEST(ModelFolderTest, TheModelIsNamedWithItsSize) {

@@ -36,6 +36,21 @@ case_exit_code_passes_unchanged() {
   done
 }
 
+# shellcheck disable=SC2046
+case_ranks_are_counted_without_np() {
+  mkdir -p "$work/bin"
+  printf '#!/bin/sh\nprintf "GPU %%d: NVIDIA H100 (UUID: GPU-x)\\n" 0 1 2\n' >"$work/bin/nvidia-smi"
+  chmod +x "$work/bin/nvidia-smi"
+  unset CUDA_VISIBLE_DEVICES SLURM_NTASKS
+  PATH=$work/bin:$PATH run "$mgpu_run" $(job gpus exit_code=79)
+  code_is 79
+  says 'no -np: 3 ranks, one for each GPU'
+  CUDA_VISIBLE_DEVICES=1,2 run "$mgpu_run" $(job visible exit_code=79)
+  says 'no -np: 2 ranks, one for each GPU'
+  CUDA_VISIBLE_DEVICES='' PATH=$work/bin:$PATH run "$mgpu_run" $(job none exit_code=79)
+  says 'no -np and no GPUs: 2 ranks'
+}
+
 case_quiet_runs_do_not_say_where_they_are() {
   output=/dev/null
   names_its_run conf/a.yaml run.name=quiet --resume=auto || broken 'a plain run is taken for quiet'

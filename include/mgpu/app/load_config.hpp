@@ -31,6 +31,15 @@ public:
   /// Ranks:  collective over the group.
   std::filesystem::path working_directory() const;
 
+  /// Returns an environment variable of the rank that reads; "" if it is not set.
+  /// Ranks:  collective over the group.
+  std::string variable(const std::string& name) const;
+
+  /// Returns the folder of the model `name` in the Hugging Face cache of the rank that reads.
+  /// Returns "" if `path` exists, or if the cache has no complete copy.
+  /// Ranks:  collective over the group.
+  std::string find_model(const std::filesystem::path& path, const std::string& name) const;
+
   /// Runs `step` on every rank, and throws on all ranks if it throws on any.
   /// Ranks:  collective over the group.
   /// Errors: those of `step`; with shared() a CollectiveFailure on all ranks.

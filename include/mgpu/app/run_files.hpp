@@ -35,9 +35,10 @@ public:
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// print() shows a text on the screen, and print_last_line() the last line of the run. Both do
-  /// nothing on ranks other than 0.
+  /// print() shows a text on the screen, print_if_quiet() one that only -q shows, and
+  /// print_last_line() the last line of the run. They do nothing on ranks other than 0.
   void print(std::string_view text);
+  void print_if_quiet(std::string_view text);
   void print_last_line(std::string_view line);
 
   CrashFile& crash() { return *crash_; }

@@ -9,11 +9,14 @@
 
 namespace mgpu::cluster {
 
+struct GpuCard;
+
 /// The values of the keys devices.* and comm.*.
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
   std::optional<int> world;              // ranks that --plan assumes; nullopt: as many as launched
+  const GpuCard* card = nullptr;         // GPU that --plan assumes; nullptr: this machine's
   int gpus_per_model = 1;                // ranks that share one copy of the model
   std::vector<int> groups;               // sizes of the groups if they differ; see Topology
   std::optional<Backend> backend;        // nullopt: chosen by the visible devices

@@ -31,6 +31,7 @@ public:
     std::string text{};                // as in YAML, scalars unquoted: "3e-4", "[1, 3]"
     std::vector<std::int64_t> list{};  // the value if it is not empty; then `text` is unused
     Place place{};
+    std::string written{};  // of a path: as given, with `~` and variables replaced
   };
 
   /// Makes a config from `values`; a key that is not in it gets its default. `notes`: lines for the
@@ -67,6 +68,10 @@ public:
   bool is_given(std::string_view name) const;
   const Place& place(std::string_view name) const;
 
+  /// Returns a path as a file or the command line gives it, perhaps relative, with `~` and
+  /// variables replaced. Returns "" for a default and for a key of another type.
+  const std::string& written(std::string_view name) const;
+
   /// Returns the names of the keys that are set to another value than their default, in the order
   /// of the table.
   std::vector<std::string> not_default() const;
@@ -99,6 +104,7 @@ private:
   struct Entry {
     KeyValue value;
     Place place;
+    std::string written{};
   };
   const Entry& entry(std::string_view name) const;
   const KeyValue& value_of_type(std::string_view name, KeyType type) const;

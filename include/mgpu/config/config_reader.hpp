@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <mgpu/config/config.hpp>
+#include <mgpu/config/path_text.hpp>
 
 namespace mgpu {
 
@@ -30,6 +31,16 @@ struct ConfigSources {
   /// same order. Errors: Failure E603 when the file cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
 
+  /// Reads an environment variable for `~`, `$NAME` and `${NAME}` in paths. All ranks call it for
+  /// the same names in the same order. Without this function, no variable is set.
+  ReadVariable variable{};
+
+  /// Returns the folder of the model `name` in a local cache of a hub, if the folder `path` does
+  /// not exist and `name` is a name of that hub; otherwise "". All ranks call it with the same
+  /// arguments in the same order. Without this function, no cache is searched.
+  std::function<std::string(const std::filesystem::path& path, const std::string& name)>
+      find_model{};
+
   /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
   /// it only when some values are wrong, to report further mistakes. Getters of its Config throw
   /// RefusedKey for the wrong values.
@@ -40,7 +51,8 @@ struct ConfigSources {
 /// replaces.
 ///
 /// Paths become absolute. A path in a file is relative to the folder of that file. A path of the
-/// command line or of a default is relative to the working directory.
+/// command line or of a default is relative to the working directory. Before that, expand_path()
+/// replaces `~` and environment variables in paths of files and of the command line.
 ///
 /// Memory: `table` has to outlive the config.
 /// Errors: ConfigFailure (exit 78) with the mistakes of all sources, and with the rules that the

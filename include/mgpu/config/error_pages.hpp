@@ -39,8 +39,8 @@ inline constexpr auto kConfigErrors = std::to_array<ErrorPage>({
      "line outside any section, or an empty file.",
      "Correct the line under the caret; the cause may be one line above."},
     {"E109", "part of YAML that is not read",
-     "The reader refuses anchors, aliases, tags, directives, several documents, ${...}, and more "
-     "than 1 MiB, 100,000 values or 32 levels.",
+     "The reader refuses anchors, aliases, tags, directives, several documents, more than 1 MiB, "
+     "100,000 values or 32 levels, and ${...} in values that are not paths.",
      "Write values out. Share them between files with include: or --with."},
     {"E110", "bytes that are not text", "The file is not UTF-8, or has control characters in it.",
      "Save the file as UTF-8 without control characters."},
@@ -56,6 +56,11 @@ inline constexpr auto kConfigErrors = std::to_array<ErrorPage>({
      "Paths in `include` are relative to the folder of the file that contains them."},
     {"E114", "required key missing", "A key without a default is not set.",
      "Add the line that the help shows."},
+    {"E115", "variable in a path that is not set",
+     "A path has ~, $NAME or ${NAME}, and that environment variable is not set or is empty where "
+     "rank 0 runs. With an empty value, the path would name another place.",
+     "Export the variable before the start, or write the folder itself. $$ stands for a $ in a "
+     "name."},
     {"E124", "key without a meaning here",
      "The key does nothing together with another one that is set, so it is refused instead of "
      "ignored.",

@@ -28,10 +28,17 @@ std::string type_in_words(KeyType type);
 /// The name of a setting in another program. No key here has quite the same meaning, so the name is
 /// refused (E111), with help.
 struct ForeignName {
-  std::string name;     // "per_device_train_batch_size"
+  std::string name;     // "per_device_train_batch_size"; "train.batch_size" is only that name
   std::string program;  // "transformers"
   std::string help{};   // what to write instead; "" in KeySpec::foreign means "here it is `KEY`"
   bool top_level_only = false;  // true: the name counts only outside of any section
+};
+
+/// A list that a key of type integers makes of a mapping, or why the mapping is refused.
+struct MappedList {
+  std::vector<std::string> items{};
+  std::string problem{};  // "" if `items` is the list
+  std::string help{};
 };
 
 /// One row of the table of keys: all that validation, --help, --print-config, --explain and the
@@ -54,6 +61,10 @@ struct KeySpec {
   bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths
+  // Of type integers: makes the list of a mapping such as {"model.layers.0": 0}; entries have text.
+  MappedList (*list_of_mapping)(const std::vector<std::pair<std::string, std::string>>& entries) =
+      nullptr;
+  bool is_model = false;  // of type path: the folder of a language model, or its name in a hub
   std::vector<ForeignName> foreign{};  // names of this setting in other programs
   std::vector<std::string> jobs{};     // jobs that read the key; empty: all jobs
 
@@ -95,7 +106,7 @@ public:
   /// Errors: Error when the name was added before.
   void add_foreign(ForeignName name);
 
-  /// Returns what add_foreign() added for the last part of `path`, such as "epochs" in
+  /// Returns what add_foreign() added for `path`, or for its last part, such as "epochs" in
   /// "train.epochs". Returns nullptr if the name is unknown.
   const ForeignName* find_foreign(std::string_view path) const;
 

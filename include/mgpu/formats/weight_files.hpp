@@ -14,8 +14,12 @@
 
 namespace mgpu::formats {
 
-/// Returns whether `folder` has a file of safetensors weights, or the index of such files.
+/// Returns whether `folder` has files with the names of weights: safetensors, or PyTorch pickles,
+/// which WeightFiles refuses.
 bool has_weight_files(const fs::path& folder);
+
+/// Returns whether `folder` has a file of safetensors weights, or the index of such files.
+bool has_safetensors(const fs::path& folder);
 
 /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards that
 /// `model.safetensors.index.json` names. All headers are checked on opening; the data are mapped

@@ -103,6 +103,9 @@ struct JobSpec {
   /// `samples`).
   std::vector<run::ExportFormat> exports{};
 
+  /// Whether results.h5 has the table `samples`, which --export jsonl writes.
+  bool has_samples = true;
+
   /// Whether a run may do one part of the work (run.worker_id, run.total_workers). --merge joins
   /// the parts.
   bool has_parts = false;

@@ -16,6 +16,9 @@ std::string end_table(const RunSummary& summary);
 /// tools that print these words.
 std::string memory_lines(const RunSummary& summary);
 
+/// Returns what a run prints with -q above the last line: its result, and `folder`, its directory.
+std::string quiet_lines(const RunSummary& summary, const std::string& folder);
+
 /// Returns the last line of every run, such as "mgpu_spmd: done, exit 0".
 std::string last_line(const RunSummary& summary);
 

@@ -84,6 +84,9 @@ public:
   /// Removes the progress bar if one is visible.
   void print(std::string_view text);
 
+  /// Prints text on the screen only if quiet. run.log has it in another form.
+  void print_if_quiet(std::string_view text);
+
   /// Prints the last line of a run, even with -q.
   void print_last_line(std::string_view line);
 

@@ -4,15 +4,10 @@
 #include <filesystem>
 #include <string>
 
-#include <mgpu/config/config.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/run/model_keys.hpp>
 
 namespace mgpu::rows {
-
-/// Checks that `folder`, the value of model.path, exists and has a config.json. Called on one rank,
-/// before anything is written. Errors: Failure E603 (exit 66) that points at the key.
-void check_model_folder(const Config& config, const std::filesystem::path& folder);
 
 /// Identifies the contents of a model folder, by a checksum and by a text for people.
 struct FolderFacts {

@@ -46,8 +46,9 @@ struct FolderText {
   std::uint32_t fingerprint = 0;         // result of model_fingerprint()
 };
 
-/// Reads the tokenizer files and the checksum of a model folder.
-/// Errors: those of read_tokenizer_files() and model_fingerprint().
+/// Reads the tokenizer files and the checksum of a model folder. The checksum is 0 if the folder
+/// has no weights, which a plan does not need. Errors: those of read_tokenizer_files() and
+/// model_fingerprint().
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 

@@ -48,7 +48,7 @@ public:
 
   report::Plan& plan() { return plan_; }
   const lm::MemoryDemand& demand() const { return work_.demand; }
-  const Rates& rates() const;
+  Rates rates() const;
 
   /// Adds which samples each group of ranks processes.
   void add_shares();

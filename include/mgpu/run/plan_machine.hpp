@@ -17,8 +17,11 @@ struct PlanMachine {
   std::uint64_t program_bytes = 0;  // memory of a process right after it starts
   std::uint64_t disk_bytes = 0;     // free in the file system of the run directory
   DeviceKind device = DeviceKind::cpu;
-  std::string gpu_name;         // "" on the CPU
-  std::uint64_t gpu_bytes = 0;  // memory of each GPU
+  std::string gpu_name;          // "" on the CPU
+  std::uint64_t gpu_bytes = 0;   // memory of each GPU
+  double gpu_bytes_per_s = 0.0;  // bandwidth of this memory
+  double gpu_flops_16 = 0.0;     // peak speed with 16-bit values
+  double gpu_flops_32 = 0.0;     // peak speed with 32-bit values
 };
 
 }  // namespace mgpu::run

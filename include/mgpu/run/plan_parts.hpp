@@ -14,6 +14,7 @@
 // Arithmetic that the plans of all jobs share.
 namespace mgpu::run {
 
+inline constexpr double kShareOfPeak = 0.4;  // part of a GPU's peak speed that products reach
 inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of a seal
 // GPU memory that a CUDA context takes, with cuBLAS and NCCL.
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;

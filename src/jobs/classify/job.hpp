@@ -30,6 +30,9 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
+  /// Checks the files except the model's folder.
+  void check_inputs() const;
+
   const Config& config_;
   ClassifyConfig keys_;
 };

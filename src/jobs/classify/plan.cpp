@@ -4,9 +4,11 @@
 #include <utility>
 
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
@@ -33,7 +35,11 @@ void check_strategies(const Config& config, const std::filesystem::path& path) {
 }  // namespace
 
 void ClassifyJob::check_files() const {
-  rows::check_model_folder(config_, keys_.rows.folder);
+  check_all(
+      {[&] { rows::check_model_folder(config_, keys_.rows.folder); }, [&] { check_inputs(); }});
+}
+
+void ClassifyJob::check_inputs() const {
   rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of texts: JSON Lines, CSV or Parquet");
@@ -64,7 +70,8 @@ std::uint64_t ClassifyJob::disk_bytes() const {
 }
 
 report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
-  check_files();
+  rows::check_model_config(config_, keys_.rows.folder);
+  check_inputs();
   const ClassifyInputs inputs = read_classify_inputs(config_, keys_);
   const std::int64_t rows = inputs.rows.rows();
   run::ModelPlan plan(config_, keys_.run, keys_.rows.model, machine,

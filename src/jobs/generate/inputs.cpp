@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
 
-GenerateInputs put_together(const Config& config, const GenerateKeys& keys, rows::ModelRows read) {
+GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read) {
   GenerateInputs inputs{std::move(read)};
   inputs.keys = keys;
-  inputs.config = fill_in(config, keys, inputs.model.generation);
+  inputs.config = fill_in(keys, inputs.model.generation);
   inputs.phase = run::phase_of(inputs.crc);
   return inputs;
 }
@@ -61,13 +61,12 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
                                     const GenerateKeys& keys, lm::ResidentModels* models) {
   rows::ModelRows read = rows::read_model_rows(world, config, keys.rows, models);
   std::optional<GenerateInputs> inputs;
-  cluster::run_together(world,
-                        [&] { inputs.emplace(put_together(config, keys, std::move(read))); });
+  cluster::run_together(world, [&] { inputs.emplace(put_together(keys, std::move(read))); });
   return std::move(*inputs);
 }
 
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys) {
-  return put_together(config, keys, rows::read_model_rows(config, keys.rows));
+  return put_together(keys, rows::read_model_rows(config, keys.rows));
 }
 
 std::int64_t count_prompts(const GenerateKeys& keys) {

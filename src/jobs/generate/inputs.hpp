@@ -49,14 +49,14 @@ struct GenerateInputs : rows::ModelRows {
 /// Reads the rows, the model's configuration and the settings. Every rank gets the same inputs.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of open_rows(), of fill_in() and of reading the model's folder. If one rank fails,
+/// Errors: those of open_rows(), and of reading the model's folder. If one rank fails,
 ///         all ranks throw.
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
                                     const GenerateKeys& keys, lm::ResidentModels* models = nullptr);
 
 /// Reads the rows, the model's configuration and the settings on this rank alone, for --check and
 /// --plan.
-/// Errors: those of open_rows(), of fill_in() and of reading the model's folder.
+/// Errors: those of open_rows(), and of reading the model's folder.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
 /// Returns the number of rows of data.path, or 0 if the file is not valid. The run reports the

@@ -40,6 +40,9 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
+  /// Checks the files except the model's folder.
+  void check_inputs() const;
+
   const Config& config_;
   GenerateKeys keys_;
 };

@@ -1,7 +1,7 @@
 #include "keys.hpp"
 
 #include <array>
-#include <functional>
+#include <string>
 #include <string_view>
 
 #include <mgpu/base/error.hpp>
@@ -12,7 +12,9 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::array kSamplingKeys = {"generate.temperature", "generate.top_k", "generate.top_p"};
+// Keys without effect in greedy decoding.
+constexpr std::array kDrawKeys = {"generate.temperature", "generate.top_k", "generate.top_p",
+                                  "generate.num_samples"};
 
 KeySpec sampling_key(const char* name, KeyType type, const char* text, double min, double max) {
   KeySpec spec;
@@ -50,7 +52,7 @@ rows::ModelRowKeys read_rows(const Config& config) {
 
 lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDefaults& defaults) {
   lm::SamplingConfig sampling;
-  sampling.is_greedy = !keys.do_sample.value_or(defaults.do_sample);
+  sampling.is_greedy = !keys.do_sample.value_or(keys.asks_for_draws() || defaults.do_sample);
   sampling.temperature = keys.temperature.value_or(defaults.temperature);
   sampling.top_k = keys.top_k.value_or(defaults.top_k);
   sampling.top_p = keys.top_p.value_or(defaults.top_p);
@@ -59,19 +61,17 @@ lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDef
   return sampling;
 }
 
-/// Refuses keys without effect in greedy decoding, instead of ignoring them. `is_changed` returns
-/// whether a key differs from its default.
-void refuse_keys_of_draws(const Config& config,
-                          const std::function<bool(const char* name)>& is_changed) {
-  for (const char* name : kSamplingKeys) {
-    if (!is_changed(name)) continue;
-    throw config.problem("E124", name, std::string(name) + " means nothing in greedy decoding",
+/// Refuses keys without effect in greedy decoding, instead of ignoring them.
+void refuse_keys_of_draws(const Config& config) {
+  if (!config.is("generate.do_sample", "false")) return;
+  for (const char* name : kDrawKeys) {
+    const bool is_count = std::string_view(name) == "generate.num_samples";
+    if (is_count ? config.integer(name) == 1 : config.is(name, "auto")) continue;
+    throw config.problem("E124", name,
+                         is_count ? "greedy decoding gives the same completion each time"
+                                  : std::string(name) + " means nothing in greedy decoding",
                          "generate.do_sample=true");
   }
-  if (!is_changed("generate.num_samples")) return;
-  throw config.problem("E124", "generate.num_samples",
-                       "greedy decoding gives the same completion each time",
-                       "generate.do_sample=true");
 }
 
 void check_stops(const Config& config) {
@@ -102,7 +102,8 @@ void add_generate_keys(KeyTable& table) {
   table.add({.name = "generate.do_sample",
              .type = KeyType::choice,
              .default_value = "auto",
-             .summary = "draw tokens, or take the most probable ones; auto: as the folder's "
+             .summary = "draw tokens, or take the most probable ones; auto: draw if num_samples, "
+                        "temperature, top_k or top_p is set, else as the folder's "
                         "generation_config.json says, like every auto below",
              .choices = {"auto", "true", "false"}});
   table.add(sampling_key("generate.temperature", KeyType::number, "divides logits", 1e-4, 1e4));
@@ -147,14 +148,7 @@ void add_generate_keys(KeyTable& table) {
 
 void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
-             [&] { check_stops(config); },
-             [&] {
-               if (!config.is("generate.do_sample", "false")) return;
-               refuse_keys_of_draws(config, [&](std::string_view name) {
-                 return name == "generate.num_samples" ? config.integer(name) != 1
-                                                       : !config.is(name, "auto");
-               });
-             }});
+             [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
@@ -174,8 +168,7 @@ GenerateKeys read_generate_keys(const Config& config) {
           .batch_size = read_integer(config, "generate.batch_size")};
 }
 
-GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
-                       const lm::GenerationDefaults& defaults) {
+GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults) {
   GenerateConfig result;
   result.model = keys.rows.folder;
   lm::GenerationConfig& generation = result.generation;
@@ -186,13 +179,18 @@ GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
   if (keys.batch_size) generation.batch_size = *keys.batch_size;
   const bool is_scoring = keys.max_new_tokens == 0;
   generation.scores_prompts = keys.prompt_log_probs || is_scoring;
-  if (!is_scoring && generation.sampling.is_greedy)
-    refuse_keys_of_draws(config, [&](const char* name) { return keys.is_changed(name); });
   result.num_samples = is_scoring ? 1 : keys.num_samples;
   result.stops = keys.stops;
   result.prompt.add_special_tokens = keys.add_special_tokens;
   result.prompt.add_generation_prompt = keys.add_generation_prompt.value_or(!is_scoring);
   return result;
+}
+
+std::string GenerateKeys::draw_keys() const {
+  std::string names;
+  for (const char* name : kDrawKeys)
+    if (is_changed(name)) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
 }
 
 bool GenerateKeys::is_changed(std::string_view name) const {
@@ -237,8 +235,11 @@ std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& genera
   if (generate.generation.max_new_tokens == 0) return "scoring only";
   std::string text = "greedy";
   if (!sampling.is_greedy) {
-    text = report::text_of("sampling, temperature %g, top k %lld, top p %g", sampling.temperature,
-                           static_cast<long long>(sampling.top_k), sampling.top_p);
+    const bool is_implied = !keys.do_sample && keys.asks_for_draws();
+    text = report::text_of("sampling%s, temperature %g, top k %lld, top p %g",
+                           is_implied ? (" because of " + keys.draw_keys()).c_str() : "",
+                           sampling.temperature, static_cast<long long>(sampling.top_k),
+                           sampling.top_p);
   }
   if (sampling.repetition_penalty != 1.0)
     text += report::text_of(", repetition penalty %g", sampling.repetition_penalty);

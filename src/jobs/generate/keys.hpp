@@ -42,6 +42,13 @@ struct GenerateKeys {
   /// are sampled or scored.
   bool is_changed(std::string_view name) const;
 
+  /// Returns the names of the changed keys that have an effect only if tokens are sampled, such as
+  /// "generate.temperature, generate.num_samples".
+  std::string draw_keys() const;
+
+  /// Returns whether a changed key asks for sampling, unless generate.do_sample is given.
+  bool asks_for_draws() const { return !draw_keys().empty(); }
+
   /// Returns whether at least one sampling parameter comes from the model's folder.
   bool has_folder_values() const {
     return !do_sample || !temperature || !top_k || !top_p || !repetition_penalty;
@@ -65,11 +72,9 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
-/// Returns the settings `keys`, completed with the defaults of the model's folder.
-/// Errors: Failure (exit 78) for a key that has an effect only if tokens are sampled, when decoding
-///         is greedy.
-GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
-                       const lm::GenerationDefaults& defaults);
+/// Returns the settings `keys`, completed with the defaults of the model's folder. Keys of sampling
+/// imply generate.do_sample=true.
+GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults);
 
 /// Describes for the banner how tokens are sampled: "sampling, temperature 0.7, top k 50, top p 1
 /// (what is not given is the folder's)".

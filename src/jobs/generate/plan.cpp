@@ -6,8 +6,10 @@
 #include <vector>
 
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
@@ -117,7 +119,11 @@ private:
 }  // namespace
 
 void GenerateJob::check_files() const {
-  rows::check_model_folder(config_, keys_.rows.folder);
+  check_all(
+      {[&] { rows::check_model_folder(config_, keys_.rows.folder); }, [&] { check_inputs(); }});
+}
+
+void GenerateJob::check_inputs() const {
   rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
@@ -151,7 +157,8 @@ std::uint64_t GenerateJob::disk_bytes() const {
 }
 
 report::Plan GenerateJob::plan(const run::PlanMachine& machine) const {
-  check_files();
+  rows::check_model_config(config_, keys_.rows.folder);
+  check_inputs();
   return GeneratePlan(config_, machine, read_generate_inputs(config_, keys_), disk_bytes()).make();
 }
 

@@ -32,6 +32,9 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
+  /// Checks the files except the model's folder.
+  void check_inputs() const;
+
   const Config& config_;
   TeacherConfig keys_;
 };

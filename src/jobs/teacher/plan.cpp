@@ -4,9 +4,11 @@
 #include <utility>
 
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
@@ -38,10 +40,28 @@ double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
   return bytes;
 }
 
+/// Encodes the first rows, as a run does, and describes all rows. Called on rank 0.
+/// Errors: those of SampleMaker::make().
+std::string rows_text(const TeacherInputs& inputs) {
+  constexpr std::int64_t kEncodedRows = 1000;
+  const std::int64_t count = std::min(inputs.rows.rows(), kEncodedRows);
+  SampleMaker maker = inputs.sample_maker();
+  std::int64_t tokens = 0;
+  for (const input::Row& row : inputs.rows.read(0, count))
+    tokens += std::ssize(maker.make(row, inputs.rows.path()).text.ids);
+  return report::grouped(inputs.rows.rows()) + " rows; " +
+         (count < inputs.rows.rows() ? "the first " + report::grouped(count) + " have " : "") +
+         report::grouped(tokens) + " tokens";
+}
+
 }  // namespace
 
 void TeacherJob::check_files() const {
-  rows::check_model_folder(config_, keys_.rows.folder);
+  check_all(
+      {[&] { rows::check_model_folder(config_, keys_.rows.folder); }, [&] { check_inputs(); }});
+}
+
+void TeacherJob::check_inputs() const {
   rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
@@ -57,7 +77,7 @@ std::vector<run::FileCheck> TeacherJob::file_checks() const {
            }},
           {keys_.rows.options.source(), [this](const cluster::Group& world) {
              const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
-             return report::grouped(inputs.rows.rows()) + " rows";
+             return cluster::on_rank_0(world, [&] { return rows_text(inputs); });
            }}};
 }
 
@@ -73,7 +93,8 @@ std::uint64_t TeacherJob::disk_bytes() const {
 }
 
 report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
-  check_files();
+  rows::check_model_config(config_, keys_.rows.folder);
+  check_inputs();
   const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
   const std::int64_t chunk_size = keys_.run.chunk_size;
   const double token_size =

@@ -52,7 +52,8 @@ JobSpec train_job() {
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<TrainJob>(config);
           },
-          .errors = kTrainErrors};
+          .errors = kTrainErrors,
+          .has_samples = false};
 }
 
 TrainJob::TrainJob(const Config& config) : recipe_(recipes::recipe_of(config).read(config)) {}

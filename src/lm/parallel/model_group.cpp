@@ -5,6 +5,7 @@
 #include <mgpu/lm/weights/shared_folder.hpp>
 #include <mgpu/tensor/device_memory.hpp>
 
+#include "device_map.hpp"
 #include "group_peers.hpp"
 
 namespace mgpu::lm {
@@ -32,7 +33,8 @@ void add_model_group_keys(KeyTable& table) {
        .min = 0,
        .max = 65535,
        .choices = {"balanced", "auto"},
-       .identity = false});
+       .identity = false,
+       .list_of_mapping = ranks_of_device_map});
   table.add(
       {.name = "model.dtype",
        .type = KeyType::choice,

@@ -56,7 +56,7 @@ StoredHead find_stored_head(const formats::WeightFiles& files, const LmConfig& c
 }
 
 StoredHead find_stored_head(const fs::path& folder, const LmConfig& config) {
-  if (!config.tied_head || !formats::has_weight_files(folder)) return StoredHead::as_configured;
+  if (!config.tied_head || !formats::has_safetensors(folder)) return StoredHead::as_configured;
   return find_stored_head(formats::WeightFiles(folder), config);
 }
 

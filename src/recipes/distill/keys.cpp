@@ -180,9 +180,11 @@ void add_distill_keys(KeyTable& table) {
       {.name = "distill.model",
        .type = KeyType::path,
        .default_value = "null",
-       .summary = "Hugging Face folder of a teacher that runs next to the student; each rank "
-                  "holds all of its weights, and its tokenizer must be the student's",
+       .summary = "Hugging Face folder, or name in the local cache, of a teacher next to "
+                  "the student; each rank holds all of its weights, and its tokenizer must be "
+                  "the student's",
        .choices = {"null"},
+       .is_model = true,
        .foreign = {{"teacher_model_name_or_path", "TRL", "here it is `distill.model`, a folder"}}});
   table.add({.name = "distill.loss",
              .type = KeyType::choice,

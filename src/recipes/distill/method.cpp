@@ -7,6 +7,7 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/json_fields.hpp>
+#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
 #include <mgpu/text/tokenizer.hpp>
@@ -77,7 +78,7 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
     return;
   }
   const std::filesystem::path& teacher = settings_.model;
-  require_file(config, "distill.model", teacher / "config.json");
+  rows::check_model_folder(config, teacher, "distill.model");
   require_file(config, "distill.model", teacher / "tokenizer.json", rows::conversion_help(teacher));
   require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, folder, samples());
   if (read_file(teacher / "tokenizer.json") == read_file(folder / "tokenizer.json")) return;

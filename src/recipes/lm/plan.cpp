@@ -95,6 +95,14 @@ std::int64_t rows_at_once(const LmSizes& sizes, int ranks, DeviceKind device) {
   return most;
 }
 
+/// Returns the speed that a rank is assumed to reach, in FLOP/s.
+double training_speed(const LmSizes& sizes, const run::PlanMachine& machine) {
+  if (machine.device != DeviceKind::cuda) return kCpuFlops;
+  if (machine.gpu_flops_32 == 0.0) return kGpuFlops;
+  const bool is_32_bit = sizes.settings.options.compute == tensor::ComputeKind::f32;
+  return run::kShareOfPeak * (is_32_bit ? machine.gpu_flops_32 : machine.gpu_flops_16);
+}
+
 void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachine& machine,
                 Plan& plan) {
   const bool on_gpu = machine.device == DeviceKind::cuda;
@@ -164,9 +172,8 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
   const double per_token = (6.0 + forward) * static_cast<double>(sizes.parameters) +
                            2.0 * static_cast<double>(sizes.costs.resident_parameters);
   const double flops = tokens * per_token;
-  const bool on_gpu = machine.device == DeviceKind::cuda;
   plan.times.push_back(
-      {"training", flops / (on_gpu ? kGpuFlops : kCpuFlops),
+      {"training", flops / training_speed(sizes, machine),
        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s", flops,
                        drawn > 0.0 ? ", 2 where the model samples" : "",
                        sizes.costs.resident_parameters > 0 ? ", 2 of each resident one" : "",

@@ -7,6 +7,7 @@
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/lm/config/shared_config.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/store/results/small_table.hpp>
 
@@ -178,8 +179,11 @@ void check_lm_keys(const Config& config, int ranks, const LmMethod& method) {
 void LmRecipe::check_files() const {
   const Config& config = config_;
   const LmTrainSettings& settings = settings_;
-  require_file(config, settings.is_fresh ? "model.init" : "model.path",
-               settings.folder / "config.json");
+  if (settings.is_fresh) {
+    rows::check_model_config(config, settings.folder, "model.init");
+  } else {
+    rows::check_model_folder(config, settings.folder);
+  }
   const bool is_generated = settings.rows && settings.rows->generated;
   if (settings.needs_tokenizer)
     require_file(config, settings.is_fresh ? "model.init" : "model.path",

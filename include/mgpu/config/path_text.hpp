@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <mgpu/config/key_value.hpp>
+
+namespace mgpu {
+
+/// Returns the value of an environment variable; "" if it is not set. All ranks get the value of
+/// the rank that reads the configuration.
+using ReadVariable = std::function<std::string(const std::string& name)>;
+
+/// The longest path that is accepted, in bytes: PATH_MAX without its NUL.
+inline constexpr std::size_t kMaxPathBytes = 4095;
+
+/// Replaces `~` or `~/` at the start of a path with $HOME, and each `$NAME` or `${NAME}` with the
+/// value of that environment variable. `$$` becomes `$`; a `$` before another character stays.
+/// Errors: a ValueProblem E115 for a variable that is not set or is empty, for `${` without a name
+///         and `}`, and for `~NAME`; E106 for a path that becomes too long; E110 for a variable
+///         with control characters or bytes that are not UTF-8.
+std::variant<std::string, ValueProblem> expand_path(std::string_view text,
+                                                    const ReadVariable& variable);
+
+/// Returns the text that expand_path() turns into the absolute path `path`.
+std::string unexpanded_path(std::string_view path);
+
+}  // namespace mgpu

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mgpu::formats {
+
+namespace fs = std::filesystem;
+
+/// Returns whether `text` may be the name of a model of the Hugging Face hub: "Qwen/Qwen2.5-0.5B",
+/// or "gpt2" as old models have it.
+bool is_hub_name(std::string_view text);
+
+/// A model in the local Hugging Face cache.
+struct HubCopy {
+  fs::path folder;        // .../models--Qwen--Qwen2.5-0.5B/snapshots/COMMIT
+  std::string problem{};  // why the copy cannot be used, as a sentence; "" if it is complete
+};
+
+/// Returns the copy of model `name` that `refs/main` of the local Hugging Face cache names. The
+/// cache is the first of $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub and
+/// ~/.cache/huggingface/hub whose variable is set. Nothing is downloaded. A copy is complete if
+/// it has config.json and readable weights. Returns nullopt if `name` is not the name of a model,
+/// or if the cache does not have it.
+std::optional<HubCopy> find_hub_copy(const std::string& name);
+
+}  // namespace mgpu::formats

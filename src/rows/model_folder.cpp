@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <optional>
+
+#include <mgpu/config/config_problem.hpp>
+#include <mgpu/formats/hub_cache.hpp>
+#include <mgpu/formats/weight_files.hpp>
+#include <mgpu/rows/model_folder.hpp>
+
+namespace mgpu::rows {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_file(const fs::path& path) {
+  std::error_code missing;
+  return fs::is_regular_file(path, missing);
+}
+
+[[noreturn]] void refuse_model(const Config& config, const std::string& key, std::string sentence,
+                               std::string help) {
+  throw ConfigFailure({{"E603", std::move(sentence), config.place(key), "", std::move(help)}},
+                      ExitCode::no_input);
+}
+
+/// Returns NAME of the path .../NAME/latest/..., where a training with that name writes; "" for
+/// other paths.
+std::string run_name_in(const fs::path& folder) {
+  const auto latest = std::find(folder.begin(), folder.end(), "latest");
+  if (latest == folder.end() || latest == folder.begin()) return "";
+  return std::prev(latest)->string();
+}
+
+/// Says how to make the model of a training that did not run yet.
+std::string training_command(const std::string& name) {
+  const fs::path conf = fs::path("conf") / "train" / (name + ".yaml");
+  if (has_file(conf)) return "make the model first: launch/run.sh " + conf.string();
+  return "the run with run.name=" + name + " makes this folder: start that run first";
+}
+
+/// Returns how to get a model of the hub, if the path as written may be the name of one. It may not
+/// if its first part is an existing folder.
+std::string download_command(const Config& config, const fs::path& folder, const std::string& key) {
+  const std::string& written = config.written(key);
+  const bool has_parts = std::count(written.begin(), written.end(), '/') == 1;
+  std::error_code missing;
+  if (!has_parts || !formats::is_hub_name(written) || fs::exists(folder.parent_path(), missing))
+    return "";
+  const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);
+  if (copy) {
+    return "the copy in the Hugging Face cache is not complete (" + copy->problem +
+           "): hf download " + written;
+  }
+  const std::string local = "models/" + written.substr(written.find('/') + 1);
+  return "hf download " + written + " --local-dir " + local + " and then " + key + "=" + local;
+}
+
+/// Says where a relative path starts, which is the usual reason why a folder is not found.
+std::string start_of_path(const Config& config, const std::string& key) {
+  if (fs::path(config.written(key)).is_absolute()) {
+    return key + " is a Hugging Face folder, such as a training writes";
+  }
+  return config.place(key).line > 0 ? "a path in a file starts at the folder of that file"
+                                    : "a path of the command line starts at the working directory";
+}
+
+std::string help_for_missing_model(const Config& config, const fs::path& folder,
+                                   const std::string& key) {
+  if (const std::string name = run_name_in(folder); !name.empty()) return training_command(name);
+  const std::string download = download_command(config, folder, key);
+  return download.empty() ? start_of_path(config, key) : download;
+}
+
+/// Names the folder of weights in a run directory, or in the folder of all runs of a name.
+std::string help_for_other_folder(const fs::path& folder, const std::string& key) {
+  for (const char* below : {"ckpt/last", "latest/ckpt/last"})
+    if (has_file(folder / below / "config.json")) return key + "=" + (folder / below).string();
+  return "name the folder that has config.json and the weights";
+}
+
+}  // namespace
+
+void check_model_config(const Config& config, const fs::path& folder, const std::string& key) {
+  if (has_file(folder / "config.json")) return;
+  std::error_code missing;
+  if (fs::is_directory(folder, missing)) {
+    refuse_model(config, key, "the folder has no config.json: " + folder.string(),
+                 help_for_other_folder(folder, key));
+  }
+  refuse_model(config, key, "there is no such folder: " + folder.string(),
+               help_for_missing_model(config, folder, key));
+}
+
+void check_model_folder(const Config& config, const fs::path& folder, const std::string& key) {
+  check_model_config(config, folder, key);
+  if (formats::has_weight_files(folder)) return;
+  refuse_model(config, key, "the folder has no weights: " + folder.string(),
+               "a training with random weights takes this folder: " + key +
+                   "=null model.init=" + folder.string() + "; --plan needs no weights");
+}
+
+}  // namespace mgpu::rows

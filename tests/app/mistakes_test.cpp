@@ -1,0 +1,218 @@
+// Tests common mistakes on the command line and in configurations. Each message has to show what to
+// type, and with that the program has to get farther.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/app/commands.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/job.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+constexpr const char* kTrain = "schema: 1\njob: train\ndevices: {backend: mpi}\n";
+
+/// Starts --plan in a temporary folder that has a model without weights and some data.
+class MistakesTest : public testing::Test {
+protected:
+  void SetUp() override {
+    fs::current_path(folder_.path());
+    copy_model("model");
+    write("prompts.jsonl", "{\"prompt\": \"12 + 7 =\"}\n");
+    write("questions.jsonl", "{\"question\": \"12 + 7 =\"}\n");
+    write("questions.csv", "question,answer\n12 + 7 =,19\n");
+    write("train.yaml", kTrain);
+    write("generate.yaml",
+          "schema: 1\njob: generate\ndevices: {backend: mpi}\n"
+          "model: {path: model}\ndata: {path: prompts.jsonl}\n");
+  }
+  void TearDown() override { fs::current_path("/"); }
+
+  static void write(const std::string& name, const std::string& text) {
+    std::ofstream(name) << text;
+  }
+
+  static void copy_model(const fs::path& name) {
+    fs::create_directories(fs::absolute(name).parent_path());
+    fs::copy(fs::path(MGPU_SOURCE_DIR) / "conf/examples/tiny_lm/model", name);
+  }
+
+  /// Returns the message of the failure; "" if the program does what it is asked for. `checks` is
+  /// true: checks the files that a run needs, instead of making a plan.
+  static std::string message_of(const Words& words, bool checks = false) {
+    std::vector<const char*> argv = {"mgpu_spmd"};
+    for (const std::string& word : words)
+      argv.push_back(word.c_str());
+    const FileProvider files = FileProvider::alone();
+    std::ostringstream out;
+    try {
+      const Options options =
+          parse_command_line(static_cast<int>(argv.size()), argv.data(), program_keys());
+      if (!checks) {
+        print_plan(options, files, out);
+        return "";
+      }
+      const Config config = load_config(options, program_keys(), files);
+      jobs::read_job(config)->check_files();
+    } catch (const Failure& failure) {
+      return render(failure.report());
+    }
+    return "";
+  }
+
+  /// Expects that `wrong` fails with a message that has `offer`, and that `mended` does not fail.
+  static void expect_way_out(const Words& wrong, const std::string& offer, const Words& mended) {
+    EXPECT_THAT(message_of(wrong), HasSubstr(offer));
+    EXPECT_EQ(message_of(mended), "");
+  }
+
+  testing_support::TemporaryFolder folder_;
+};
+
+TEST_F(MistakesTest, NamesOfKeys) {
+  expect_way_out({"train.yaml", "train.max_step=10"}, "did you mean `train.max_steps`?",
+                 {"train.yaml", "train.max_steps=10"});
+  expect_way_out({"train.yaml", "train.lr=1e-3"}, "here it is `train.learning_rate`",
+                 {"train.yaml", "train.learning_rate=1e-3"});
+  expect_way_out({"train.yaml", "train.batch_size=64"}, "`train.global_batch_size`",
+                 {"train.yaml", "train.global_batch_size=64"});
+  expect_way_out({"train.yaml", "model.hidden_size=64"}, "`model.tf_n_embd`",
+                 {"train.yaml", "model.tf_n_embd=64"});
+  expect_way_out({"train.yaml", "job=trian"}, "did you mean `train`?", {"train.yaml", "job=train"});
+}
+
+TEST_F(MistakesTest, Options) {
+  expect_way_out({"train.yaml", "--max_steps", "10"}, "train.max_steps=10",
+                 {"train.yaml", "train.max_steps=10"});
+  expect_way_out({"train.yaml", "--dry-run"}, "--plan", {"train.yaml", "--plan"});
+  expect_way_out({"train.yaml", "train.max_steps", "10"}, "write train.max_steps=VALUE",
+                 {"train.yaml", "train.max_steps=10"});
+  expect_way_out({"trian.yaml"}, "/train.yaml?", {"train.yaml"});
+  EXPECT_EQ(message_of({"train.yaml", "--gpus", "0-3", "devices.backend=auto"}), "");
+}
+
+TEST_F(MistakesTest, Values) {
+  const auto layout = [](const char* more) {
+    return Words{"train.yaml", "run.deterministic=layout", "train.lanes=4", more};
+  };
+  expect_way_out(layout("train.global_batch_size=30"), "train.global_batch_size=32",
+                 layout("train.global_batch_size=32"));
+  expect_way_out(layout("devices.world=3"), "start 1, 2, 4 ranks", layout("devices.world=4"));
+  write("types.yaml", std::string(kTrain) + "train: {max_steps: ten, eval_every: \"8\"}\n");
+  const std::string types = message_of({"types.yaml"});
+  EXPECT_THAT(types, HasSubstr("expected an integer"));
+  EXPECT_THAT(types, HasSubstr("2 errors"));
+  EXPECT_EQ(message_of({"generate.yaml", "generate.temperature=0.8", "generate.num_samples=4"}),
+            "");
+}
+
+TEST_F(MistakesTest, TextsInYaml) {
+  write("quote.yaml", std::string(kTrain) + "run: {name: \"a}\n");
+  EXPECT_THAT(message_of({"quote.yaml"}), HasSubstr("close it with \""));
+  write("flow.yaml", std::string(kTrain) + "run: {seed: 1, name: Is this: spam?}\n");
+  const std::string offer = "name: \"Is this: spam?\"";
+  EXPECT_THAT(message_of({"flow.yaml"}), HasSubstr("write " + offer));
+  write("block.yaml", std::string(kTrain) + "run:\n  name: Is this: spam?\n");
+  EXPECT_THAT(message_of({"block.yaml"}), HasSubstr("write " + offer));
+  write("mended.yaml", std::string(kTrain) + "run:\n  " + offer + "\n");
+  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // but it is no file name
+}
+
+TEST_F(MistakesTest, Models) {
+  const Words hub = {"generate.yaml", "model.path=org/model-1B"};
+  EXPECT_THAT(message_of(hub),
+              HasSubstr("hf download org/model-1B --local-dir models/model-1B and then "
+                        "model.path=models/model-1B"));
+  copy_model("models/model-1B");
+  EXPECT_EQ(message_of({"generate.yaml", "model.path=models/model-1B"}), "");
+
+  const Words run = {"generate.yaml", "model.path=outputs/mine/latest/ckpt/last"};
+  EXPECT_THAT(message_of(run), HasSubstr("run.name=mine"));
+  copy_model("outputs/mine/latest/ckpt/last");
+  EXPECT_EQ(message_of(run), "");
+  expect_way_out({"generate.yaml", "model.path=outputs/mine/latest"},
+                 "model.path=" + (folder_.path() / "outputs/mine/latest/ckpt/last").string(), run);
+  expect_way_out({"generate.yaml", "model.path=modle"}, "starts at the working directory",
+                 {"generate.yaml", "model.path=model"});
+}
+
+TEST_F(MistakesTest, AModelWithoutWeights) {
+  const std::string message = message_of({"generate.yaml"}, true);
+  const std::string model = (folder_.path() / "model").string();
+  EXPECT_THAT(message, HasSubstr("the folder has no weights"));
+  EXPECT_THAT(message, HasSubstr("model.path=null model.init=" + model));
+  write("texts.jsonl", "{\"text\": \"12 + 7 = 19\"}\n");
+  EXPECT_EQ(
+      message_of({"train.yaml", "model.path=null", "model.init=" + model, "data.path=texts.jsonl"},
+                 true),
+      "");
+}
+
+TEST_F(MistakesTest, Columns) {
+  expect_way_out({"generate.yaml", "data.path=questions.csv"}, "data.columns.prompt=question",
+                 {"generate.yaml", "data.path=questions.csv", "data.columns.prompt=question"});
+}
+
+TEST_F(MistakesTest, MissingFilesAreSaidTogether) {
+  const std::string message =
+      message_of({"generate.yaml", "model.path=modle", "data.path=promts.jsonl"}, true);
+  EXPECT_THAT(message, HasSubstr("there is no such folder"));
+  EXPECT_THAT(message, HasSubstr("there is no such file"));
+}
+
+TEST_F(MistakesTest, AVariableThatIsNotSet) {
+  ::unsetenv("MGPU_TEST_SCRATCH");
+  const Words words = {"train.yaml", "run.output=$MGPU_TEST_SCRATCH/runs"};
+  EXPECT_THAT(message_of(words), HasSubstr("export MGPU_TEST_SCRATCH=FOLDER"));
+  ::setenv("MGPU_TEST_SCRATCH", folder_.path().c_str(), 1);
+  EXPECT_EQ(message_of(words), "");
+}
+
+/// Returns a device_map of the four layers, and `more` entries.
+std::string device_map(const std::vector<int>& ranks, const std::string& more = "") {
+  std::string text;
+  for (std::size_t layer = 0; layer < ranks.size(); ++layer)
+    text += (layer == 0 ? "{\"model.layers." : ", \"model.layers.") + std::to_string(layer) +
+            "\": " + std::to_string(ranks[layer]);
+  return text + more + "}";
+}
+
+TEST_F(MistakesTest, DeviceMapsOfAccelerate) {
+  const auto with_map = [](const std::string& map) {
+    return Words{"generate.yaml", "devices.gpus_per_model=2", "model.device_map=" + map};
+  };
+  const std::string ends = ", \"model.embed_tokens\": 0, \"model.norm\": 1, \"lm_head\": 1";
+  EXPECT_EQ(message_of(with_map(device_map({0, 0, 0, 1}, ends))), "");
+  expect_way_out(with_map(device_map({0, 1, 0, 1})), "write [0, 0, 1, 1]",
+                 with_map("[0, 0, 1, 1]"));
+  expect_way_out(with_map(device_map({0, 0, 0, 1}, ", \"lm_head\": 0")), "write [0, 0, 0, 1]",
+                 with_map("[0, 0, 0, 1]"));
+  EXPECT_THAT(message_of(with_map("{\"model.layers.0\": cpu}")), HasSubstr("number of a rank"));
+  EXPECT_THAT(message_of(with_map("{\"\": 0}")), HasSubstr("no entry names a layer"));
+  EXPECT_THAT(message_of(with_map("{\"model.layers.1\": 0}")), HasSubstr("layer 0 has no device"));
+}
+
+TEST_F(MistakesTest, AFileMayHaveADeviceMapToo) {
+  write("map.yaml",
+        "schema: 1\njob: generate\ndevices: {backend: mpi, gpus_per_model: 2}\n"
+        "model:\n  path: model\n  device_map: " +
+            device_map({0, 0, 1, 1}) + "\ndata: {path: prompts.jsonl}\n");
+  EXPECT_EQ(message_of({"map.yaml"}), "");
+}
+
+}  // namespace
+}  // namespace mgpu::app
