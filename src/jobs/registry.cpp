@@ -5,6 +5,7 @@
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 #ifndef MGPU_MORE_JOBS
 #define MGPU_MORE_JOBS(line)
@@ -49,7 +50,7 @@ const JobSpec& job_of(const Config& config) {
 }
 
 Config with_chunk_size(const Config& config) {
-  if (!config.is("run.chunk_size", "auto")) return config;
+  if (!run::has_auto_chunk_size(config)) return config;
   const auto by_data = job_of(config).auto_chunk_size;
   const std::int64_t size = by_data == nullptr ? run::kLargestAutoChunk : by_data(config);
   return config.with("run.chunk_size", std::to_string(size));

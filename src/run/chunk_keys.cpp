@@ -21,8 +21,12 @@ std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row) {
   return std::max<std::int64_t>(1, std::min({kLargestAutoChunk, by_rows, by_results}));
 }
 
+bool has_auto_chunk_size(const Config& config) {
+  return config.is("run.chunk_size", "auto");
+}
+
 JobKeys read_job_keys(const Config& config) {
-  const bool is_auto = config.is("run.chunk_size", "auto");
+  const bool is_auto = has_auto_chunk_size(config);
   return {.seed = read_seed(config),
           .chunk_size = is_auto ? kLargestAutoChunk : config.integer("run.chunk_size"),
           .is_dynamic = !config.is("run.schedule", "static"),

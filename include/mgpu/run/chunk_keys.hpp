@@ -19,6 +19,9 @@ inline constexpr std::int64_t kLargestAutoChunk = 32;
 /// does not depend on the number of ranks.
 std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row);
 
+/// Returns whether run.chunk_size is `auto`.
+bool has_auto_chunk_size(const Config& config);
+
 /// The values of those keys run.* that jobs read.
 struct JobKeys {
   std::uint64_t seed = 0;  // run.seed

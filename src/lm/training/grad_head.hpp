@@ -43,9 +43,9 @@ struct RowFacts {
   at::Tensor target_logits;  // [n]
   at::Tensor best;           // [n] int64
 
-  /// Returns the sum of the cross-entropy loss in nats, the number of rows whose target is best,
-  /// and the first sum again, [3] float64 on the device, as a BlockLoss does. The loss of each row
-  /// is multiplied by `weights` [n] if defined.
+  /// Returns the sums of a BlockLoss, [3] float64 on the device: the cross-entropy in nats, the
+  /// number of rows whose target is best, and the cross-entropy again. The loss of each row is
+  /// multiplied by `weights` [n] if defined.
   at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
