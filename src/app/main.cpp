@@ -27,9 +27,15 @@ namespace {
 
 using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
 
-/// Prints a failure, in the colors that `options` ask for.
+/// Prints a failure, in the colors that `options` ask for. A run that was finished before has
+/// nothing to do, which is no failure.
 void print_failure(const std::exception& error, const app::Options& options) {
   const ErrorReport report = report_of(error);
+  if (report.exit == ExitCode::done) {
+    std::printf("%s\n%s\nmgpu_spmd: done, exit 0\n", report.sentence.c_str(),
+                report.lines.front().c_str());
+    return;
+  }
   std::string text = render(report);
   if (report::probe_terminal(report::color_mode_of(options.color)).color)
     text = report::color_error(text);

@@ -62,6 +62,15 @@ class Resume(program.ProgramTest):
         stopped = self.run_folder()
         ended = self.run_to(0, 2, "train.max_skipped_steps=0", f"--resume={stopped}")
         golden = self.hashes()
+        again = self.run_to(0, 2, "train.max_skipped_steps=0", f"--resume={stopped}")
+        self.assertIn("this run is finished: there is nothing to resume", again.out)
+        self.assertEqual(again.err.count("error["), 0, again.err)
+        results = bytearray((stopped / "results.h5").read_bytes())
+        for i in range(len(results) // 2, len(results)):
+            results[i] ^= 0xff
+        (stopped / "results.h5").write_bytes(results)
+        self.assertIn("E604", self.run_to(80, 2, "train.max_skipped_steps=0",
+                                          f"--resume={stopped}").err)
         command = re.search(r"(?m)^again: +(.*)$", ended.out)[1]
         (self.folder / "mgpu_spmd").symlink_to(program.PROGRAM)
         again = self.start_command(shlex.split(command),

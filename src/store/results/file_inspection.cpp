@@ -178,8 +178,12 @@ void require_inspected(const std::filesystem::path& path) {
   all.sound.insert(version);
 }
 
+void require_sound(const std::filesystem::path& path) {
+  name_failures(path, "/", [&] { require_inspected(path); });
+}
+
 void require_inspected(const cluster::Group& group, const std::filesystem::path& path) {
-  cluster::on_rank_0(group, [&] { name_failures(path, "/", [&] { require_inspected(path); }); });
+  cluster::on_rank_0(group, [&] { require_sound(path); });
   cluster::run_together(group, [&] { note_own_file(path); });
 }
 

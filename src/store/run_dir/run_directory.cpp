@@ -9,6 +9,7 @@
 #include <mgpu/base/machine.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/formats/json_value.hpp>
+#include <mgpu/store/results/file_inspection.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
@@ -135,6 +136,18 @@ std::vector<std::string> differences(const std::map<std::string, std::string>& t
   return lines;
 }
 
+/// Throws a Failure with ExitCode::done, because a finished run has nothing to do. Errors: Failure
+/// E604 (exit 80) when one of its HDF5 files is damaged.
+[[noreturn]] void end_at_once(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".h5") require_sound(entry.path());
+  throw Failure({"",
+                 ExitCode::done,
+                 "this run is finished: there is nothing to resume",
+                 {"  --> " + folder.string()},
+                 ""});
+}
+
 Opened resume_this(const RunRequest& request) {
   RunRecord::read(request.resume);
   const fs::path folder = fs::canonical(request.resume);  // `latest` may point elsewhere soon
@@ -152,10 +165,7 @@ Opened resume_this(const RunRequest& request) {
       report.lines.push_back(std::move(line));
     throw Failure(std::move(report));
   }
-  if (record.finished && !request.reopens) {
-    report.sentence = "this run is finished: there is nothing to resume";
-    throw Failure(std::move(report));
-  }
+  if (record.finished && !request.reopens) end_at_once(folder);
   return {folder, std::move(lock)};
 }
 

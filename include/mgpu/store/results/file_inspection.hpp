@@ -40,6 +40,9 @@ int inspect_file_as_process(const std::filesystem::path& path, const InspectionL
 ///         no HDF5 file; E301 (exit 71): no process can be started.
 void require_inspected(const cluster::Group& group, const std::filesystem::path& path);
 
+/// As require_inspected(), for a file that only this rank reads. Local.
+void require_sound(const std::filesystem::path& path);
+
 /// Records that this process wrote the file, so that it needs no inspection. Local.
 void note_own_file(const std::filesystem::path& path);
 

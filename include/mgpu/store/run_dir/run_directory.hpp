@@ -41,7 +41,9 @@ public:
   /// Ranks:  collective.
   /// Errors: Failure on all ranks. E601, E602 (also too little space); E607 (exit 81, another
   ///         process works there); E609 (exit 66, not a run directory). E608 (exit 73): the run has
-  ///         another configuration, whose keys are listed, or is finished, or has an older format.
+  ///         another configuration, whose keys are listed, or an older format. The run that
+  ///         `resume` names is finished: E604 (exit 80) if its files are damaged, else a Failure
+  ///         with ExitCode::done.
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
