@@ -1,5 +1,6 @@
 #include "communicator_nccl.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -19,6 +20,9 @@ namespace {
 
 /// Time for ncclCommDestroy and ncclCommAbort, which may hang.
 constexpr std::chrono::seconds kEndPatience(5);
+/// Time for a peer that has failed to print its error and to end all ranks. mpirun takes two
+/// seconds to kill them.
+constexpr double kPeerPatienceS = 5.0;
 
 ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
@@ -87,6 +91,7 @@ private:
   void finish(ncclResult_t issued);
   void until_issued(ncclResult_t issued);
   void require(ncclResult_t code);
+  void wait_for_peer() const;
   bool is_in_progress();
   bool end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcept;
   void abort_communicator() noexcept;
@@ -207,8 +212,18 @@ void NcclCommunicator::abort_communicator() noexcept {
   if (comm_ != nullptr && !end_communicator(ncclCommAbort)) keep_device_memory();
 }
 
+/// Waits before this rank reports the failure of a peer. The peer knows the cause, and its message
+/// is the one to print.
+void NcclCommunicator::wait_for_peer() const {
+  const std::chrono::duration<double> patience(std::min(kPeerPatienceS, timeout_s_));
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!waiter_.is_canceled() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 void NcclCommunicator::require(ncclResult_t code) {
   if (code == ncclSuccess || code == ncclInProgress) return;
+  if (code == ncclRemoteError) wait_for_peer();
   waiter_.die(std::string("failed: NCCL says ") + ncclGetErrorString(code) + ": " +
               ncclGetLastError(comm_));
 }

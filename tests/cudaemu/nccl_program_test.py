@@ -87,10 +87,10 @@ class Inference(OnGpus):
 
 class Failures(OnGpus):
 
-    def fails(self, rules, code, *sentences):
+    def fails(self, env, code, *sentences):
         """All ranks exit with 76 after one message."""
         ended = self.run_to(76, 2, "devices.backend=nccl", "watchdog.enabled=false",
-                            "comm.timeout_s=2", env=GPUS["nccl"] | {"CUDAEMU_NCCL": rules})
+                            "comm.timeout_s=4", env=GPUS["nccl"] | env)
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.assertIn(f"error[{code}]", ended.err)
         for sentence in sentences:
@@ -99,11 +99,20 @@ class Failures(OnGpus):
     def test_nccl_that_fails_ends_the_run_with_one_message(self):
         for rules, code, sentence in (
                 ("init@1=error", "E403", "NCCL says unhandled system error"),
-                ("init@1=never", "E402", "was not finished within 2 s"),
-                ("group.3@1=never peers=silent", "E402", "was not finished within 2 s"),
-                ("group.3@1=async_error peers=silent", "E403", "NCCL says remote process exited")):
+                ("init@1=never", "E402", "was not finished within 4 s"),
+                ("group.3@1=never peers=silent", "E402", "was not finished within 4 s"),
+                ("group.3@1=async_error peers=silent", "E403", "NCCL says unhandled system error"),
+                ("group.3@1=error", "E403", "NCCL says unhandled system error")):
             with self.subTest(rules):
-                self.fails(rules, code, sentence)
+                self.fails({"CUDAEMU_NCCL": rules}, code, sentence)
+
+    def test_a_rank_that_does_not_come_to_nccl_is_named(self):
+        """Its process goes on when mpirun ends it, but then it prints nothing."""
+        self.fails(program.failpoint("train.pass@1:5:stop"), "E402", "rank 1 (", "did not come")
+
+    def test_an_abort_of_nccl_that_hangs_does_not_hang_the_run(self):
+        self.fails({"CUDAEMU_NCCL": "group.3=never abort=hang peers=silent"}, "E402",
+                   "was not finished within 4 s")
 
 
 if __name__ == "__main__":

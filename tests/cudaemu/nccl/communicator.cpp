@@ -109,7 +109,7 @@ ncclResult_t ncclComm::connect(const ncclUniqueId& id) {
 void ncclComm::meet(Order order) {
   if (!pause(order.seconds)) return;
   if (order.answer == Answer::never) return;
-  if (order.answer == Answer::async_error) return fail(ncclRemoteError);
+  if (order.answer == Answer::async_error) return fail(ncclSystemError);
   if (order.answer == Answer::lost) return look_lost();
   segment_->members.at(static_cast<std::size_t>(rank_)).pid = static_cast<int>(::getpid());
   const auto members = std::span(segment_->members).first(static_cast<std::size_t>(size_));
@@ -175,7 +175,7 @@ void ncclComm::enqueue(std::shared_ptr<Transfers> transfers, cudaStream_t stream
 /// Does the work of one call in its stream. As a kernel that waits for a peer, it ends only when
 /// its transfers are done or the communicator is aborted.
 void ncclComm::work(Transfers& transfers, Order order) {
-  if (order.answer == Answer::async_error) fail(ncclRemoteError);
+  if (order.answer == Answer::async_error) fail(ncclSystemError);
   if (order.answer == Answer::lost) look_lost();
   if (order.answer == Answer::late && !pause(order.seconds)) return;
   const bool begins = order.answer == Answer::success || order.answer == Answer::late;
@@ -217,7 +217,7 @@ ncclResult_t ncclComm::finalize() {
 /// Waits for the work of this rank, and until all ranks are here.
 void ncclComm::end_together(Order order) {
   if (!pause(order.seconds)) return;
-  if (order.answer == Answer::async_error) return fail(ncclRemoteError);
+  if (order.answer == Answer::async_error) return fail(ncclSystemError);
   if (order.answer == Answer::lost) look_lost();
   if (order.answer == Answer::never || order.answer == Answer::lost) return;
   if (!until([this] { return outstanding_ == 0; })) return;
