@@ -126,7 +126,7 @@ TEST_F(ExampleEncoderTest, ATableGivesTheExamplesOfItsLines) {
   const input::MadeFile table("data.csv", "question,answer\n3 + 4 =, 7\n1 + 1 =, 2\n");
   input::RowOptions options = table.options;
   options.columns = {{"prompt", "question"}, {"completion", "answer"}};
-  ExampleEncoder encoder(folder_, 64, kVocab);
+  ExampleEncoder encoder(folder_, 64, {.vocab = kVocab});
 
   const EncodedExamples of_table = encode_examples(options, encoder);
 
@@ -144,7 +144,7 @@ TEST_F(ExampleEncoderTest, MarkedRowsAreLeftOutAndCounted) {
                              "{\"text\": \"Tom was a dog.\"}\n{\"prompt\": \"a\"}\n");
   input::RowOptions options = file.options;
   options.on_bad_row = input::BadRow::mark;
-  ExampleEncoder encoder(folder_, 64, kVocab);
+  ExampleEncoder encoder(folder_, 64, {.vocab = kVocab});
 
   const EncodedExamples encoded = encode_examples(options, encoder);
 
@@ -159,7 +159,7 @@ TEST_F(ExampleEncoderTest, AFileOfBadRowsAloneIsRefused) {
   const input::MadeFile file("data.jsonl", "{\"text\": \"\"}\n");
   input::RowOptions options = file.options;
   options.on_bad_row = input::BadRow::mark;
-  ExampleEncoder encoder(folder_, 64, kVocab);
+  ExampleEncoder encoder(folder_, 64, {.vocab = kVocab});
 
   EXPECT_THROW(encode_examples(options, encoder), Failure);
 }
@@ -171,7 +171,7 @@ TEST_F(ExampleEncoderTest, StartAndCountChooseRows) {
   input::RowOptions options = file.options;
   options.start = 1;
   options.max_samples = 1;
-  ExampleEncoder encoder(folder_, 64, kVocab);
+  ExampleEncoder encoder(folder_, 64, {.vocab = kVocab});
 
   const EncodedExamples encoded = encode_examples(options, encoder);
 
