@@ -1,6 +1,8 @@
 #include "required_file.hpp"
 
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
+#include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::recipes {
 
@@ -11,6 +13,11 @@ void require_file(const Config& config, const char* key, const std::filesystem::
   throw ConfigFailure(
       {{"E603", "there is no such file: " + path.string(), config.place(key), "", help}},
       ExitCode::no_input);
+}
+
+void require_tokenizer(const Config& config, const char* key, const std::filesystem::path& folder) {
+  if (text::has_tokenizer(folder)) return;
+  require_file(config, key, folder / "tokenizer.json", rows::conversion_help(folder));
 }
 
 }  // namespace mgpu::recipes

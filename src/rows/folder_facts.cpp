@@ -48,6 +48,9 @@ std::uint32_t fingerprint_of(const lm::LmConfig& config, const formats::WeightFi
     const std::filesystem::path path = folder / name;
     if (std::filesystem::exists(path)) crc = crc32c(read_file(path), crc32c(name, crc));
   }
+  const std::filesystem::path pieces = folder / "tokenizer.model";
+  if (!std::filesystem::exists(folder / "tokenizer.json") && std::filesystem::exists(pieces))
+    crc = crc32c(read_file(pieces), crc32c("tokenizer.model", crc));
   for (const auto& [name, tensor] : files.tensors()) {
     const std::string head =
         std::string(name) + tensor->dtype_name + formats::to_text(tensor->shape);

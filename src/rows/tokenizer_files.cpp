@@ -33,9 +33,10 @@ constexpr std::array kOtherForms = {"tokenizer.model", "vocab.json", "tekken.jso
 
 constexpr std::string_view kFileEnding = ".jinja";
 
-constexpr std::array kTextFiles = {
-    &TextFiles::tokenizer,    &TextFiles::tokenizer_config, &TextFiles::special_tokens_map,
-    &TextFiles::added_tokens, &TextFiles::config,           &TextFiles::generation_config};
+constexpr std::array kTextFiles = {&TextFiles::tokenizer,        &TextFiles::sentence_pieces,
+                                   &TextFiles::tokenizer_config, &TextFiles::special_tokens_map,
+                                   &TextFiles::added_tokens,     &TextFiles::config,
+                                   &TextFiles::generation_config};
 
 [[noreturn]] void refuse_absent(const std::string& name, const std::filesystem::path& folder,
                                 const std::map<std::string, std::string>& templates) {
@@ -109,7 +110,7 @@ ChatChoice read_chat_choice(const Config& config) {
 
 std::optional<TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
                                               const ChatChoice& chat) {
-  if (!std::filesystem::exists(folder / "tokenizer.json")) return std::nullopt;
+  if (!text::has_tokenizer(folder)) return std::nullopt;
   TextFiles files = text::read_text_files(folder);
   if (chat.is_none) files.chat_template = "";
   if (!chat.chosen.empty()) files.chat_template = chosen_template(chat.chosen, folder);
@@ -178,7 +179,7 @@ std::string conversion_help(const std::filesystem::path& folder) {
   const auto has = [&](const char* name) {
     return std::filesystem::exists(folder / name, missing);
   };
-  if (has("tokenizer.json") || std::ranges::none_of(kOtherForms, has)) return "";
+  if (text::has_tokenizer(folder) || std::ranges::none_of(kOtherForms, has)) return "";
   return kConvertCommand + store::shell_word(folder.string());
 }
 

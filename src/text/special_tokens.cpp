@@ -54,7 +54,8 @@ TokenId id_of_key(const JsonNode& node, std::string_view key) {
 
 }  // namespace
 
-SpecialTokens::SpecialTokens(const TextDocuments& documents, TokenizerClass kind) {
+SpecialTokens::SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
+                             const std::vector<AddedToken>* pieces) {
   const auto listed = documents.settings.find("added_tokens_decoder");
   for (const std::string_view role : kRoles) {
     const std::string_view text = standard_token(kind, role);
@@ -72,6 +73,7 @@ SpecialTokens::SpecialTokens(const TextDocuments& documents, TokenizerClass kind
     read_other_roles(documents.settings, false, true);
     read_extra(documents.settings, "extra_special_tokens");
     read_extra(documents.settings, "additional_special_tokens");
+    add_pieces(pieces);
     return;
   }
   read_roles(documents.special_tokens_map, true);
@@ -83,7 +85,8 @@ SpecialTokens::SpecialTokens(const TextDocuments& documents, TokenizerClass kind
   read_extra(documents.settings, "additional_special_tokens");
   read_extra(documents.special_tokens_map, "extra_special_tokens");
   read_older_listed(documents);
-  read_extra(documents.special_tokens_map, "additional_special_tokens");
+  if (pieces == nullptr) read_extra(documents.special_tokens_map, "additional_special_tokens");
+  add_pieces(pieces);
 }
 
 void SpecialTokens::read_listed(const JsonNode& list) {
@@ -153,6 +156,10 @@ void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
     extra_.push_back(named_token(item, false, false));
 }
 
+void SpecialTokens::add_pieces(const std::vector<AddedToken>* pieces) {
+  if (pieces != nullptr && extra_.empty()) extra_ = *pieces;
+}
+
 bool SpecialTokens::is_role(std::string_view text) const {
   return std::ranges::any_of(named_, [&](const Named& n) { return n.token.content == text; });
 }
@@ -185,10 +192,19 @@ std::vector<AddedToken> SpecialTokens::additions(const std::vector<AddedToken>& 
     };
     if (!token.content.empty() && !has(known) && !has(tokens)) tokens.push_back(token);
   };
+  const auto num_listed = static_cast<std::ptrdiff_t>(tokens.size());
   for (const Named& named : named_)
     add(named.token);
-  for (const AddedToken& token : extra_)
-    add(token);
+  for (const AddedToken& token : extra_) {
+    // An extra token replaces the flags of a named one.
+    const auto same =
+        std::find_if(tokens.begin() + num_listed, tokens.end(),
+                     [&](const AddedToken& other) { return other.content == token.content; });
+    if (same != tokens.end())
+      *same = token;
+    else
+      add(token);
+  }
   return tokens;
 }
 

@@ -20,8 +20,10 @@ struct TextDocuments {
 class SpecialTokens {
 public:
   /// Reads the tokens that the files of a folder name, and takes the default tokens of the class
-  /// `kind` for roles that no file names. Errors: E541, E542
-  SpecialTokens(const TextDocuments& documents, TokenizerClass kind);
+  /// `kind` for roles that no file names. The tokens of a tokenizer.model, `pieces`, count only if
+  /// tokenizer_config.json names no extra tokens. Errors: E541, E542
+  SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
+                const std::vector<AddedToken>* pieces = nullptr);
 
   /// Returns the text of the token with a role (bos_token, ...); "" if no token has it.
   const std::string& text(std::string_view role) const;
@@ -53,6 +55,7 @@ private:
   void read_roles(const JsonNode& node, bool is_map);
   void read_other_roles(const JsonNode& node, bool is_map, bool texts);
   void read_extra(const JsonNode& node, std::string_view key);
+  void add_pieces(const std::vector<AddedToken>* pieces);
   bool is_role(std::string_view text) const;
   bool is_of_class(std::string_view role) const;
 

@@ -1,5 +1,6 @@
 #include <mgpu/text/text_folder.hpp>
 
+#include "sentence_pieces.hpp"
 #include "special_tokens.hpp"
 #include "tokenizer_parts.hpp"
 
@@ -8,6 +9,8 @@ namespace {
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
 constexpr const char* kDefaultTemplate = "default";
+constexpr const char* kTokenizer = "tokenizer.json";
+constexpr const char* kPieces = "tokenizer.model";  // used if there is no kTokenizer
 
 std::string read_if_there(const fs::path& file) {
   return fs::exists(file) ? read_file(file, kMaxFileBytes) : "";
@@ -37,17 +40,27 @@ void refuse_settings(const JsonNode& settings) {
   }
 }
 
-/// Sets what CodeLlama's class does with texts: it puts bos before them, and fills gaps.
-void add_code_llama(const SpecialTokens& special, TokenizerParts& parts) {
-  parts.gap = special.text("fill_token");
-  const std::string& bos = special.text("bos_token");
-  if (bos.empty()) return;
-  const TokenId added = parts.added.find(bos);
-  parts.frame.before = {added == kNoToken ? parts.model.vocabulary().find(bos) : added};
+/// Returns the tokens that a class puts around a text in place of those of tokenizer.json. The
+/// settings decide only for a folder without this file (`has_pieces`).
+TokenFrame own_frame(TokenizerClass kind, const JsonNode& settings, bool has_pieces,
+                     const SpecialTokens& special, const TokenizerParts& parts) {
+  const auto ids_of = [&](const char* role) -> std::vector<TokenId> {
+    const std::string& text = special.text(role);
+    if (text.empty()) return {};
+    const TokenId added = parts.added.find(text);
+    return {added == kNoToken ? parts.model.vocabulary().find(text) : added};
+  };
+  const bool standard = kind == TokenizerClass::code_llama;
+  const bool adds_bos = has_pieces ? settings.flag("add_bos_token", standard) : standard;
+  const bool adds_eos = has_pieces && settings.flag("add_eos_token", false);
+  TokenFrame frame;
+  if (adds_bos) frame.before = ids_of("bos_token");
+  if (adds_eos) frame.behind = ids_of("eos_token");
+  return frame;
 }
 
 Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, TokenizerClass kind,
-                         const SpecialTokens& special) {
+                         const SpecialTokens& special, bool has_pieces) {
   const bool as_file = kind == TokenizerClass::as_file;
   std::vector<AddedToken> tokens;
   if (as_file) tokens = read_added_tokens(file);
@@ -60,8 +73,9 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
   }
   const JsonFile parts("the tokenizer class", own_parts(kind, settings, special.text("unk_token")));
   const auto made = std::make_shared<TokenizerParts>(file, parts.root(), tokens);
-  if (has_own_frame(kind)) made->frame = {};
-  if (kind == TokenizerClass::code_llama) add_code_llama(special, *made);
+  if (has_own_frame(kind) || has_pieces)
+    made->frame = own_frame(kind, settings, has_pieces, special, *made);
+  if (kind == TokenizerClass::code_llama) made->gap = special.text("fill_token");
   return TokenizerAccess::make(made);
 }
 
@@ -94,8 +108,25 @@ std::string read_chat_template(const JsonNode& settings) {
 
 }  // namespace
 
+bool has_tokenizer(const fs::path& folder) {
+  std::error_code missing;
+  if (fs::exists(folder / kTokenizer, missing)) return true;
+  if (!fs::exists(folder / kPieces, missing)) return false;
+  const std::string settings = read_if_there(folder / "tokenizer_config.json");
+  const std::string config = read_if_there(folder / "config.json");
+  try {
+    return reads_pieces(
+        choose_tokenizer_class(parse_file(folder, "tokenizer_config.json", settings).root(),
+                               parse_file(folder, "config.json", config).root(), ""));
+  } catch (const Failure&) {
+    return false;  // a class with other rules, which texts are refused for and token ids are not
+  }
+}
+
 TextFiles read_text_files(const fs::path& folder) {
-  return {.tokenizer = read_file(folder / "tokenizer.json", kMaxFileBytes),
+  const bool has_pieces = !fs::exists(folder / kTokenizer) && fs::exists(folder / kPieces);
+  return {.tokenizer = has_pieces ? "" : read_file(folder / kTokenizer, kMaxFileBytes),
+          .sentence_pieces = has_pieces ? read_file(folder / kPieces, kMaxFileBytes) : "",
           .tokenizer_config = read_if_there(folder / "tokenizer_config.json"),
           .special_tokens_map = read_if_there(folder / "special_tokens_map.json"),
           .added_tokens = read_if_there(folder / "added_tokens.json"),
@@ -123,7 +154,12 @@ std::map<std::string, std::string> read_chat_templates(const fs::path& folder) {
 }
 
 TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
-  const JsonFile tokenizer(folder / "tokenizer.json", files.tokenizer);
+  const SentencePieces pieces = files.sentence_pieces.empty()
+                                    ? SentencePieces{}
+                                    : read_sentence_pieces(files.sentence_pieces, folder / kPieces);
+  const bool has_pieces = !pieces.tokenizer.empty();
+  const JsonFile tokenizer(folder / (has_pieces ? kPieces : kTokenizer),
+                           has_pieces ? pieces.tokenizer : files.tokenizer);
   const auto settings = parse_file(folder, "tokenizer_config.json", files.tokenizer_config);
   const auto map = parse_file(folder, "special_tokens_map.json", files.special_tokens_map);
   const auto added = parse_file(folder, "added_tokens.json", files.added_tokens);
@@ -132,9 +168,12 @@ TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
   refuse_settings(settings.root());
   const TokenizerClass kind =
       choose_tokenizer_class(settings.root(), model.root(), files.tokenizer);
-  const SpecialTokens special({tokenizer.root(), settings.root(), map.root(), added.root()}, kind);
+  if (has_pieces && !reads_pieces(kind))
+    tokenizer.root().not_supported("this tokenizer class without tokenizer.json");
+  const SpecialTokens special({tokenizer.root(), settings.root(), map.root(), added.root()}, kind,
+                              has_pieces ? &pieces.tokens : nullptr);
 
-  TextFolder text{make_tokenizer(tokenizer.root(), settings.root(), kind, special),
+  TextFolder text{make_tokenizer(tokenizer.root(), settings.root(), kind, special, has_pieces),
                   {},
                   {},
                   {},

@@ -191,6 +191,10 @@ std::span<const std::string_view> own_roles(TokenizerClass kind) {
   return {};
 }
 
+bool reads_pieces(TokenizerClass kind) {
+  return kind == TokenizerClass::llama || kind == TokenizerClass::code_llama;
+}
+
 bool has_own_frame(TokenizerClass kind) {
   return kind == TokenizerClass::code_llama || kind == TokenizerClass::gpt_neox;
 }

@@ -32,6 +32,9 @@ std::string_view standard_token(TokenizerClass kind, std::string_view role);
 /// Returns the further roles that a tokenizer class has, such as prefix_token.
 std::span<const std::string_view> own_roles(TokenizerClass kind);
 
+/// Returns whether a class makes its parts from a tokenizer.model, if there is no tokenizer.json.
+bool reads_pieces(TokenizerClass kind);
+
 /// Returns whether a class puts its own special tokens around a text, in place of those of
 /// tokenizer.json: code_llama the token bos, and gpt_neox none.
 bool has_own_frame(TokenizerClass kind);

@@ -46,7 +46,7 @@ void use(const Tokenizer& tokenizer, const std::string& text) {
 }  // namespace
 
 /// Runs one input: tokenizer.json, the text, tokenizer_config.json, special_tokens_map.json,
-/// config.json.
+/// config.json, and a tokenizer.model that replaces tokenizer.json unless it is empty.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   TextFiles files;
@@ -55,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   files.tokenizer_config = next_part(rest);
   files.special_tokens_map = next_part(rest);
   files.config = next_part(rest);
+  files.sentence_pieces = next_part(rest);
   try {
     use(parse_text_folder(files, "fuzz").tokenizer, text);
   } catch (const Failure& failure) {

@@ -5,12 +5,16 @@
 
 Made with transformers 5.23.0 and tokenizers 0.23.3, without mistral-common. Each case is a
 tokenizer of tests/text/goldens with additional files; AutoTokenizer.from_pretrained opens the
-folder. The hash is a SHA-256 over the hashes of the first 400 hard texts (tokenizer_goldens.py).
+folder. The cases of goldens/pieces.model also need sentencepiece 0.2.3 and
+protobuf. The hash is a SHA-256 over the hashes of the first num_texts hard texts
+(tokenizer_goldens.py).
 """
 import hashlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import sys
 import tempfile
 
@@ -23,6 +27,8 @@ from hard_texts import make_texts
 from tokenizer_goldens import hash_of
 
 NUM_TEXTS = 400
+WHOLE = ("neox", "code llama", "pieces, LlamaTokenizer, all tokens")  # hashes of all hard texts
+PIECES = "pieces"  # the tokenizer that is a SentencePiece model
 NAMES = dict(settings="tokenizer_config.json", map="special_tokens_map.json",
              added="added_tokens.json", config="config.json")
 
@@ -137,7 +143,39 @@ def cases():
         eos_token=typed("<eos>", rstrip=True), video_token=typed("<video>", normalized=True)))
 
 
-def outcome(folder, texts):
+    for name in ("LlamaTokenizer", "CodeLlamaTokenizerFast"):
+        for change, more in (
+                ("", {}), (", all tokens", dict(add_bos_token=True, add_eos_token=True)),
+                (", no bos", dict(add_bos_token=False, bos_token="the")),
+                (", legacy", dict(legacy=True, add_prefix_space=None)),
+                (", no prefix", dict(add_prefix_space=False, unk_token="<s>")),
+                (", own tokens", dict(extra_special_tokens=["<more>"])),
+                (", additional tokens", dict(additional_special_tokens=["<more>", "ing"])),
+                (", listed", dict(LLAMA_SETTINGS, added_tokens_decoder={
+                    "0": token("<unk>", special=True), "1": token("<s>", special=True),
+                    "2": token("</s>", special=True, lstrip=True), "560": token("[MASK]")}))):
+            yield f"pieces, {name}{change}", PIECES, dict(
+                llama, settings=dict(more, tokenizer_class=name))
+        yield f"pieces, {name}, older files", PIECES, dict(
+            llama, settings=dict(tokenizer_class=name, add_bos_token=True), **older)
+
+
+def make_pieces(path, texts):
+    """Trains a small SentencePiece model with the settings of Llama 2, and a symbol of its user."""
+    import sentencepiece
+    lines = [re.sub("[^ -~éüßñ世界]", "", text.replace("\n", " ")) for text in texts[:4000]]
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = pathlib.Path(folder, "corpus.txt")
+        corpus.write_text("\n".join(lines))
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(corpus), model_prefix=f"{folder}/pieces", model_type="bpe", vocab_size=560,
+            byte_fallback=True, character_coverage=0.98, normalization_rule_name="identity",
+            split_digits=True, allow_whitespace_only_pieces=True, remove_extra_whitespaces=False,
+            user_defined_symbols=["<tool>"], max_sentence_length=100000)
+        shutil.copy(f"{folder}/pieces.model", path)
+
+
+def outcome(folder, texts, num_texts):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     size = 1 + max(tokenizer.get_vocab().values())
 
@@ -150,7 +188,7 @@ def outcome(folder, texts):
         decode = tokenizer.decode
 
     digest = hashlib.sha256()
-    for number in range(NUM_TEXTS):
+    for number in range(num_texts):
         digest.update(hash_of(Adapter, size, number, texts[number]).hex().encode())
     roles = {role: [getattr(tokenizer, f"{role}_token"), getattr(tokenizer, f"{role}_token_id")]
              for role in ("bos", "eos", "pad", "unk")}
@@ -162,14 +200,21 @@ def main():
     target = pathlib.Path(sys.argv[1])
     goldens = target / "goldens"
     texts = make_texts(goldens / "hard_texts.json")
+    if not (goldens / f"{PIECES}.model").exists():
+        make_pieces(goldens / f"{PIECES}.model", texts)
     made = []
     for name, kind, files in cases():
+        num_texts = len(texts) if name in WHOLE else NUM_TEXTS
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
-            (path / "tokenizer.json").write_bytes((goldens / f"{kind}.json").read_bytes())
+            if kind == PIECES:
+                shutil.copy(goldens / f"{PIECES}.model", path / "tokenizer.model")
+            else:
+                shutil.copy(goldens / f"{kind}.json", path / "tokenizer.json")
             for key, content in files.items():
                 (path / NAMES[key]).write_text(json.dumps(content))
-            made.append(dict(name=name, tokenizer=kind, files=files, made=outcome(folder, texts)))
+            made.append(dict(name=name, tokenizer=kind, files=files, num_texts=num_texts,
+                             made=outcome(folder, texts, num_texts)))
     text = "[\n" + ",\n".join(json.dumps(case) for case in made) + "\n]\n"
     if "--check" not in sys.argv:
         (target / "folders.json").write_text(text)

@@ -20,8 +20,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-constexpr std::size_t kNumTexts = 400;
-
 std::string golden(const std::string& kind) {
   return read_file(kGoldens / (kind + ".json"));
 }
@@ -31,7 +29,10 @@ TextFiles files_of(const nlohmann::ordered_json& one_case) {
     const nlohmann::ordered_json& files = one_case["files"];
     return files.contains(key) ? files[key].dump() : "";
   };
-  return {.tokenizer = golden(one_case["tokenizer"]),
+  const std::string kind = one_case["tokenizer"];
+  const bool has_pieces = kind == "pieces";
+  return {.tokenizer = has_pieces ? "" : golden(kind),
+          .sentence_pieces = has_pieces ? read_file(kGoldens / "pieces.model") : "",
           .tokenizer_config = content("settings"),
           .special_tokens_map = content("map"),
           .added_tokens = content("added"),
@@ -45,9 +46,9 @@ nlohmann::ordered_json described(const SpecialToken& token) {
   return {token.text, token.id};
 }
 
-nlohmann::ordered_json outcome(const TextFolder& folder) {
+nlohmann::ordered_json outcome(const TextFolder& folder, std::size_t num_texts) {
   std::string hashes;
-  for (std::size_t i = 0; i < kNumTexts; ++i)
+  for (std::size_t i = 0; i < num_texts; ++i)
     hashes += hash_of(folder.tokenizer, i);
   return {{"bos", described(folder.bos)},
           {"eos", described(folder.eos)},
@@ -61,10 +62,11 @@ TEST(TextFolderTest, IsReadAsTransformersReadsIt) {
   const auto cases = nlohmann::ordered_json::parse(read_file(kGoldens / "../folders.json"));
 
   for (const auto& one_case : cases)
-    EXPECT_EQ(outcome(parse_text_folder(files_of(one_case), "folder")), one_case["made"])
+    EXPECT_EQ(outcome(parse_text_folder(files_of(one_case), "folder"), one_case["num_texts"]),
+              one_case["made"])
         << one_case["name"];
 
-  EXPECT_EQ(cases.size(), 151U);
+  EXPECT_EQ(cases.size(), 169U);
 }
 
 // transformers would write a prompt for the gap; <FILL_ME> as a token would be another prompt.
@@ -75,6 +77,49 @@ TEST(TextFolderTest, CodeLlamaRefusesTextsWithAGap) {
   EXPECT_THROW(parse_text_folder(files, "folder").tokenizer.encode("a <FILL_ME> b", true), Failure);
   files.tokenizer_config = R"({"tokenizer_class": "CodeLlamaTokenizer", "fill_token": null})";
   EXPECT_FALSE(parse_text_folder(files, "folder").tokenizer.encode("a <FILL_ME> b", true).empty());
+}
+
+/// Returns the code of the refusal of a tokenizer.model; "" if it is read.
+std::string code_of_pieces(const std::string& model, const std::string& kind = "LlamaTokenizer") {
+  TextFiles files;
+  files.sentence_pieces = model;
+  files.tokenizer_config = R"({"tokenizer_class": ")" + kind + R"("})";
+  try {
+    parse_text_folder(files, "folder");
+  } catch (const Failure& failure) {
+    return failure.report().code;
+  }
+  return "";
+}
+
+TEST(TextFolderTest, RefusesPiecesOfOtherRulesAndDamagedOnes) {
+  const std::string model = read_file(kGoldens / "pieces.model");
+  EXPECT_EQ(code_of_pieces(model), "");
+  for (const char* kind : {"PreTrainedTokenizerFast", "GPT2Tokenizer", "GPTNeoXTokenizer"})
+    EXPECT_EQ(code_of_pieces(model, kind), "E542");
+  EXPECT_EQ(code_of_pieces(model + std::string("\x12\x02\x18\x01", 4)), "E542");      // unigram
+  EXPECT_EQ(code_of_pieces(model + std::string("\x1a\x03\x12\x01x", 5)), "E542");     // normalizes
+  EXPECT_EQ(code_of_pieces(model + std::string("\x0a\x03\x0a\x01\xff", 5)), "E541");  // no UTF-8
+  EXPECT_EQ(code_of_pieces(model + std::string("\x0a\x05\x0a\x03<s>", 7)), "E541");   // twice
+  for (std::size_t size = 1; size < model.size(); size += 37)
+    EXPECT_NE(code_of_pieces(model.substr(0, size)), "") << size;
+}
+
+TEST(TextFolderTest, PiecesCountWithoutATokenizerJsonAndForTheirClassesOnly) {
+  const testing_support::TemporaryFolder folder;
+  EXPECT_FALSE(has_tokenizer(folder.path()));
+  fs::copy(kGoldens / "pieces.model", folder.path() / "tokenizer.model");
+  EXPECT_FALSE(has_tokenizer(folder.path()));  // no class is named
+  for (const auto& [kind, is_read] :
+       {std::pair("CodeLlamaTokenizerFast", true), std::pair("T5Tokenizer", false),
+        std::pair("LlamaTokenizer", true)}) {
+    std::ofstream(folder.path() / "tokenizer_config.json")
+        << R"({"tokenizer_class": ")" << kind << R"("})";
+    EXPECT_EQ(has_tokenizer(folder.path()), is_read) << kind;
+  }
+  EXPECT_FALSE(read_text_files(folder.path()).sentence_pieces.empty());
+  fs::copy(kGoldens / "llama2.json", folder.path() / "tokenizer.json");
+  EXPECT_TRUE(read_text_files(folder.path()).sentence_pieces.empty());
 }
 
 /// Returns a folder with only a tokenizer.

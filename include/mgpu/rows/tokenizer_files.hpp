@@ -24,7 +24,7 @@ struct ChatChoice {
 ChatChoice read_chat_choice(const Config& config);
 
 /// Reads the files of a folder that define its tokenizer, and the chosen chat template. Returns
-/// nullopt if the folder has no tokenizer.json, which rows of token ids do not need. Called on one
+/// nullopt unless text::has_tokenizer() is true, which rows of token ids do not need. Called on one
 /// rank.
 ///
 /// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
@@ -74,7 +74,7 @@ std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<text::
                                                       std::int64_t vocab);
 
 /// Returns the command that makes a tokenizer.json from the other tokenizer files of `folder`; ""
-/// if it has a tokenizer.json, or no such files.
+/// if text::has_tokenizer() is true, or there are no such files.
 std::string conversion_help(const std::filesystem::path& folder);
 
 /// Throws Failure E603 (exit 66): `folder` has no tokenizer.json, and `what` needs one. The help is

@@ -14,6 +14,7 @@ namespace mgpu::text {
 /// rank reads the files; any rank can parse the content that it receives.
 struct TextFiles {
   std::string tokenizer;           // tokenizer.json
+  std::string sentence_pieces;     // tokenizer.model; only if there is no tokenizer.json
   std::string tokenizer_config;    // tokenizer_config.json
   std::string special_tokens_map;  // special_tokens_map.json
   std::string added_tokens;        // added_tokens.json
@@ -24,8 +25,12 @@ struct TextFiles {
   std::optional<std::string> chat_template;
 };
 
-/// Reads the tokenizer files of a model folder. Errors: Failure E603 if a file cannot be read or
-/// tokenizer.json is missing
+/// Returns whether a folder has a tokenizer that read_text_files() reads: tokenizer.json, or a
+/// tokenizer.model for one of the classes LlamaTokenizer and CodeLlamaTokenizer.
+bool has_tokenizer(const fs::path& folder);
+
+/// Reads the tokenizer files of a model folder. Errors: Failure E603 if a file cannot be read, or
+/// both tokenizer.json and tokenizer.model are missing
 TextFiles read_text_files(const fs::path& folder);
 
 /// Returns the folder's chat templates by name. The main template, if any, is named `default`.

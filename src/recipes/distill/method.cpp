@@ -10,7 +10,7 @@
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
-#include <mgpu/text/tokenizer.hpp>
+#include <mgpu/text/text_folder.hpp>
 
 #include "recipes/lm/data.hpp"
 #include "recipes/lm/examples.hpp"
@@ -33,20 +33,21 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
 }
 
 /// Refuses a teacher whose vocabulary has another size than the student's, unless the sizes differ
-/// only by unused ids at the end, beyond the tokens of the student's tokenizer.json.
+/// only by unused ids at the end, beyond the tokens of the student's tokenizer.
 void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,
                         const std::filesystem::path& student, bool is_sampled) {
   const std::int64_t students = lm::read_lm_config(student).vocab;
   if (teachers == students) return;
-  const std::filesystem::path tokenizer = student / "tokenizer.json";
   std::string sentence = std::string("`") + key + "` is about a vocabulary of " +
                          std::to_string(teachers) + " tokens, the student has " +
                          std::to_string(students);
-  if (std::filesystem::exists(tokenizer)) {
-    const auto tokens = static_cast<std::int64_t>(text::Tokenizer::open(tokenizer).vocab_size());
+  if (text::has_tokenizer(student)) {
+    const text::TextFolder folder =
+        text::parse_text_folder(text::read_text_files(student), student);
+    const auto tokens = static_cast<std::int64_t>(folder.tokenizer.vocab_size());
     const bool may_sample_unknown = is_sampled && students > teachers;
     if (tokens <= std::min(teachers, students) && !may_sample_unknown) return;
-    sentence += ", its tokenizer.json " + std::to_string(tokens);
+    sentence += ", its tokenizer " + std::to_string(tokens);
   }
   throw config.problem("E107", key, sentence, "a teacher and a student with the same tokenizer");
 }
@@ -79,9 +80,13 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
   }
   const std::filesystem::path& teacher = settings_.model;
   rows::check_model_folder(config, teacher, "distill.model");
-  require_file(config, "distill.model", teacher / "tokenizer.json", rows::conversion_help(teacher));
+  require_tokenizer(config, "distill.model", teacher);
   require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, folder, samples());
-  if (read_file(teacher / "tokenizer.json") == read_file(folder / "tokenizer.json")) return;
+  const text::TextFiles of_teacher = text::read_text_files(teacher);
+  const text::TextFiles of_student = text::read_text_files(folder);
+  if (of_teacher.tokenizer == of_student.tokenizer &&
+      of_teacher.sentence_pieces == of_student.sentence_pieces)
+    return;
   throw config.problem(
       "E107", "distill.model",
       "`distill.model` has another tokenizer.json than the student, " + folder.string(),

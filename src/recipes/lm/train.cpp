@@ -186,8 +186,7 @@ void LmRecipe::check_files() const {
   }
   const bool is_generated = settings.rows && settings.rows->generated;
   if (settings.needs_tokenizer)
-    require_file(config, settings.is_fresh ? "model.init" : "model.path",
-                 settings.folder / "tokenizer.json", rows::conversion_help(settings.folder));
+    require_tokenizer(config, settings.is_fresh ? "model.init" : "model.path", settings.folder);
   rows::check_chat_template(config, settings.folder, settings.chat);
   if (settings.rows && !is_generated) require_file(config, "data.path", settings.rows->path);
   if (settings.eval_rows && !settings.eval_rows->generated)

@@ -117,8 +117,7 @@ enum class FolderWeights : std::uint8_t { used, ignored };
 ///         those of WeightFiles, unless the folder has no safetensors files.
 LmConfig read_lm_config(const fs::path& folder, FolderWeights weights = FolderWeights::used);
 
-/// The input that read_lm_config() parses. One rank can read it from disk and send it to other
-/// ranks.
+/// The input of parse_lm_config(). One rank can read it from disk and send it to other ranks.
 struct LmConfigTexts {
   std::string config;
   std::optional<std::string> generation;  // nullopt: the file does not exist

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/base/file_io.hpp>
+
+#include "added_tokens.hpp"
+
+namespace mgpu::text {
+
+/// The content of a tokenizer.model, which SentencePiece writes.
+struct SentencePieces {
+  std::string tokenizer;           // its vocabulary and merges in the form of a tokenizer.json
+  std::vector<AddedToken> tokens;  // its control tokens and the symbols that its user defined
+};
+
+/// Converts a SentencePiece model of BPE pieces as transformers does. A merge of two pieces counts
+/// more if the piece that it makes has a lower id. `file` is the path for messages.
+///
+/// Errors: Failure E541 (malformed), E542 (no BPE model, or one that normalizes texts)
+/// Source: sentencepiece_model.proto; transformers 5.23, convert_slow_tokenizer.py
+SentencePieces read_sentence_pieces(std::string_view model, const fs::path& file);
+
+}  // namespace mgpu::text
