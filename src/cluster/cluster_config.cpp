@@ -33,7 +33,9 @@ void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.world",
              .type = KeyType::integer,
              .default_value = "auto",
-             .summary = "ranks that --plan is for; auto: those that are launched, or of one model",
+             .summary =
+                 "ranks that --plan is for, and --check of one process; auto: those that are "
+                 "launched, or of one model",
              .unit = "ranks",
              .min = 1,
              .max = kMaxRanks,

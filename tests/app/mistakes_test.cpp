@@ -162,6 +162,17 @@ TEST_F(MistakesTest, AModelWithoutWeights) {
       "");
 }
 
+TEST_F(MistakesTest, APlanNeedsNoWeights) {
+  write("texts.jsonl", "{\"text\": \"12 + 7 = 19\"}\n");
+  const Words tuning = {"train.yaml", "model.path=model", "data.path=texts.jsonl"};
+  EXPECT_EQ(message_of(tuning), "");
+  EXPECT_THAT(message_of(tuning, true), HasSubstr("the folder has no weights"));
+  const Words student = {"train.yaml", "model.init=model", "distill.model=model",
+                         "data.path=texts.jsonl"};
+  EXPECT_EQ(message_of(student), "");
+  EXPECT_THAT(message_of(student, true), HasSubstr("the folder has no weights"));
+}
+
 TEST_F(MistakesTest, Columns) {
   expect_way_out({"generate.yaml", "data.path=questions.csv"}, "data.columns.prompt=question",
                  {"generate.yaml", "data.path=questions.csv", "data.columns.prompt=question"});

@@ -48,6 +48,11 @@ public:
   ///         cannot use.
   virtual void check_files() const = 0;
 
+  /// Checks that the folders of trained models have weights, which a plan does not need. It is
+  /// called after check_files(). Local.
+  /// Errors: Failure E603 (exit 66).
+  virtual void check_weights() const {}
+
   /// Returns one check for each file that --check opens, in the order of the output. The checks
   /// refer to this recipe, so it must outlive them. Local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;

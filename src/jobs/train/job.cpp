@@ -60,6 +60,7 @@ TrainJob::TrainJob(const Config& config) : recipe_(recipes::recipe_of(config).re
 
 void TrainJob::check_files() const {
   recipe_->check_files();
+  recipe_->check_weights();
 }
 
 std::vector<run::FileCheck> TrainJob::file_checks() const {
@@ -71,7 +72,7 @@ std::uint64_t TrainJob::disk_bytes() const {
 }
 
 report::Plan TrainJob::plan(const run::PlanMachine& machine) const {
-  check_files();
+  recipe_->check_files();
   return recipe_->plan(machine);
 }
 

@@ -79,7 +79,7 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
     return;
   }
   const std::filesystem::path& teacher = settings_.model;
-  rows::check_model_folder(config, teacher, "distill.model");
+  rows::check_model_config(config, teacher, "distill.model");
   require_tokenizer(config, "distill.model", teacher);
   require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, folder, samples());
   const text::TextFiles of_teacher = text::read_text_files(teacher);
@@ -91,6 +91,10 @@ void DistillMethod::check_files(const Config& config, const std::filesystem::pat
       "E107", "distill.model",
       "`distill.model` has another tokenizer.json than the student, " + folder.string(),
       "a teacher and a student with the same tokenizer");
+}
+
+void DistillMethod::check_weights(const Config& config) const {
+  if (!has_targets()) rows::check_model_folder(config, settings_.model, "distill.model");
 }
 
 MethodData DistillMethod::read(std::int64_t seq_len, std::int64_t vocab) const {

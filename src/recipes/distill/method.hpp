@@ -36,6 +36,7 @@ public:
   /// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66); those of read_lm_config() and
   ///         StoredTargets.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
+  void check_weights(const Config& config) const override;
 
   /// With stored targets, reads their examples and verifies the checksums of all targets. With a
   /// teacher model, returns only the checksum of its folder.

@@ -118,6 +118,10 @@ public:
   /// model's vocabulary. Only rank 0 calls it.
   virtual MethodData read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const { return {}; }
 
+  /// Checks that the folders of models that the method uses have weights, which a plan does not
+  /// need. Errors: Failure E603 (exit 66).
+  virtual void check_weights(const Config& /*config*/) const {}
+
   /// Returns how messages name the training data; nullopt: as the rows of data.path.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 

@@ -34,6 +34,7 @@ public:
   /// Errors: Failure E603 (exit 66) for a missing file; those of read_lm_config() and
   ///         LmMethod::check_files().
   void check_files() const override;
+  void check_weights() const override;
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;

@@ -176,14 +176,16 @@ void check_lm_keys(const Config& config, int ranks, const LmMethod& method) {
              [&] { require_whole_groups(config, method.group_size()); }});
 }
 
+void LmRecipe::check_weights() const {
+  if (!settings_.is_fresh) rows::check_model_folder(config_, settings_.folder);
+  method_->check_weights(config_);
+}
+
 void LmRecipe::check_files() const {
   const Config& config = config_;
   const LmTrainSettings& settings = settings_;
-  if (settings.is_fresh) {
-    rows::check_model_config(config, settings.folder, "model.init");
-  } else {
-    rows::check_model_folder(config, settings.folder);
-  }
+  rows::check_model_config(config, settings.folder,
+                           settings.is_fresh ? "model.init" : "model.path");
   const bool is_generated = settings.rows && settings.rows->generated;
   if (settings.needs_tokenizer)
     require_tokenizer(config, settings.is_fresh ? "model.init" : "model.path", settings.folder);
