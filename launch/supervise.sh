@@ -189,6 +189,7 @@ split_resume() {
 resume_in() {
   local directory=$1
   split_resume "${@:2}"
+  directory=${directory//\$/\$\$}  # the program takes $NAME in a path for a variable
   # shellcheck disable=SC2034
   arguments=("${others[@]}" "--resume=${directory:-${wish:-auto}}")
 }

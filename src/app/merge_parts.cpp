@@ -8,6 +8,7 @@
 
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/config/common_keys.hpp>
+#include <mgpu/config/path_text.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/journal/journal_copy.hpp>
@@ -103,7 +104,8 @@ void check_finished(const std::vector<PartRun>& runs) {
     if (run.is_finished) continue;
     lines.push_back("  --> " + run.folder.string() + ": " + run::part_text(run.part));
     if (help.empty())
-      help = command_of(run) + " " + store::shell_word("--resume=" + run.folder.string());
+      help = command_of(run) + " " +
+             store::shell_word("--resume=" + unexpanded_path(run.folder.string()));
   }
   if (lines.empty()) return;
   throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));

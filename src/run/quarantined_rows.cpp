@@ -1,5 +1,6 @@
 #include <vector>
 
+#include <mgpu/config/path_text.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
@@ -33,7 +34,8 @@ std::string rows_text(const std::vector<const store::QuarantinedRow*>& rows) {
 
 std::string how_to_retry(const RunContext& run) {
   return "run.retry_quarantined=true with " +
-         store::shell_word("--resume=" + run.directory.path().string()) + " tries them again";
+         store::shell_word("--resume=" + unexpanded_path(run.directory.path().string())) +
+         " tries them again";
 }
 
 }  // namespace

@@ -199,10 +199,11 @@ class Output(program.ProgramTest):
         self.assertIn("train.max_steps=12 (command line", facts)
 
     def test_the_command_for_again_goes_through_a_shell(self):
-        out = self.run_to(0, 2, f"run.output={self.folder}/it's here").out
+        out = self.run_to(0, 2, f"run.output={self.folder}/it's $$HERE").out
         (again,) = re.findall(r"(?m)^again: +(.*)$", out)
         *_, program_name, config = shlex.split(again)
         self.assertEqual(program_name, "./mgpu_spmd")
+        self.assertIn("/it's $HERE/", config)
         self.run_to(0, 1, "--check", config=config)
 
     def test_rank_logs_name_the_device(self):
