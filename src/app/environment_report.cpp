@@ -13,6 +13,7 @@
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/base/environment.hpp>
+#include <mgpu/base/machine.hpp>
 #include <mgpu/base/utf8.hpp>
 
 extern char** environ;
@@ -27,18 +28,6 @@ std::string mpi_version() {
   MPI_Get_library_version(text.data(), &length);
   const std::string all(text.data(), static_cast<std::size_t>(length));
   return all.substr(0, all.find(','));
-}
-
-/// Returns the value after "name:" in a file such as /proc/meminfo; "" if the name is missing.
-std::string value_in(const char* path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || !line.starts_with(name)) continue;
-    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
 }
 
 std::string first_line(const char* path) {
@@ -79,9 +68,9 @@ std::string version_text(bool verbose) {
 std::string environment_text() {
   std::ostringstream text;
   text << version_text(true) << "system      " << kernel() << '\n'
-       << "processor   " << value_in("/proc/cpuinfo", "model name") << ", "
+       << "processor   " << system_value("/proc/cpuinfo", "model name") << ", "
        << std::thread::hardware_concurrency() << " threads\n"
-       << "memory      " << value_in("/proc/meminfo", "MemTotal") << '\n'
+       << "memory      " << system_value("/proc/meminfo", "MemTotal") << '\n'
        << "GPU driver  " << driver() << '\n'
        << "variables\n";
   for (const auto& [name, value] : shown_environment(environ))

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -27,6 +25,7 @@
 
 #include "absent_ranks.hpp"
 #include "compute_threads.hpp"
+#include "page_facts.hpp"
 #include "run_keys.hpp"
 #include "run_tables.hpp"
 #include "watch_run.hpp"
@@ -262,7 +261,8 @@ private:
       if (outcome.page) page = outcome.page->page(summary);
       if (page.headline.empty()) page.headline = report::plain_headline(summary);
       page.phases = phases;
-      page.provenance = provenance();
+      page.provenance = provenance(summary);
+      page.tables.insert(page.tables.begin(), settings_table(config_));
       report::write_html_page(summary.report_file, page, summary);
     }
     report::write_summary(folder / "summary.json", summary);
@@ -340,22 +340,18 @@ private:
         summary.steps_per_second * static_cast<double>(outcome.samples_per_step);
   }
 
-  std::vector<std::pair<std::string, std::string>> provenance() const {
+  std::vector<std::pair<std::string, std::string>> provenance(
+      const report::RunSummary& summary) const {
     return {{"command", store::command_line(command_)},
+            {"started", summary.started},
+            {"ended", summary.ended},
+            {"machine", machine_text(topology_, choice_)},
+            {"host memory", memory_text(summary)},
+            {"libraries", versions_text()},
             {"version", build_info().version + " (git " + build_info().git + ")"},
             {"run directory", directory_.path().string()},
             {"identity", config_.identity()},
             {"backend", choice_.plan.note}};
-  }
-
-  /// Returns the cores that this process may use, such as "0-1".
-  static std::string allowed_cores() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-      static constexpr std::string_view kName = "Cpus_allowed_list:\t";
-      if (line.starts_with(kName)) return line.substr(kName.size());
-    }
-    return "";
   }
 
   cluster::Group world_;

@@ -86,6 +86,11 @@ std::vector<std::string> Config::texts(std::string_view name) const {
   return value_of_type(name, KeyType::texts).texts;
 }
 
+std::vector<std::string> Config::values(std::string_view name) const {
+  const KeyValue& found = value_of_type(name, KeyType::texts);
+  return found.values.empty() ? found.texts : found.values;
+}
+
 bool Config::is(std::string_view name, std::string_view word) const {
   count_read(name);
   const KeyValue& found = value(name);

@@ -53,6 +53,13 @@ std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) 
 
 using formats::JsonValue;
 
+JsonValue::Members json_members(const KeyValue& mapping) {
+  JsonValue::Members members;
+  for (std::size_t i = 0; i < mapping.texts.size(); ++i)
+    members.emplace_back(mapping.texts[i], mapping.values[i]);
+  return members;
+}
+
 JsonValue json_of(const KeySpec& spec, const KeyValue& value) {
   if (value.is_word) return value.text == "null" ? JsonValue() : JsonValue(value.text);
   switch (spec.type) {
@@ -71,7 +78,9 @@ JsonValue json_of(const KeySpec& spec, const KeyValue& value) {
     case KeyType::integers:
       return JsonValue::List(value.integers.begin(), value.integers.end());
     case KeyType::texts:
-      return JsonValue::List(value.texts.begin(), value.texts.end());
+      return value.values.empty()
+                 ? JsonValue(JsonValue::List(value.texts.begin(), value.texts.end()))
+                 : JsonValue(json_members(value));
   }
   throw Error("unknown key type");
 }
@@ -216,6 +225,8 @@ std::string values_in_words(const KeySpec& spec) {
   if (spec.type == KeyType::choice) return list_in_words(spec.choices);
   std::string text = type_name(spec.type);
   if (!spec.file_ending.empty()) text = "path with / or " + spec.file_ending + ", or name";
+  if (spec.may_map) text += " or {name: value}";
+  if (!spec.text_mark.empty()) text += ", or text with " + spec.text_mark;
   if (const std::string range = range_in_words(spec); !range.empty()) text += ", " + range;
   if (!spec.unit.empty()) text += ", " + spec.unit;
   if (!spec.choices.empty()) text += "; or " + list_in_words(spec.choices);

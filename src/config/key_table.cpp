@@ -41,8 +41,12 @@ std::string type_in_words(KeyType type) {
   throw Error("unknown key type");
 }
 
+bool is_marked_text(const KeySpec& spec, std::string_view value) {
+  return !spec.text_mark.empty() && value.find(spec.text_mark) != std::string_view::npos;
+}
+
 bool is_path(const KeySpec& spec, std::string_view value) {
-  if (spec.type != KeyType::path || value.empty()) return false;
+  if (spec.type != KeyType::path || value.empty() || is_marked_text(spec, value)) return false;
   return value.find('/') != std::string_view::npos || value.ends_with(spec.file_ending);
 }
 

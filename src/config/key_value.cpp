@@ -32,6 +32,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
 std::string expectation(const KeySpec& spec) {
   if (spec.type == KeyType::choice) return "expected one of: " + joined(spec.choices);
   std::string text = "expected " + type_in_words(spec.type);
+  if (spec.may_map) text += " or {name: value}";
   if (!spec.choices.empty()) text += ", or " + joined(spec.choices, " or ");
   return text;
 }
@@ -129,7 +130,7 @@ Read read_text(const KeySpec& spec, const std::string& text, bool may_look_like_
     return ValueProblem{"E107", "a path may not be empty",
                         "without the key it is `" + spec.default_value + "`"};
   }
-  if (spec.type == KeyType::path && text.size() > kMaxPathBytes) {
+  if (spec.type == KeyType::path && text.size() > kMaxPathBytes && !is_marked_text(spec, text)) {
     return ValueProblem{"E106", "a path may have 4095 bytes", ""};
   }
   if (const char* wrong = spec.why_not == nullptr ? nullptr : spec.why_not(text)) {
@@ -238,8 +239,30 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
   return list;
 }
 
-/// Reads {name: 0, other: 1} for a key that makes a list of such a mapping.
+/// Reads {NAME: VALUE} for a key of texts that accepts a mapping.
+Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
+  const KeySpec element = element_of(spec);
+  KeyValue mapping;
+  for (const YamlNode& item : items) {
+    if (item.kind != YamlNode::Kind::scalar) return wrong_type(spec);
+    Read read = read_scalar(element, item);
+    if (auto* problem = std::get_if<ValueProblem>(&read)) {
+      problem->place = item.place;
+      return read;
+    }
+    std::string& value = std::get<KeyValue>(read).text;
+    mapping.text +=
+        (mapping.text.empty() ? "" : ", ") + yaml_scalar(item.key) + ": " + yaml_scalar(value);
+    mapping.texts.push_back(item.key);
+    mapping.values.push_back(std::move(value));
+  }
+  mapping.text = "{" + mapping.text + "}";
+  return mapping;
+}
+
+/// Reads a mapping for a key that accepts one, or that makes a list of it.
 Read read_mapping(const KeySpec& spec, const YamlNode& node) {
+  if (spec.may_map) return read_names(spec, node.items);
   if (spec.list_of_mapping == nullptr) return wrong_type(spec);
   std::vector<std::pair<std::string, std::string>> entries;
   for (const YamlNode& item : node.items)
@@ -255,13 +278,22 @@ Read read_mapping(const KeySpec& spec, const YamlNode& node) {
   return read_list(spec, items);
 }
 
+/// Reads {a: 1}; all entries get the place of the whole value.
+Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
+  YamlDocument document = read_yaml("mapping: " + node.text, "");
+  const bool is_mapping = document.problems.empty() && document.root.items.size() == 1 &&
+                          document.root.items[0].kind == YamlNode::Kind::mapping;
+  if (!is_mapping) return wrong_type(spec);
+  YamlNode& mapping = document.root.items[0];
+  mapping.place = node.place;
+  for (YamlNode& item : mapping.items)
+    item.place = node.place;
+  return read_mapping(spec, mapping);
+}
+
 /// Reads [1, 3] or 1,3 or [a, "b, c"] or {a: 1}; each element gets the place of the whole list.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
-  if (node.text.starts_with('{')) {
-    const YamlDocument mapping = read_yaml("mapping: " + node.text, "");
-    const bool is_one = mapping.problems.empty() && mapping.root.items.size() == 1;
-    return is_one ? read_mapping(spec, mapping.root.items[0]) : wrong_type(spec);
-  }
+  if (node.text.starts_with('{')) return read_mapping_text(spec, node);
   const bool bracketed = node.text.starts_with('[');
   YamlDocument list = read_yaml("list: " + (bracketed ? node.text : "[" + node.text + "]"), "");
   const bool is_list = list.problems.empty() && list.root.items.size() == 1 &&

@@ -144,7 +144,7 @@ report::Figure walk_figure(const TrainPlots& plots) {
     html += walk_html(plots, walk);
   return {"The same agent, first and last episode", html + "</div>\n",
           "One run per goal. The yellow cell is the goal, which the agent cannot see; the open dot "
-          "is the start, the line darkens with time. The number is the return: steps spent on the "
+          "is the start, the filled dot the end. The number is the return: steps spent on the "
           "goal, of 20."};
 }
 

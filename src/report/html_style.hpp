@@ -115,12 +115,15 @@ svg .count { fill:var(--ink); font-size:15px; font-weight:600; }
   svg .share { fill:var(--ink); }
 svg .ref.name { fill:var(--ref); } svg .name, svg .dot { stroke:none; }
 svg .ph-wait { fill:var(--red); } svg .ph-exposed { fill:var(--amber); }
-svg .ph-forward, svg .ph-0 { fill:var(--p-forward); } svg .ph-backward { fill:var(--p-backward); }
-svg .ph-optimizer, svg .ph-1 { fill:var(--p-optimizer); }
+svg .ph-forward { fill:var(--p-forward); } svg .ph-backward { fill:var(--p-backward); }
+svg .ph-optimizer { fill:var(--p-optimizer); }
   svg .ph-evaluation { fill:var(--p-evaluation); }
-svg .ph-checkpoints, svg .ph-2 { fill:var(--p-checkpoints); }
+svg .ph-checkpoints { fill:var(--p-checkpoints); }
   svg .ph-start-up { fill:var(--p-start-up); }
-svg .ph-histories, svg .ph-3 { fill:var(--p-histories); } svg .ph-other { fill:var(--p-other); }
+svg .ph-histories { fill:var(--p-histories); } svg .ph-other { fill:var(--p-other); }
+svg .ph-0 { fill:#7fd1e8; } svg .ph-1 { fill:#8c6d31; } svg .ph-2 { fill:#e6a3b4; }
+svg .ph-3 { fill:#8a9a2b; } svg .ph-4 { fill:#5b4b8a; } svg .ph-5 { fill:#c2b280; }
+svg .ph-6 { fill:#708090; } svg .ph-7 { fill:#b5e07a; }
 svg .ph-none { fill:var(--p-none); } svg .mem-allocated { fill:var(--c1); }
 svg .mem-reserved { fill:var(--p-forward); opacity:.45; }
 svg .room { fill:var(--room); stroke:var(--rule); } svg .wall { stroke:var(--grid);

@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <mgpu/report/svg_chart.hpp>
@@ -13,30 +17,55 @@ constexpr double kWidth = 1040;
 constexpr double kLeft = 62;
 constexpr double kLegendRow = 18;
 constexpr double kAxis = 30;
+constexpr const char* kOther = "ph-other";
+constexpr double kVisibleShare = 0.01;  // a phase with a smaller share of the time is not shown
+constexpr std::size_t kFreeColors = 8;  // CSS classes ph-0, ph-1, ... for phases without a class
 
-/// A phase in the legend of the time line. `phase` is an index into PhaseTable::phases.
+/// Returns the share of each phase in the time of all ranks.
+std::vector<double> shares_of(const PhaseTable& table) {
+  std::vector<double> shares(table.phases.size(), 0.0);
+  double all = 0.0;
+  for (const RankPhases& rank : table.ranks)
+    for (const auto& [phase, seconds] : rank.seconds)
+      all += seconds;
+  for (std::size_t p = 0; p < table.phases.size(); ++p)
+    for (const RankPhases& rank : table.ranks)
+      if (const auto found = rank.seconds.find(table.phases[p]); found != rank.seconds.end())
+        shares[p] += all > 0.0 ? found->second / all : 0.0;
+  return shares;
+}
+
+/// A color in the legend of the time line.
 struct LegendEntry {
-  std::size_t phase;
+  std::string name;
+  std::string css;
   Point at;
 };
 
-/// Returns the visible phases, with "other" last, in as many rows as they need.
-std::vector<LegendEntry> legend_of(const PhaseTable& table) {
+/// Returns the phases that share their color with no other phase, in as many rows as they need.
+/// "other" comes last, if a phase has its color.
+std::vector<LegendEntry> legend_of(const PhaseTable& table,
+                                   const std::vector<std::string>& classes) {
   std::vector<std::size_t> order;
+  std::optional<std::size_t> other;
   for (std::size_t p = 0; p < table.phases.size(); ++p) {
     const bool seen = std::any_of(table.ranks.begin(), table.ranks.end(), [&](const auto& rank) {
       return rank.shares.contains(table.phases[p]);
     });
-    if (seen) order.push_back(p);
+    if (!seen) continue;
+    if (classes[p] == kOther)
+      other = p;
+    else
+      order.push_back(p);
   }
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t p) { return table.phases[p] != "other"; });
+  if (other) order.push_back(*other);
   std::vector<LegendEntry> entries;
   Point next{kLeft, 4};
   for (const std::size_t p : order) {
-    const double width = 36.0 + 6.4 * static_cast<double>(width_of(table.phases[p]));
+    const std::string name = classes[p] == kOther ? "other" : table.phases[p];
+    const double width = 36.0 + 6.4 * static_cast<double>(width_of(name));
     if (next.x > kLeft && next.x + width > kWidth) next = {kLeft, next.y + kLegendRow};
-    entries.push_back({p, next});
+    entries.push_back({name, classes[p], next});
     next.x += width;
   }
   return entries;
@@ -45,7 +74,8 @@ std::vector<LegendEntry> legend_of(const PhaseTable& table) {
 /// The layout of a time line: more ranks make thinner rows, down to hairlines.
 struct Layout {
   explicit Layout(const PhaseTable& table)
-      : legend(legend_of(table)),
+      : classes(phase_classes(table)),
+        legend(legend_of(table, classes)),
         top(26.0 + (legend.empty() ? 0.0 : legend.back().at.y)),
         row(std::clamp(360.0 / static_cast<double>(std::max<std::size_t>(table.ranks.size(), 1)),
                        3.0, 30.0)),
@@ -54,6 +84,7 @@ struct Layout {
 
   double y_of(std::size_t rank) const { return top + (row + gap) * static_cast<double>(rank); }
 
+  std::vector<std::string> classes;  // of each phase
   std::vector<LegendEntry> legend;
   double top;
   double row;
@@ -99,8 +130,7 @@ void draw_rank(Svg& svg, const PhaseTable& table, std::size_t r, std::size_t bin
       if (height < 0.05) continue;
       y -= height;
       svg.rect({kLeft + width * static_cast<double>(run.begin), y},
-               {width * static_cast<double>(run.end - run.begin), height},
-               phase_css(table.phases[p], p));
+               {width * static_cast<double>(run.end - run.begin), height}, layout.classes[p]);
     }
   }
   const bool labeled = layout.row >= 10 || r % 8 == 0;
@@ -121,15 +151,34 @@ double time_step(double wall_s) {
 
 }  // namespace
 
-std::string phase_css(const std::string& phase, std::size_t index) {
-  if (phase.find("wait") != std::string::npos) return "ph-wait";
-  if (phase.find("exposed") != std::string::npos) return "ph-exposed";
-  static constexpr std::array<std::string_view, 8> kNamed = {
-      "forward",     "backward", "optimizer", "evaluation",
-      "checkpoints", "start-up", "histories", "other"};
-  for (const std::string_view name : kNamed)
-    if (phase == name) return "ph-" + std::string(name);
-  return "ph-" + std::to_string(index % 4);
+std::vector<std::string> phase_classes(const PhaseTable& table) {
+  static constexpr std::array<std::pair<std::string_view, const char*>, 9> kNamed = {
+      {{"forward", "ph-forward"},
+       {"backward", "ph-backward"},
+       {"optimizer", "ph-optimizer"},
+       {"evaluation", "ph-evaluation"},
+       {"checkpoints", "ph-checkpoints"},
+       {"start-up", "ph-start-up"},
+       {"histories", "ph-histories"},
+       {"waiting for ranks", "ph-wait"},
+       {"allreduce, exposed", "ph-exposed"}}};
+  const std::vector<double> shares = shares_of(table);
+  std::vector<std::string> classes(table.phases.size(), kOther);
+  std::vector<std::size_t> unnamed;
+  for (std::size_t p = 0; p < table.phases.size(); ++p) {
+    const auto named = std::ranges::find(kNamed, std::string_view(table.phases[p]),
+                                         &std::pair<std::string_view, const char*>::first);
+    if (shares[p] < kVisibleShare || table.phases[p] == "other") continue;
+    if (named != kNamed.end())
+      classes[p] = named->second;
+    else
+      unnamed.push_back(p);
+  }
+  std::ranges::stable_sort(unnamed,
+                           [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  for (std::size_t i = 0; i < std::min(unnamed.size(), kFreeColors); ++i)
+    classes[unnamed[i]] = "ph-" + std::to_string(i);
+  return classes;
 }
 
 std::string svg_timeline(const PhaseTable& table) {
@@ -141,8 +190,8 @@ std::string svg_timeline(const PhaseTable& table) {
   const Layout layout(table);
   Svg svg(kWidth, layout.bottom + kAxis, "Phases of every rank over time");
   for (const LegendEntry& entry : layout.legend) {
-    svg.rect(entry.at, {11, 11}, phase_css(table.phases[entry.phase], entry.phase), 2);
-    svg.text({entry.at.x + 16, entry.at.y + 10}, table.phases[entry.phase], "legend");
+    svg.rect(entry.at, {11, 11}, entry.css, 2);
+    svg.text({entry.at.x + 16, entry.at.y + 10}, entry.name, "legend");
   }
   for (std::size_t r = 0; r < table.ranks.size(); ++r) {
     svg.rect({kLeft, layout.y_of(r)}, {kWidth - kLeft, layout.row}, "ph-none", 2);

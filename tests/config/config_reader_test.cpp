@@ -85,6 +85,19 @@ TEST_F(ConfigReaderTest, ReadsEveryType) {
   EXPECT_TRUE(config.is("data.max_samples", "null"));
 }
 
+TEST_F(ConfigReaderTest, AListOfNamesMayGiveEachAValue) {
+  for (const char* labels : {"{labels: {hate: 0, \"no: way\": \"1\"}}",
+                             "\n  labels:\n    hate: \"0\"\n    \"no: way\": 1"}) {
+    const Config config = read_text(kEmptyRun + "data: " + labels + "\n");
+    EXPECT_THAT(config.texts("data.labels"), ElementsAre("hate", "no: way"));
+    EXPECT_THAT(config.values("data.labels"), ElementsAre("0", "1"));
+    const std::string shown = config.shown("data.labels");
+    EXPECT_EQ(config.with("data.labels", shown).shown("data.labels"), shown);
+  }
+  const Config list = read_text(kEmptyRun + "data: {labels: [a, b]}\n");
+  EXPECT_THAT(list.values("data.labels"), ElementsAre("a", "b"));
+}
+
 TEST_F(ConfigReaderTest, CommandLineWinsOverOverlayOverFileOverInclude) {
   const std::map<std::string, std::string> files = {
       {"/conf/run.yaml", kEmptyRun + "include: base/a.yaml\nrun: {name: file, seed: 2}\n"},

@@ -72,7 +72,8 @@ inline KeyTable config_test_table() {
   table.add({.name = "data.labels",
              .type = KeyType::texts,
              .default_value = "[]",
-             .summary = "names of the classes"});
+             .summary = "names of the classes",
+             .may_map = true});
   table.add({.name = "train.max_steps",
              .type = KeyType::integer,
              .default_value = "50000",

@@ -43,6 +43,21 @@ class Inputs(GenerateCase):
         self.assertIn(idle, self.generate(0, 1, "--plan", *keys, "data.max_samples=2",
                                           "devices.world=3").out)
 
+    def test_prompts_beyond_the_context_are_counted_and_may_be_refused(self):
+        rows = tiny_lm.write_rows(self.folder / "long.jsonl",  # the model was made for 64 tokens
+                                  [{"prompt": "a"}, {"prompt": "b" * 70}, {"prompt": "c" * 80}])
+        keys = (f"data.path={rows}", *GREEDY)
+        ended = self.generate(0, 1, *keys)
+        self.assertEqual(ended.out.count("2 rows are longer than the 64 tokens"), 1, ended.out)
+        self.assertIn("prompts longer than the model was made for",
+                      (self.run_folder() / "report.html").read_text())
+        self.generate(1, 1, *keys, "generate.beyond_context=mark")
+        marked = self.rows()
+        self.assertEqual([row["status"] for row in marked], ["ok", "too_long", "too_long"])
+        self.assertIn("made for 64 (max_position_embeddings)", marked[1]["reason"])
+        self.refuse((65, ["E531", "long.jsonl:2: ", "long.jsonl:3: "], *keys,
+                     "generate.beyond_context=stop"), ranks=1)
+
     def test_marked_rows_are_failed_samples_with_their_reason(self):
         path = self.folder / "bad.jsonl"
         path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"token_ids": [67]}\n\n'

@@ -53,16 +53,14 @@ std::string html_of(const ClassifyPlots& plots, report::RunSummary summary = {})
 TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
   const std::string html = html_of(plots());
 
-  for (const char* title :
-       {"Confusion", "ROC curve of spam", "Calibration", "Distribution of scores",
-        "Errors of each group", "Samples per second, by ranks and batch",
-        "Samples per second of each copy of the model"})
+  for (const char* title : {"Confusion", "ROC curve of spam", "Calibration",
+                            "Distribution of scores", "Errors of each group"})
     EXPECT_THAT(html, HasSubstr("<h3>" + std::string(title) + "</h3>"));
   EXPECT_THAT(html, HasSubstr("area 0.9876"));
   EXPECT_THAT(html, HasSubstr("expected error 0.0123"));
   EXPECT_THAT(html, HasSubstr("4 rows: probability 0.550, right 0.500"));
   const std::vector<std::string> found = report::charts_in(html);
-  EXPECT_EQ(found.size(), 7U);
+  EXPECT_EQ(found.size(), 5U);
   for (const std::string& picture : found)
     EXPECT_EQ(report::malformed(picture), "");
 }
@@ -129,17 +127,66 @@ TEST(ClassifyPageTest, TextsAndLabelsStayText) {
     EXPECT_EQ(report::malformed(picture), "");
 }
 
-TEST(ClassifyPageTest, OneRunIsOnePointAndEarlierOnesStandBesideIt) {
-  EXPECT_THAT(html_of(plots()), HasSubstr("One run is one point"));
-  EXPECT_THAT(html_of(plots()), HasSubstr("2 ranks, batch 16"));
+TEST(ClassifyPageTest, ThereIsNoChartOfOneBar) {
+  EXPECT_THAT(html_of(plots()), Not(HasSubstr("<h3>Samples per second")));
+  ClassifyPlots two = plots();
+  two.samples_per_second = {300.0, 400.0};
+  EXPECT_THAT(html_of(two), HasSubstr("<h3>Samples per second of each copy of the model</h3>"));
+}
 
+/// Three labels, of which none is the positive one.
+ClassifyPlots three_labels() {
+  ClassifyPlots three = plots();
+  three.labels = {"a", "b", "c"};
+  three.positive = "c";
+  three.confusion = {8, 1, 1, 0, 2, 8, 0, 0, 0, 0, 30, 0};
+  three.has_positive = false;
+  const report::Curve roc{{0.0, 0.0, 1.0}, {0.0, 0.5, 1.0}};
+  three.by_label = {
+      {"a", 10, {0.8, 0.49, 0.94, true}, {0.8, 0.49, 0.94, true}, 0.8, true, roc, 0.7},
+      {"b", 10, {}, {0.8, 0.49, 0.94, true}, 0.8, true, roc, 0.6},
+      {"c", 30, {0.96, 0.8, 1.0, true}, {1.0, 0.88, 1.0, true}, 0.98, true, roc, 0.9}};
+  return three;
+}
+
+TEST(ClassifyPageTest, ThreeLabelsHaveARowAndACurveEach) {
+  const std::string html = html_of(three_labels());
+  for (const char* label : {"a", "b", "c"})
+    EXPECT_THAT(html, HasSubstr("<h3>ROC curve of " + std::string(label) + "</h3>"));
+  EXPECT_THAT(html, HasSubstr("area 0.7000"));
+  EXPECT_THAT(html, HasSubstr("Each label, with 95 % intervals (Wilson)"));
+  EXPECT_THAT(html, HasSubstr("<td>0.800 (0.490 to 0.940)</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>30</td>"));
+  EXPECT_THAT(html, Not(HasSubstr("Distribution of scores")));
+  for (const std::string& picture : report::charts_in(html))
+    EXPECT_EQ(report::malformed(picture), "");
+}
+
+TEST(ClassifyPageTest, AGroupWhoseIntervalCrossesTheThresholdIsNotDecided) {
+  ClassifyPlots groups = plots();
+  const ShownRate low{0.1, 0.05, 0.15, true};
+  const ShownRate high{0.4, 0.3, 0.5, true};
+  const ShownRate crosses{0.1, 0.01, 0.21, true};
+  const auto fair = [&](const ShownRate& positive, const ShownRate& negative) {
+    groups.groups = {{"g", 50, low, positive, negative, true}};
+    const std::string html = html_of(groups);
+    const std::size_t end = html.find("</td></tr>", html.find("<td>g</td>"));
+    return html.substr(html.rfind("<td>", end) + 4, end - html.rfind("<td>", end) - 4);
+  };
+  EXPECT_EQ(fair(low, low), "yes");
+  EXPECT_EQ(fair(low, crosses), "not decided");
+  EXPECT_EQ(fair(crosses, high), "no");
+  EXPECT_EQ(fair(low, {}), "not decided");  // no such rows
+}
+
+TEST(ClassifyPageTest, EarlierRunsStandBesideThisOne) {
   ClassifyPlots more = plots();
   more.runs.insert(more.runs.begin(), {1, 1, 4, 300.0, false});
   more.runs.push_back({4, 2, 16, 900.0, false});
   const std::string html = html_of(more);
   EXPECT_THAT(html, HasSubstr("1 rank, batch 4"));
+  EXPECT_THAT(html, HasSubstr("2 ranks, batch 16"));
   EXPECT_THAT(html, HasSubstr("4 ranks by 2, batch 16"));
-  EXPECT_THAT(html, Not(HasSubstr("One run is one point")));
 }
 
 TEST(ClassifyPageTest, TheSummaryHasWhatALaterRunCompares) {

@@ -65,6 +65,16 @@ TEST_F(ClassifySamplesTest, ALabelFollowsThePromptBehindASpace) {
   EXPECT_EQ(sample.truth, -1);
 }
 
+TEST_F(ClassifySamplesTest, ALabelOfTheDataMayHaveAName) {
+  options_.config.label_values = {"0", "1"};
+  options_.columns = {{"label", "class"}, {"text", "tweet"}};
+  EXPECT_EQ(make(R"({"text": "hi", "label": 1})").truth, 1);
+  EXPECT_EQ(make(R"({"text": "hi", "label": "0"})").truth, 0);
+  EXPECT_EQ(make(R"({"text": "hi", "label": "yes"})").facts.reason,
+            "`class` is \"yes\", which is none of \"0\" (no), \"1\" (yes)");
+  EXPECT_EQ(make(R"({"label": 1})").facts.reason, "`tweet` is not a text");
+}
+
 TEST_F(ClassifySamplesTest, NoSpaceFollowsABlankOrAnOpener) {
   options_.strategy.answer_prefix = " ";
   EXPECT_EQ(text_of(make(R"({"text": "hi"})").continuations[0]), "no");
@@ -110,7 +120,7 @@ TEST_F(ClassifySamplesTest, OtherColumnsOfTheRowAreCopied) {
 TEST_F(ClassifySamplesTest, ALabelHasToBeOneOfTheLabels) {
   const ClassifySample sample = make(R"({"text": "hi", "label": "maybe"})");
   EXPECT_EQ(sample.facts.status, RowStatus::bad_row);
-  EXPECT_EQ(sample.facts.reason, "`label` is none of classify.labels");
+  EXPECT_THAT(sample.facts.reason, HasSubstr("which is none of \"no\", \"yes\""));
   EXPECT_THAT(sample.ids, IsEmpty());
   options_.may_be_bad = false;
   EXPECT_THAT(code(R"({"text": "hi", "label": "maybe"})"), HasSubstr("E531"));

@@ -107,6 +107,23 @@ TEST(JobKeysTest, AnAutomaticChunkIsTheNumberThatTheDataGive) {
   EXPECT_EQ(with_chunk_size(config_of(keys)).identity(), config_of(with_number).identity());
 }
 
+TEST(ClassifyKeysTest, LabelsMayBeAMappingAndThePromptAText) {
+  const Config config = config_for(
+      "classify", {{"classify.labels", "{hate: \"0\", offensive: 1}"},
+                   {"classify.prompt", "Tweet: {text} / Kind:"}});
+  job_of(config).check(config, 1);
+  const ClassifyConfig keys = read_classify_config(config);
+  EXPECT_THAT(keys.labels, ElementsAre("hate", "offensive"));
+  EXPECT_THAT(keys.label_values, ElementsAre("0", "1"));
+  EXPECT_EQ(keys.prompt_text, "Tweet: {text} / Kind:");
+  EXPECT_TRUE(keys.prompt_file.empty());
+  EXPECT_EQ(config.shown("classify.labels"), "{hate: \"0\", offensive: \"1\"}");
+
+  EXPECT_EQ(rule_of("classify", {{"classify.labels", "{a: \"0\", b: \"0\"}"}}), "E107");
+  EXPECT_EQ(rule_of("classify", {{"classify.prompt", "{text}"}, {"classify.strategy", "s"}}),
+            "E124");
+}
+
 TEST(GenerateKeysTest, GreedyDecodingHasNoUseForDraws) {
   const Keys greedy = {{"generate.do_sample", "false"}};
   EXPECT_EQ(rule_of("generate", greedy), "");

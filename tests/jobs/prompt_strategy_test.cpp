@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/rows/prompt_template.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -18,7 +19,7 @@ constexpr const char* kFile = R"({"strategies": {
   "grouped": {"user_template": "{target_group}: {text}", "answer_prefix": "Label:"}}})";
 
 std::string fill(const std::string& text, const char* row) {
-  return fill_template(text, formats::parse_json_object(row), {{"group", "target_group"}});
+  return rows::fill_template(text, formats::parse_json_object(row), {{"group", "target_group"}});
 }
 
 std::string refusal(const std::string& file, const std::string& name) {
@@ -46,6 +47,27 @@ TEST(PromptStrategyTest, ATemplateByItself) {
   const PromptStrategy strategy = parse_strategy("short.txt", "Text: {text}\nLabel:\n", "");
   EXPECT_EQ(strategy.name, "short");
   EXPECT_EQ(strategy.user_template, "Text: {text}\nLabel:");
+}
+
+TEST(PromptStrategyTest, ATemplateIsAlsoATextItself) {
+  const PromptStrategy strategy = template_strategy("Text: {text}\nLabel:\n");
+  EXPECT_EQ(strategy.name, "template");
+  EXPECT_EQ(strategy.user_template, "Text: {text}\nLabel:");
+}
+
+TEST(PromptStrategyTest, ALabelThatIsNoneOfThemIsNamedWithColumnAndChoices) {
+  const rows::LabelNames labels{{"hate", "offensive"}, {"0", "1"}};
+  const auto label_of = [&](const char* row) {
+    return labels.label_of(formats::parse_json_object(row), {{"label", "class"}});
+  };
+  EXPECT_EQ(label_of(R"({"label": 1})"), 1U);
+  EXPECT_EQ(label_of(R"({"label": "0"})"), 0U);
+  try {
+    label_of(R"({"label": 3})");
+    FAIL() << "was accepted";
+  } catch (const formats::JsonError& error) {
+    EXPECT_EQ(error.why(), "`class` is \"3\", which is none of \"0\" (hate), \"1\" (offensive)");
+  }
 }
 
 TEST(PromptStrategyTest, WhatCannotBeUsedIsNamed) {

@@ -188,6 +188,20 @@ TEST(TrainTableTest, HasTheStepsThatWereDone) {
   EXPECT_THAT(rows.numbers<double>("grad_norm"), Each(2.0));
 }
 
+TEST(IntervalTest, IsWhereMeansOfDrawnGoalsAre) {
+  // The mean of 8 draws from {10 - 2, 10 + 2} has standard error 2 / sqrt(8) = 0.71.
+  std::vector<EpisodeReturns> by_task;
+  for (int task = 0; task < 8; ++task)
+    by_task.push_back({task % 2 == 0 ? 8.0 : 12.0, 5.0});
+
+  const auto [low, high] = interval_of_mean(by_task);
+
+  EXPECT_NEAR(low[0], 10.0 - 1.96 * 0.71, 0.5);
+  EXPECT_NEAR(high[0], 10.0 + 1.96 * 0.71, 0.5);
+  EXPECT_EQ(low[1], 5.0);
+  EXPECT_EQ(high[1], 5.0);
+}
+
 TEST(MeanTest, IsThatOfTheEpisodes) {
   EXPECT_EQ(mean({1.0, 2.0, 6.0}), 3.0);
 }

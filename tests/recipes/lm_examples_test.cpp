@@ -55,6 +55,38 @@ TEST_F(ExampleEncoderTest, OnlyTheCompletionIsLearned) {
   EXPECT_EQ(learned(examples, 0), " 7<|endoftext|>");
 }
 
+TEST_F(ExampleEncoderTest, ATemplateMakesPromptsAndCompletionsOfLabelledTexts) {
+  const input::MadeFile file("data.csv", "tweet,class\n3 + 4,0\n\"5, 6\",1\n");
+  input::RowOptions options = file.options;
+  options.columns = {{"text", "tweet"}, {"label", "class"}};
+  ExampleEncoder encoder(folder_, 64, kVocab);
+  encoder.set_template(
+      {"Say {tweet}:", rows::LabelNames{{"sum", "list"}, {"0", "1"}}, options.columns});
+  const lm::LmExamples made = encode_examples(options, encoder).examples;
+
+  const lm::LmExamples by_hand = encode(
+      "{\"prompt\": \"Say 3 + 4:\", \"completion\": \" sum\"}\n"
+      "{\"prompt\": \"Say 5, 6:\", \"completion\": \" list\"}\n");
+  EXPECT_EQ(made.ids, by_hand.ids);
+  EXPECT_EQ(made.is_learned, by_hand.is_learned);
+  EXPECT_EQ(learned(made, 0), " sum<|endoftext|>");
+}
+
+TEST_F(ExampleEncoderTest, ATemplateNamesALabelThatItDoesNotKnow) {
+  const input::MadeFile file("data.csv", "tweet,class\na,7\n");
+  input::RowOptions options = file.options;
+  options.columns = {{"text", "tweet"}, {"label", "class"}};
+  ExampleEncoder encoder(folder_, 64, kVocab);
+  encoder.set_template({"{text}:", rows::LabelNames{{"sum"}, {"0"}}, options.columns});
+  try {
+    encode_examples(options, encoder);
+    FAIL() << "was accepted";
+  } catch (const Failure& failure) {
+    EXPECT_NE(failure.report().lines.front().find("`class` is \"7\", which is none of \"0\" (sum)"),
+              std::string::npos);
+  }
+}
+
 TEST_F(ExampleEncoderTest, LearningBeginsWhereTheCompletionChangesATokenOfThePrompt) {
   // " lamp" is one token that does not begin with the token " la".
   const auto examples = encode(R"({"prompt": "Write la", "completion": "mp"})");

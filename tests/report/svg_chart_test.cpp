@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <regex>
@@ -73,11 +74,24 @@ TEST(LineChartTest, AConstantOrEmptyCurveHasAxes) {
   EXPECT_THAT(chart_of({}), HasSubstr("class=\"grid\""));
 }
 
-TEST(PhaseColorTest, WaitingIsRed) {
-  EXPECT_EQ(phase_css("waiting for data", 3), "ph-wait");
-  EXPECT_EQ(phase_css("allreduce, exposed", 3), "ph-exposed");
-  EXPECT_EQ(phase_css("forward", 3), "ph-forward");
-  EXPECT_EQ(phase_css("something new", 6), "ph-2");
+TEST(PhaseColorTest, EachPhaseHasAColorOfItsOwn) {
+  PhaseTable table;
+  table.phases = {"forward", "waiting for ranks", "waiting for data",   "tokenize", "logging",
+                  "load",    "journal",           "allreduce, exposed", "short",    "other"};
+  RankPhases rank;
+  for (const std::string& phase : table.phases)
+    rank.seconds[phase] = phase == "short" ? 0.01 : 10.0;
+  table.ranks = {rank};
+
+  std::vector<std::string> classes = phase_classes(table);
+  EXPECT_EQ(classes[0], "ph-forward");
+  EXPECT_EQ(classes[1], "ph-wait");
+  EXPECT_EQ(classes[7], "ph-exposed");
+  EXPECT_EQ(classes[8], "ph-other");  // less than 1 %
+  EXPECT_EQ(classes[9], "ph-other");
+  std::ranges::sort(classes);
+  EXPECT_EQ(std::ranges::adjacent_find(classes) - classes.begin(),
+            std::ranges::find(classes, "ph-other") - classes.begin());
 }
 
 TEST(TimelineTest, WithoutIntervalsThereIsNoPicture) {
@@ -92,8 +106,10 @@ TEST(TimelineTest, ALongLegendHasSeveralRows) {
   table.ranks.resize(2);
   for (int p = 0; p < 14; ++p) {
     table.phases.push_back("a phase of the run " + std::to_string(p));
-    for (RankPhases& rank : table.ranks)
+    for (RankPhases& rank : table.ranks) {
       rank.shares[table.phases.back()] = {0.05F, 0.05F};
+      rank.seconds[table.phases.back()] = 0.5;
+    }
   }
   const std::string svg = svg_timeline(table);
 
@@ -104,7 +120,7 @@ TEST(TimelineTest, ALongLegendHasSeveralRows) {
     EXPECT_LT(std::stod((*at)[1]) + 6.4 * 21, 1040.0);
     rows.insert((*at)[2]);
   }
-  EXPECT_EQ(texts, 14) << svg.substr(0, 600);
+  EXPECT_EQ(texts, 8 + 1) << svg.substr(0, 600);  // eight colors, and "other" for six phases
   EXPECT_GT(rows.size(), 1U);
 }
 

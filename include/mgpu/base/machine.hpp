@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <mgpu/base/file_io.hpp>
 
@@ -9,6 +10,9 @@ namespace mgpu {
 
 /// Returns the host name; "unknown" if the system does not provide it.
 std::string host_name();
+
+/// Returns the value after "name:" in a file such as /proc/meminfo; "" if the name is missing.
+std::string system_value(const fs::path& path, std::string_view name);
 
 /// Returns `path`, or its nearest ancestor that exists.
 fs::path existing_folder(const fs::path& path);

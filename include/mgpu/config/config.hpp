@@ -57,6 +57,10 @@ public:
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 
+  /// Returns the values of a key that is a mapping {NAME: VALUE}, whose names texts() returns. If
+  /// the key is a list, returns the list.
+  std::vector<std::string> values(std::string_view name) const;
+
   /// Returns whether the value of key `name` is this word, such as "auto", "all" or "null", and not
   /// a value of the key's type.
   bool is(std::string_view name, std::string_view word) const;

@@ -64,12 +64,17 @@ struct KeySpec {
   // Of type integers: makes the list of a mapping such as {"model.layers.0": 0}; entries have text.
   MappedList (*list_of_mapping)(const std::vector<std::pair<std::string, std::string>>& entries) =
       nullptr;
-  bool is_model = false;  // of type path: the folder of a language model, or its name in a hub
+  bool is_model = false;    // of type path: the folder of a language model, or its name in a hub
+  std::string text_mark{};  // of type path: a value that contains this is a text, not a path
+  bool may_map = false;     // of type texts: a mapping {NAME: VALUE} is accepted, too
   std::vector<ForeignName> foreign{};  // names of this setting in other programs
   std::vector<std::string> jobs{};     // jobs that read the key; empty: all jobs
 
   bool is_read_by(std::string_view job) const;
 };
+
+/// Returns whether `value` is a text instead of a path, because it contains KeySpec::text_mark.
+bool is_marked_text(const KeySpec& spec, std::string_view value);
 
 /// Returns whether `value`, a valid value of `spec`, is the path of a file or folder. `value` must
 /// not be a word such as "auto".

@@ -18,6 +18,7 @@ struct KeyValue {
   std::int64_t integer = 0;  // the value, for types integer and bytes; 1 for a true flag
   std::vector<std::int64_t> integers{};
   std::vector<std::string> texts{};
+  std::vector<std::string> values{};  // of a mapping: the value of each name in `texts`
   bool is_word = false;  // true: a choice of the key, such as `auto`, not a value of its type
 };
 

@@ -64,9 +64,10 @@ std::string svg_line_chart(const LineChart& chart);
 /// Waiting is red, and exposed communication is orange.
 std::string svg_timeline(const PhaseTable& table);
 
-/// Returns the CSS class for the color of a phase: "ph-wait" for waiting, a class by name for known
-/// phases. Other phases get one of four classes, by `index`.
-std::string phase_css(const std::string& phase, std::size_t index);
+/// Returns the CSS class for the color of each phase of the table. Phases with less than 1 % of the
+/// time have the color of "other". So have the shortest phases, if there are more phases than
+/// colors. All other phases have different colors.
+std::vector<std::string> phase_classes(const PhaseTable& table);
 
 /// Draws the allocated and reserved memory of each GPU as bars, relative to its total memory.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);

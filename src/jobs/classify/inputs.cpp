@@ -16,17 +16,22 @@ namespace mgpu::jobs {
 namespace {
 
 std::string strategy_file(const ClassifyConfig& config) {
-  return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
+  return config.prompt_file.empty() ? config.prompt_text : read_file(config.prompt_file);
 }
 
-/// Combines rows, keys and strategy. `strategies` is the content of the file classify.prompt.
+PromptStrategy strategy_of(const ClassifyConfig& config, const std::string& strategies) {
+  if (!config.prompt_text.empty()) return template_strategy(config.prompt_text);
+  if (config.prompt_file.empty()) return default_strategy(config.labels);
+  return parse_strategy(config.prompt_file, strategies, config.strategy);
+}
+
+/// Combines rows, keys and strategy. `strategies` is the content of the file classify.prompt, or
+/// the text itself.
 ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                             const std::string& strategies) {
   ClassifyInputs inputs{std::move(read)};
   inputs.config = config;
-  inputs.strategy = config.prompt_file.empty()
-                        ? default_strategy(config.labels)
-                        : parse_strategy(config.prompt_file, strategies, config.strategy);
+  inputs.strategy = strategy_of(config, strategies);
   const std::array crcs{inputs.crc, crc32c(std::as_bytes(std::span(strategies)))};
   inputs.phase = run::phase_of(crc32c(std::as_bytes(std::span(crcs))));
   return inputs;

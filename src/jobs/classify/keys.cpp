@@ -6,6 +6,7 @@
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/prompt_template.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -20,6 +21,9 @@ void check_labels(const Config& config) {
     if (label.empty()) refuse("a label is empty");
   if (std::set<std::string>(labels.begin(), labels.end()).size() < labels.size())
     refuse("a label comes twice");
+  const std::vector<std::string> values = config.values("classify.labels");
+  if (std::set<std::string>(values.begin(), values.end()).size() < values.size())
+    refuse("two labels have the same value in the data");
 }
 
 void check_positive(const Config& config) {
@@ -46,6 +50,12 @@ void check_prefixes(const Config& config) {
                              "classify.normalize=mean, or other words");
 }
 
+/// Returns whether classify.prompt is the text of a template, not the name of a file.
+bool is_prompt_text(const Config& config) {
+  return !config.is("classify.prompt", "null") &&
+         config.text("classify.prompt").find(rows::kTextColumn) != std::string::npos;
+}
+
 /// Refuses keys without effect, instead of ignoring them.
 void refuse_useless_keys(const Config& config) {
   const auto refuse = [&](const char* name, const char* standard, const char* other) {
@@ -59,7 +69,8 @@ void refuse_useless_keys(const Config& config) {
     refuse("classify.normalize", "sum", "label_logprob");
   else
     refuse("classify.on_unparsed", "count", "generate");
-  if (!config.is("classify.strategy", "null") && config.is("classify.prompt", "null"))
+  const bool has_file = !config.is("classify.prompt", "null") && !is_prompt_text(config);
+  if (!config.is("classify.strategy", "null") && !has_file)
     throw config.problem("E124", "classify.strategy",
                          "classify.strategy means nothing without a file of strategies",
                          "classify.prompt=FILE.json");
@@ -79,7 +90,9 @@ void add_classify_keys(KeyTable& table) {
   table.add({.name = "classify.labels",
              .type = KeyType::texts,
              .default_value = "[normal, hate]",
-             .summary = "what a text may be"});
+             .summary = "what a text may be; as {NAME: VALUE} each name has the value that stands "
+                        "for it in the data",
+             .may_map = true});
   table.add(
       {.name = "classify.positive",
        .type = KeyType::text,
@@ -90,9 +103,10 @@ void add_classify_keys(KeyTable& table) {
              .type = KeyType::path,
              .default_value = "null",
              .summary =
-                 "file of prompt strategies (JSON), or one template with {text}; null: a short "
-                 "prompt of the program's own",
-             .choices = {"null"}});
+                 "file of prompt strategies (JSON), or one template with {text}, as a file or as "
+                 "the text itself; null: a short prompt of the program's own",
+             .choices = {"null"},
+             .text_mark = rows::kTextColumn});
   table.add({.name = "classify.strategy",
              .type = KeyType::text,
              .default_value = "null",
@@ -144,11 +158,16 @@ ClassifyConfig read_classify_config(const Config& config) {
   result.rows = read_rows(config);
   result.length = rows::read_length_keys(config);
   result.labels = config.texts("classify.labels");
+  result.label_values = config.values("classify.labels");
   result.positive = result.labels.size() - 1;
-  if (!config.is("classify.positive", "null"))
+  result.has_positive = !config.is("classify.positive", "null");
+  if (result.has_positive)
     result.positive = static_cast<std::size_t>(
         std::ranges::find(result.labels, config.text("classify.positive")) - result.labels.begin());
-  if (!config.is("classify.prompt", "null")) result.prompt_file = config.text("classify.prompt");
+  if (is_prompt_text(config))
+    result.prompt_text = config.text("classify.prompt");
+  else if (!config.is("classify.prompt", "null"))
+    result.prompt_file = config.text("classify.prompt");
   if (!config.is("classify.strategy", "null")) result.strategy = config.text("classify.strategy");
   result.generates = config.is("classify.score", "generate");
   result.is_mean = config.is("classify.normalize", "mean");

@@ -30,11 +30,16 @@ struct ClassifyConfig {
   run::JobKeys run;
   rows::ModelRowKeys rows;
   rows::LengthKeys length;
-  std::vector<std::string> labels;    // classify.labels
-  std::size_t positive = 0;           // classify.positive, as an index of labels
-  std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in strategy
-  std::string strategy;               // classify.strategy; "": the only strategy of the file
-  bool generates = false;             // true: classify.score is generate, not label_logprob
+  std::vector<std::string> labels;  // names of classify.labels
+  /// Values of the label column that stand for `labels`; empty: the column has the names.
+  std::vector<std::string> label_values;
+  std::size_t positive = 0;   // classify.positive, as an index of labels
+  bool has_positive = false;  // classify.positive is set
+  /// classify.prompt, as a file or as the text of a template; both empty: the built-in strategy
+  std::filesystem::path prompt_file;
+  std::string prompt_text;
+  std::string strategy;    // classify.strategy; "": the only strategy of the file
+  bool generates = false;  // true: classify.score is generate, not label_logprob
   /// True with classify.normalize=mean: scores are log-probabilities per token.
   bool is_mean = false;
   Unparsed on_unparsed = Unparsed::count;

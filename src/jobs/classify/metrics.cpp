@@ -9,8 +9,6 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kFairRate = 0.2;
-
 Ratio ratio_of(std::int64_t part, std::int64_t whole) {
   return jobs::ratio_of(static_cast<double>(part), static_cast<double>(whole));
 }

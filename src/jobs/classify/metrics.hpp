@@ -51,6 +51,9 @@ struct LabelScores {
 /// lowers recall and F1. Precision covers only rows that were given a label.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
+/// Both error rates of a fair group are below this.
+inline constexpr double kFairRate = 0.2;
+
 struct ErrorRates {
   Ratio false_positive;  // rows of other labels that were given this label or none, as a share of
                          // all rows of other labels

@@ -8,6 +8,7 @@
 #include <mgpu/report/text_format.hpp>
 
 #include "charts.hpp"
+#include "metrics.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -20,7 +21,7 @@ std::string rate_of(const ShownRate& rate) {
 }
 
 report::Table confusion_table(const ClassifyPlots& plots) {
-  report::Table table{"Confusion: true labels down, given ones across", {"true"}, {}};
+  report::Table table{"Confusion: true labels down, predicted ones across", {"true"}, {}};
   for (const std::string& label : plots.labels)
     table.head.push_back(label);
   table.head.emplace_back("unknown");
@@ -34,20 +35,43 @@ report::Table confusion_table(const ClassifyPlots& plots) {
   return table;
 }
 
+/// Returns whether both error rates of a group are below kFairRate. "yes" means that both intervals
+/// are below it, "no" that one interval is above. Otherwise returns "not decided".
+std::string fair_text(const ClassifyPlots::GroupErrors& group) {
+  bool is_below = true;
+  for (const ShownRate* rate : {&group.false_positive, &group.false_negative}) {
+    if (rate->is_defined && rate->low >= kFairRate) return "no";
+    is_below = is_below && rate->is_defined && rate->high < kFairRate;
+  }
+  return is_below ? "yes" : "not decided";
+}
+
 report::Table group_table(const ClassifyPlots& plots) {
   report::Table table{"Errors of each group, with 95 % intervals (Wilson)",
-                      {"group", "rows", "accuracy", "false positives", "false negatives", "fair"},
+                      {"group", "rows", "accuracy", "false positives of " + plots.positive,
+                       "false negatives of " + plots.positive, "fair"},
                       {}};
   for (const ClassifyPlots::GroupErrors& group : plots.groups)
     table.rows.push_back({group.name, report::grouped(group.rows), rate_of(group.accuracy),
                           rate_of(group.false_positive), rate_of(group.false_negative),
-                          group.is_fair ? "yes" : "no"});
+                          fair_text(group)});
+  return table;
+}
+
+report::Table label_table(const ClassifyPlots& plots) {
+  report::Table table{"Each label, with 95 % intervals (Wilson)",
+                      {"label", "rows", "precision", "recall", "F1"},
+                      {}};
+  for (const ClassifyPlots::LabelResult& label : plots.by_label)
+    table.rows.push_back({label.label, report::grouped(label.support), rate_of(label.precision),
+                          rate_of(label.recall),
+                          label.has_f1 ? report::text_of("%.3f", label.f1) : "no such rows"});
   return table;
 }
 
 report::Table mistake_table(const ClassifyPlots& plots) {
   report::Table table{"The most confident mistakes",
-                      {"text", "true", "given",
+                      {"text", "true", "predicted",
                        plots.has_probabilities ? "probability" : "log-probability of the answer"},
                       {},
                       {},
@@ -60,7 +84,7 @@ report::Table mistake_table(const ClassifyPlots& plots) {
 
 report::Figure confusion_figure(const ClassifyPlots& plots) {
   return {"Confusion", svg_confusion(plots),
-          "Rows of each true label and the label they were given; shares are of the true label's."};
+          "Rows of each true label and their predicted label; shares are of the true label's."};
 }
 
 const ClassifyPlots::Metric* find_metric(const ClassifyPlots& plots, std::string_view key) {
@@ -75,6 +99,23 @@ report::Figure roc_figure(const ClassifyPlots& plots) {
   if (area != nullptr && area->is_defined) chart.note = report::text_of("area %.4f", area->value);
   return {"ROC curve of " + report::clip(plots.positive, 40), report::svg_unit_chart(chart),
           "Each point is a threshold on its probability; nearer to the upper left is better."};
+}
+
+/// Draws the ROC curve of each label against all others.
+std::vector<report::Figure> each_roc_figure(const ClassifyPlots& plots) {
+  constexpr std::size_t kMost = 12;
+  std::vector<report::Figure> figures;
+  for (const ClassifyPlots::LabelResult& label : plots.by_label) {
+    if (label.roc.empty() || figures.size() == kMost) continue;
+    report::UnitChart chart{"ROC curve of one label against all others", "false positive rate",
+                            "true positive rate", "chance"};
+    chart.curve = label.roc;
+    chart.note = report::text_of("area %.4f", label.roc_auc);
+    figures.push_back({"ROC curve of " + report::clip(label.label, 40),
+                       report::svg_unit_chart(chart),
+                       report::grouped(label.support) + " rows have this label."});
+  }
+  return figures;
 }
 
 report::Figure calibration_figure(const ClassifyPlots& plots) {
@@ -121,8 +162,12 @@ report::Figure no_truth_figure() {
 
 report::Figure group_figure(const ClassifyPlots& plots) {
   std::string caption =
-      "Shares with 95 % intervals (Wilson), rows in brackets. The dotted line is 0.2, below which "
-      "both rates of a fair group are.";
+      "Shares with 95 % intervals (Wilson), rows in brackets. False positives and negatives are "
+      "of " +
+      report::clip(plots.positive, 40) +
+      ". The dotted line is 0.2, below which both rates of a fair group are. A group whose "
+      "interval "
+      "crosses the line is not decided.";
   if (plots.groups.size() > kShownGroups)
     caption += " The first " + report::grouped(static_cast<std::int64_t>(kShownGroups)) + " of " +
                report::grouped(static_cast<std::int64_t>(plots.groups.size())) +
@@ -131,6 +176,7 @@ report::Figure group_figure(const ClassifyPlots& plots) {
 }
 
 report::Figure speed_figure(const ClassifyPlots& plots) {
+  if (plots.samples_per_second.size() < 2) return {};
   report::BarChart chart;
   chart.title = "Samples per second of each copy of the model";
   chart.x_label = "copy";
@@ -143,15 +189,11 @@ report::Figure speed_figure(const ClassifyPlots& plots) {
 }
 
 report::Figure runs_figure(const ClassifyPlots& plots) {
-  const auto others = std::ranges::count(plots.runs, false, &ClassifyPlots::RunSpeed::is_this);
-  const std::string caption =
-      others == 0
-          ? "One run is one point: all copies together, in the time of the busiest. Further runs "
-            "of this configuration in the same output folder, with other ranks (-np) or another "
-            "classify.batch_size, will appear here too."
-          : "This run in color; the others are the newest of their kind in the same output folder, "
-            "with the same keys, texts and model, on the same host. All copies together, in the "
-            "time of the busiest.";
+  if (plots.runs.size() < 2) return {};
+  const char* const caption =
+      "This run in color; the others are the newest of their kind in the same output folder, with "
+      "the same keys, texts and model, on the same host. All copies together, in the time of the "
+      "busiest.";
   return {"Samples per second, by ranks and batch", svg_run_speeds(plots.runs), caption};
 }
 
@@ -160,9 +202,9 @@ std::vector<report::Figure> figures_of(const ClassifyPlots& plots) {
   if (plots.judged == 0) figures.push_back(no_truth_figure());
   figures.push_back(confusion_figure(plots));
   if (plots.has_probabilities) {
-    figures.push_back(roc_figure(plots));
+    if (plots.has_positive) figures.push_back(roc_figure(plots));
     figures.push_back(calibration_figure(plots));
-    figures.push_back(score_figure(plots));
+    if (plots.has_positive) figures.push_back(score_figure(plots));
   } else {
     figures.push_back(no_scores_figure());
   }
@@ -175,7 +217,7 @@ std::string headline(const ClassifyPlots& plots, const report::RunSummary& summa
   for (const ClassifyPlots::Metric& metric : plots.metrics)
     if (metric.key == "accuracy")
       return report::text_of("%.1f %% of ", 100.0 * metric.value) + report::grouped(plots.judged) +
-             " texts were given their label.";
+             " texts have the right label.";
   return report::plain_headline(summary);
 }
 
@@ -208,12 +250,15 @@ report::HtmlPage ClassifyPage::page(const report::RunSummary& summary) const {
   report.headline = headline(plots_, summary);
   for (const report::Result& result : summary.results)
     if (!result.key.starts_with("outcome_"))
-      report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
-                              "/results/" + result.key + "/value"});
+      report.tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
   report.sections = {{"What came out", figures_of(plots_), true},
+                     {"Each label against all others", each_roc_figure(plots_), true},
                      {"Groups", {group_figure(plots_)}},
                      {"How fast", {runs_figure(plots_), speed_figure(plots_)}, true}};
-  if (plots_.judged > 0) report.tables.push_back(confusion_table(plots_));
+  if (plots_.judged > 0) {
+    report.tables.push_back(label_table(plots_));
+    report.tables.push_back(confusion_table(plots_));
+  }
   if (!plots_.groups.empty()) report.tables.push_back(group_table(plots_));
   if (!plots_.mistakes.empty()) report.tables.push_back(mistake_table(plots_));
   return report;

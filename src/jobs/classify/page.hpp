@@ -54,12 +54,29 @@ struct ClassifyPlots {
     bool is_defined = true;
   };
 
+  /// One label against all others.
+  struct LabelResult {
+    std::string label;
+    std::int64_t support = 0;  // rows whose true label it is
+    ShownRate precision;
+    ShownRate recall;
+    double f1 = 0.0;
+    bool has_f1 = false;  // false: no row has or was given the label
+    report::Curve roc{};  // empty without probabilities, and with has_positive
+    double roc_auc = 0.0;
+  };
+
   std::vector<std::string> labels;
+  std::vector<LabelResult> by_label;  // in the order of `labels`
+  /// False with more than two labels and no classify.positive. Then the page and the results have
+  /// numbers of all labels, and each label has an ROC curve.
+  bool has_positive = true;
   std::string positive;                          // one of `labels`
   std::vector<std::int64_t> confusion;           // [true label, given label or none]
   std::map<std::string, std::int64_t> outcomes;  // number of rows with each outcome, such as "ok"
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label
+  std::vector<std::int32_t> prompt_tokens{};     // tokens of the prompt of each row
   std::vector<Metric> metrics;                   //
   bool has_probabilities = false;  // true: labels were scored, so each has a probability
   report::Curve roc;               // x: false positive rate, y: true positive rate

@@ -28,7 +28,7 @@ void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (std::filesystem::is_regular_file(path, missing)) return;
   throw ConfigFailure(
       {{"E603", "there is no such file: " + path.string(), config.place("classify.prompt"), "",
-        "classify.prompt is a file of strategies, or a template with {text}"}},
+        "classify.prompt is a file, or the text of a template with {text}"}},
       ExitCode::no_input);
 }
 

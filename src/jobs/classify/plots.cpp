@@ -11,6 +11,7 @@
 
 #include <mgpu/base/activity.hpp>
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
@@ -66,10 +67,10 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPlots
   add("false_negative_rate", "false negative rate", rates.false_negative);
 }
 
-/// Adds the ROC curve. It may have millions of points, one for each score, so only both ends and
-/// points that are far enough apart are kept.
-void add_roc(const Roc& roc, ClassifyPlots& plots) {
-  Curve& curve = plots.roc;
+/// Returns the ROC curve for a chart. It may have millions of points, one for each score, so only
+/// both ends and points that are far enough apart are kept.
+Curve drawn(const Roc& roc) {
+  Curve curve;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
     const RocPoint& point = roc.points[i];
     const bool is_end = i == 0 || i + 1 == roc.points.size();
@@ -78,6 +79,61 @@ void add_roc(const Roc& roc, ClassifyPlots& plots) {
       continue;
     curve.x.push_back(point.false_positive);
     curve.y.push_back(point.true_positive);
+  }
+  return curve;
+}
+
+/// Adds precision, recall, F1 and support of each label.
+void add_labels(const Confusion& confusion, ClassifyPlots& plots) {
+  for (std::size_t label = 0; label < plots.labels.size(); ++label) {
+    const LabelScores scores = scores_of(confusion, label);
+    std::int64_t given = 0;
+    for (std::size_t truth = 0; truth < confusion.labels(); ++truth)
+      given += confusion.count(truth, label);
+    const std::int64_t support = confusion.rows_of(label);
+    plots.by_label.push_back({plots.labels[label], support, shown(scores.precision, given),
+                              shown(scores.recall, support), scores.f1.value,
+                              scores.f1.is_defined});
+  }
+}
+
+/// Returns the share of the label with index `place` in the probability of all labels.
+/// Shapes: scores [labels], log-probabilities
+double share_of(std::span<const double> scores, std::size_t place) {
+  const double largest = *std::ranges::max_element(scores);
+  double sum = 0.0;
+  for (const double score : scores)
+    sum += std::exp(score - largest);
+  return std::exp(scores[place] - largest) / sum;
+}
+
+/// Adds the ROC curve of each label against all others. Called on rank 0, which reads the scores of
+/// the labels.
+void add_each_roc(const fs::path& path, const Judged& judged, ClassifyPlots& plots) {
+  const std::size_t labels = plots.labels.size();
+  std::vector<std::vector<double>> probability(labels);
+  std::vector<std::int32_t> truth;
+  const store::ListColumn column(path, "samples", "label_scores");
+  for (std::int64_t first = 0; first < column.rows(); first += kRowsAtOnce) {
+    mark_progress();
+    const store::ReadLists scores =
+        column.read(first, std::min<std::int64_t>(kRowsAtOnce, column.rows() - first));
+    for (std::int64_t row = 0; row < scores.rows(); ++row) {
+      const auto place = static_cast<std::size_t>(first + row);
+      const std::span<const double> of_row = scores.row<double>(row);
+      if (judged.truth[place] < 0 || of_row.size() != labels) continue;
+      truth.push_back(judged.truth[place]);
+      for (std::size_t label = 0; label < labels; ++label)
+        probability[label].push_back(share_of(of_row, label));
+    }
+  }
+  for (std::size_t label = 0; label < labels; ++label) {
+    std::vector<std::uint8_t> is_it;
+    for (const std::int32_t it : truth)
+      is_it.push_back(std::cmp_equal(it, label) ? 1 : 0);
+    const Roc roc = roc_of(probability[label], is_it);
+    plots.by_label[label].roc = drawn(roc);
+    plots.by_label[label].roc_auc = roc.area.value;
   }
 }
 
@@ -107,7 +163,7 @@ void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots
     is_right.push_back(judged.truth[i] == judged.given[i] ? 1 : 0);
   }
   const Roc roc = roc_of(scores, is_positive);
-  add_roc(roc, plots);
+  plots.roc = drawn(roc);
   add_score_bins(scores, is_positive, plots);
   const Calibration calibration = calibrate(confidence, is_right);
   for (const CalibrationBin& bin : calibration.bins) {
@@ -187,6 +243,8 @@ ClassifyPlots plots_of(const cluster::Group& world, const fs::path& path,
   plots.labels = config.labels;
   plots.positive = config.labels[config.positive];
   plots.rows = samples.rows;
+  const auto tokens = samples.column("n_prompt_tokens").values<std::int32_t>();
+  plots.prompt_tokens.assign(tokens.begin(), tokens.end());
   plots.has_probabilities = !config.generates;
   Confusion confusion(config.labels.size());
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {
@@ -195,10 +253,13 @@ ClassifyPlots plots_of(const cluster::Group& world, const fs::path& path,
   }
   plots.judged = confusion.rows();
   plots.confusion = confusion.counts();
+  plots.has_positive = plots.labels.size() == 2 || config.has_positive;
+  add_labels(confusion, plots);
   add_metrics(confusion, config.positive, plots);
   if (plots.has_probabilities) add_curves(judged, config.positive, plots);
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
+    if (!plots.has_positive && plots.has_probabilities) add_each_roc(path, judged, plots);
     add_groups(path, judged, config.positive, plots);
     add_mistakes(path, judged, plots);
   });

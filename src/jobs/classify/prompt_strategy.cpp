@@ -1,21 +1,17 @@
 #include "prompt_strategy.hpp"
 
-#include <array>
-#include <cctype>
-#include <charconv>
 #include <string_view>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/config/nearest_name.hpp>
 #include <mgpu/rows/json_fields.hpp>
+#include <mgpu/rows/prompt_template.hpp>
 
 namespace mgpu::jobs {
 namespace {
 
 using formats::JsonError;
 using formats::JsonValue;
-
-constexpr const char* kTextColumn = "{text}";
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why,
                          const std::string& help) {
@@ -46,7 +42,7 @@ PromptStrategy strategy_of(const std::string& name, const JsonValue& object) {
   strategy.system_prompt = optional_text(object, "system_prompt");
   strategy.user_template = rows::text_of(object.find("user_template"), "user_template");
   strategy.answer_prefix = optional_text(object, "answer_prefix");
-  if (strategy.user_template.find(kTextColumn) == std::string::npos)
+  if (strategy.user_template.find(rows::kTextColumn) == std::string::npos)
     throw JsonError("`user_template` has no {text}");
   const JsonValue* parameters = rows::member_of(object, "parameters");
   if (parameters == nullptr) return strategy;
@@ -79,35 +75,6 @@ PromptStrategy chosen(const JsonValue& strategies, const std::filesystem::path& 
   return strategy_of(selected, *found);
 }
 
-/// Returns the length of `{name}` at the beginning of a text, or 0 if the text begins with
-/// something else.
-std::size_t column_size(std::string_view text) {
-  std::size_t end = 1;
-  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||
-                               text[end] == '_' || text[end] == '-'))
-    ++end;
-  return end > 1 && end < text.size() && text[end] == '}' ? end + 1 : 0;
-}
-
-std::string shown(const JsonValue& value) {
-  if (value.text() != nullptr) return *value.text();
-  if (value.integer() != nullptr) return std::to_string(*value.integer());
-  if (value.flag() != nullptr) return *value.flag() ? "true" : "false";
-  if (value.real() == nullptr) throw JsonError("a column of the template is a list or an object");
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), *value.real());
-  return {digits.data(), end.ptr};
-}
-
-std::string value_of(const std::string& name, const JsonValue& row,
-                     const std::vector<std::pair<std::string, std::string>>& columns) {
-  const JsonValue* value = rows::member_of(row, name.c_str());
-  for (const auto& [ours, theirs] : columns)
-    if (value == nullptr && theirs == name) value = rows::member_of(row, ours.c_str());
-  if (value == nullptr) throw JsonError("the template needs `" + name + "`, which it lacks");
-  return shown(*value);
-}
-
 }  // namespace
 
 PromptStrategy default_strategy(const std::vector<std::string>& labels) {
@@ -122,6 +89,13 @@ PromptStrategy default_strategy(const std::vector<std::string>& labels) {
   return strategy;
 }
 
+PromptStrategy template_strategy(const std::string& user_template) {
+  PromptStrategy strategy;
+  strategy.name = "template";
+  strategy.user_template = user_template.substr(0, user_template.find_last_not_of("\r\n") + 1);
+  return strategy;
+}
+
 PromptStrategy parse_strategy(const std::filesystem::path& path, const std::string& file,
                               const std::string& name) {
   const std::size_t begin = file.find_first_not_of(" \t\r\n");
@@ -131,11 +105,10 @@ PromptStrategy parse_strategy(const std::filesystem::path& path, const std::stri
   if (!is_json) {
     if (!name.empty())
       refuse(path, "it is one template, which has no strategies", "classify.strategy=null");
-    if (file.find(kTextColumn) == std::string::npos)
+    if (file.find(rows::kTextColumn) == std::string::npos)
       refuse(path, "it is a template without {text}", "put {text} where the text belongs");
-    PromptStrategy strategy;
+    PromptStrategy strategy = template_strategy(file);
     strategy.name = path.stem().string();
-    strategy.user_template = file.substr(0, file.find_last_not_of("\r\n") + 1);
     return strategy;
   }
   try {
@@ -147,28 +120,6 @@ PromptStrategy parse_strategy(const std::filesystem::path& path, const std::stri
     refuse(path, error.why(),
            R"({"strategies": {"NAME": {"system_prompt": "...", "user_template": "... {text}"}}})");
   }
-}
-
-std::string fill_template(const std::string& text, const JsonValue& row,
-                          const std::vector<std::pair<std::string, std::string>>& columns) {
-  std::string filled;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string_view rest = std::string_view(text).substr(at);
-    if (rest.starts_with("{{") || rest.starts_with("}}")) {
-      filled += rest.front();
-      at += 2;
-      continue;
-    }
-    const std::size_t size = rest.front() == '{' ? column_size(rest) : 0;
-    if (size == 0) {
-      filled += rest.front();
-      ++at;
-      continue;
-    }
-    filled += value_of(std::string(rest.substr(1, size - 2)), row, columns);
-    at += size;
-  }
-  return filled;
 }
 
 }  // namespace mgpu::jobs

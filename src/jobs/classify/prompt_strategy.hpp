@@ -4,10 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include <mgpu/formats/json_value.hpp>
 
 namespace mgpu::jobs {
 
@@ -27,6 +24,9 @@ struct PromptStrategy {
 /// word.
 PromptStrategy default_strategy(const std::vector<std::string>& labels);
 
+/// Returns the strategy whose user_template is a text, without line ends at its end.
+PromptStrategy template_strategy(const std::string& user_template);
+
 /// Returns strategy `name` from the content `file` of the file `path`. The content is
 /// {"strategies": {NAME: {"system_prompt", "user_template", "parameters": {"max_tokens",
 /// "temperature", "top_p"}, "answer_prefix"}}}, or only the template of one strategy. If `name` is
@@ -36,13 +36,5 @@ PromptStrategy default_strategy(const std::vector<std::string>& labels);
 ///         The message suggests the nearest name.
 PromptStrategy parse_strategy(const std::filesystem::path& path, const std::string& file,
                               const std::string& name);
-
-/// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
-/// braces, as in Python; a brace without a name stands for itself. A template may use this
-/// program's name of a column or the name in the file: `columns` pairs the two.
-///
-/// Errors: formats::JsonError for a column that the row lacks, or that is a list or an object.
-std::string fill_template(const std::string& text, const formats::JsonValue& row,
-                          const std::vector<std::pair<std::string, std::string>>& columns);
 
 }  // namespace mgpu::jobs

@@ -10,6 +10,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/context.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
 #include "plots.hpp"
@@ -64,10 +65,24 @@ void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::in
   });
 }
 
+/// Returns whether a metric is of all labels, not of the positive one.
+bool is_of_all_labels(const ClassifyPlots::Metric& metric) {
+  return metric.key == "accuracy" || metric.key == "macro_f1" || metric.key == "calibration_error";
+}
+
+/// Adds the label with the lowest F1, for a classification without a positive label.
+void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
+  const auto worst = std::ranges::min_element(plots.by_label, {}, &ClassifyPlots::LabelResult::f1);
+  outcome.results.push_back(
+      {"worst_f1", "lowest F1 of a label: " + worst->label, worst->f1, "", 4});
+}
+
 void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::string text = report::grouped(plots.rows) + " texts";
+  if (plots.judged > 0 && !plots.has_positive) add_worst_label(plots, outcome);
   for (const ClassifyPlots::Metric& metric : plots.metrics) {
     if (plots.judged == 0) break;
+    if (!plots.has_positive && !is_of_all_labels(metric)) continue;
     outcome.results.push_back({metric.key,
                                metric.label + (metric.is_defined ? "" : " (of no rows)"),
                                metric.value, "", 4});
@@ -98,6 +113,21 @@ void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcom
       {"bad_rows", "rows that could not be used", static_cast<double>(failed), "", 0});
   const double share = static_cast<double>(failed) / static_cast<double>(plots.rows);
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
+}
+
+/// Warns of prompts that are longer than the model's context, and counts them on the page.
+void judge_lengths(run::RunContext& run, const ClassifyInputs& inputs, const ClassifyPlots& plots,
+                   run::JobOutcome& outcome) {
+  const std::int64_t context = rows::context_of(inputs.model);
+  const auto beyond = std::ranges::count_if(
+      plots.prompt_tokens, [&](std::int32_t count) { return context > 0 && count > context; });
+  if (beyond == 0) return;
+  outcome.results.push_back({"beyond_context", "prompts longer than the model was made for",
+                             static_cast<double>(beyond), "", 0});
+  run.log.event({"warn",
+                 {{"text", rows::beyond_context_warning(
+                               beyond, context,
+                               "data.max_length=" + std::to_string(context) + " cuts them")}}});
 }
 
 }  // namespace
@@ -142,6 +172,7 @@ void add_label_results(run::RunContext& run, const ClassifyInputs& inputs, Class
   });
   add_results(plots, outcome);
   judge_rows(run, plots, outcome);
+  judge_lengths(run, inputs, plots, outcome);
   outcome.page = std::make_unique<ClassifyPage>(std::move(plots));
 }
 

@@ -1,10 +1,10 @@
 #include "samples.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include <mgpu/rows/json_fields.hpp>
+#include <mgpu/rows/prompt_template.hpp>
 #include <mgpu/rows/row_problems.hpp>
 
 namespace mgpu::jobs {
@@ -15,13 +15,6 @@ using formats::JsonValue;
 
 constexpr std::string_view kHarmonyAnswer = "<|start|>assistant";
 constexpr std::string_view kFinalChannel = "<|channel|>final<|message|>";
-
-/// Returns whether a word that follows the text must begin with a space.
-bool needs_space(const std::string& text) {
-  constexpr std::string_view kOpeners = "\"'`([{<>|/";
-  const auto last = static_cast<unsigned char>(text.back());
-  return std::isspace(last) == 0 && kOpeners.find(text.back()) == std::string_view::npos;
-}
 
 std::string shown_member(const JsonValue& row, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -81,21 +74,20 @@ ClassifySample ClassifySampleMaker::make(const input::Row& row, const fs::path& 
 }
 
 void ClassifySampleMaker::fill(ClassifySample& sample, const JsonValue& row) const {
-  sample.text = rows::text_of(row.find("text"), "text");
+  const std::string column = rows::name_in_file("text", options_.columns);
+  sample.text = rows::text_of(row.find("text"), column.c_str());
   sample.group = shown_member(row, {"group", "target_group_norm", "target_group"});
   sample.persona = shown_member(row, {"persona_tag"});
   sample.source = shown_member(row, {"source_dataset"});
   if (rows::member_of(row, "label") == nullptr) return;
-  const std::vector<std::string>& labels = options_.config.labels;
-  const std::string label = shown_member(row, {"label"});
-  const auto found = std::ranges::find(labels, label);
-  if (found == labels.end()) throw JsonError("`label` is none of classify.labels");
-  sample.truth = static_cast<std::int32_t>(found - labels.begin());
+  const ClassifyConfig& config = options_.config;
+  const rows::LabelNames labels{config.labels, config.label_values};
+  sample.truth = static_cast<std::int32_t>(labels.label_of(row, options_.columns));
 }
 
 std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
   const PromptStrategy& strategy = options_.strategy;
-  const std::string user = fill_template(strategy.user_template, row, options_.columns);
+  const std::string user = rows::fill_template(strategy.user_template, row, options_.columns);
   const std::string prefix = options_.config.generates ? "" : strategy.answer_prefix;
   if (!chat_)
     return (strategy.system_prompt.empty() ? "" : strategy.system_prompt + "\n\n") + user + prefix;
@@ -128,7 +120,7 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
   std::size_t longest = 0;
   std::vector<std::vector<std::int64_t>> whole;
   for (const std::string& label : options_.config.labels) {
-    whole.push_back(ids_of(prompt + (needs_space(prompt) ? " " : "") + label));
+    whole.push_back(ids_of(prompt + rows::label_after(prompt, label)));
     shared = std::min({shared, shared_tokens(sample.ids, whole.back()), whole.back().size() - 1});
     longest = std::max(longest, whole.back().size());
   }

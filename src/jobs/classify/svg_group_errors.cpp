@@ -5,6 +5,7 @@
 #include <mgpu/report/text_format.hpp>
 
 #include "charts.hpp"
+#include "metrics.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -15,7 +16,6 @@ constexpr double kPanel = 242;
 constexpr double kApart = 52;
 constexpr double kTop = 34;
 constexpr double kRow = 26;
-constexpr double kFair = 0.2;
 constexpr std::size_t kNameWidth = 22;
 
 struct Panel {
@@ -51,7 +51,7 @@ void draw_axes(report::Svg& svg, double bottom) {
                report::Anchor::middle);
     }
     if (kPanels[p].has_limit)
-      svg.line({x_of(p, kFair), kTop - 6}, {x_of(p, kFair), bottom}, "level");
+      svg.line({x_of(p, kFairRate), kTop - 6}, {x_of(p, kFairRate), bottom}, "level");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include <mgpu/rows/context.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
@@ -36,6 +37,16 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
     encoded.push_back(encoder.encode(row));
     rows::RowFacts& facts = encoded.back().facts;
     facts.kept = kept.values_of(row);
+    const std::int64_t tokens = std::ssize(encoded.back().ids);
+    const std::int64_t context = rows::context_of(model);
+    const bool is_beyond = context > 0 && tokens > context;
+    if (is_beyond && keys.beyond_context != BeyondContext::warn) {
+      const std::string why = rows::beyond_context_text(tokens, context);
+      facts.status = rows::RowStatus::too_long;
+      facts.reason = why;
+      if (keys.beyond_context == BeyondContext::stop) problems.add(row.line, why);
+      continue;
+    }
     if (!facts.reason.empty() && row_options.on_bad_row == input::BadRow::stop)
       problems.add(row.line, facts.reason);
   }

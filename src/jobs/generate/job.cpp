@@ -13,6 +13,7 @@
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/context.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -77,6 +78,7 @@ public:
     });
     const formats::LineProblems all = all_problems(world_, inputs_.rows.path(), mine);
     cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
+    warn_of_long_prompts(world_.all_reduce(beyond_context_));
     choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }
 
@@ -94,14 +96,27 @@ private:
         world_, [&] { worker_.emplace(inputs_, *encoder_, phase_.group(), run_.scalars); });
   }
 
+  /// Warns once of prompts that are completed although they are longer than the model's context.
+  void warn_of_long_prompts(std::int64_t count) {
+    if (inputs_.keys.beyond_context != BeyondContext::warn) return;
+    const std::string warning = rows::beyond_context_warning(
+        count, rows::context_of(inputs_.model),
+        "generate.beyond_context=mark leaves them out, =stop lists them");
+    if (!warning.empty()) run_.log.event({"warn", {{"text", warning}}});
+  }
+
   /// Returns the number of tokens of the chunk's longest prompt. Quarantined rows are skipped.
   std::int64_t longest_of(const run::Chunk& chunk, formats::LineProblems& problems) {
     std::int64_t longest = 0;
     run::work_on_rows(
         run_, phase_.chunks(), chunk,
         {[&](std::int64_t first, std::int64_t count) {
-           for (const auto& prompt : inputs_.encode(first, count, *encoder_, problems))
-             longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
+           for (const auto& prompt : inputs_.encode(first, count, *encoder_, problems)) {
+             const std::int64_t tokens = std::ssize(prompt.ids);
+             const std::int64_t context = rows::context_of(inputs_.model);
+             if (context > 0 && tokens > context) ++beyond_context_;
+             if (prompt.facts.status == rows::RowStatus::ok) longest = std::max(longest, tokens);
+           }
          },
          [](std::int64_t, const std::string&) {}});
     return longest;
@@ -113,6 +128,7 @@ private:
   run::RowPhase phase_;
   std::optional<rows::PromptEncoder> encoder_;
   std::optional<CompletionWorker> worker_;
+  std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context
 };
 
 void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::string memory) {

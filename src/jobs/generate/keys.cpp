@@ -99,6 +99,12 @@ void add_generate_keys(KeyTable& table) {
              .min = 1,
              .max = 65536,
              .aliases = {"generate.num_return_sequences"}});
+  table.add({.name = "generate.beyond_context",
+             .type = KeyType::choice,
+             .default_value = "warn",
+             .summary = "prompts longer than max_position_embeddings of the model: warn of them, "
+                        "mark them as too long without a completion, or stop before any work",
+             .choices = {"warn", "mark", "stop"}});
   table.add({.name = "generate.do_sample",
              .type = KeyType::choice,
              .default_value = "auto",
@@ -156,6 +162,9 @@ GenerateKeys read_generate_keys(const Config& config) {
           .rows = read_rows(config),
           .max_new_tokens = config.integer("generate.max_new_tokens"),
           .num_samples = config.integer("generate.num_samples"),
+          .beyond_context = config.is("generate.beyond_context", "mark")   ? BeyondContext::mark
+                            : config.is("generate.beyond_context", "stop") ? BeyondContext::stop
+                                                                           : BeyondContext::warn,
           .do_sample = read_flag(config, "generate.do_sample"),
           .temperature = read_number(config, "generate.temperature"),
           .top_k = read_integer(config, "generate.top_k"),

@@ -20,6 +20,13 @@ namespace mgpu::jobs {
 /// Adds the keys generate.*.
 void add_generate_keys(KeyTable& table);
 
+/// The treatment of prompts that are longer than the model's context.
+enum class BeyondContext {
+  warn,  // they are completed; the run warns of them once
+  mark,  // they get RowStatus::too_long and no completion
+  stop,  // E531 lists them before any work
+};
+
 /// The values of the keys of job generate. If a value is nullopt, the model's
 /// generation_config.json decides, or else a default of this program.
 struct GenerateKeys {
@@ -27,6 +34,7 @@ struct GenerateKeys {
   rows::ModelRowKeys rows;
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
+  BeyondContext beyond_context = BeyondContext::warn;
   std::optional<bool> do_sample;
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;

@@ -26,6 +26,7 @@ report::Figure length_figure(const GeneratePlots& plots) {
 }
 
 report::Figure speed_figure(const GeneratePlots& plots) {
+  if (plots.tokens_per_second.size() < 2) return {};
   report::BarChart chart;
   chart.title = "Tokens per second of each copy of the model";
   chart.x_label = "copy";
@@ -38,11 +39,31 @@ report::Figure speed_figure(const GeneratePlots& plots) {
 }
 
 report::Table sample_table(const GeneratePlots& plots) {
-  report::Table table{"First samples", {"prompt", "completion", "ended by"}, {}, {}, true};
-  for (const GeneratePlots::Sample& sample : plots.samples)
-    table.rows.push_back({report::clip(sample.prompt, kShownCharacters),
-                          report::clip(sample.output, kShownCharacters), sample.reason});
+  report::Table table{"Completions of the first prompts",
+                      {"prompt", "completion", "samples", "log-probability", "ended by"},
+                      {},
+                      {},
+                      true};
+  const std::string* above = nullptr;  // the prompt of the row above
+  for (const GeneratePlots::Sample& sample : plots.samples) {
+    const bool is_new = above == nullptr || *above != sample.prompt;
+    table.rows.push_back(
+        {is_new ? report::clip(sample.prompt, kShownCharacters) : "",
+         report::clip(sample.output, kShownCharacters),
+         report::grouped(sample.count) + " of " + report::grouped(plots.num_samples),
+         report::text_of("%.2f nats", sample.log_prob), sample.reason});
+    above = &sample.prompt;
+  }
   return table;
+}
+
+report::Table settings_table(const GeneratePlots& plots) {
+  return {"How it was generated",
+          {"setting", "value"},
+          {{"tokens are chosen by", plots.settings},
+           {"completions of each prompt", report::grouped(plots.num_samples)}},
+          {},
+          true};
 }
 
 std::string headline(const GeneratePlots& plots, const report::RunSummary& summary) {
@@ -70,10 +91,10 @@ report::HtmlPage GeneratePage::page(const report::RunSummary& summary) const {
   report.headline = headline(plots_, summary);
   for (const report::Result& result : summary.results)
     if (!result.key.starts_with("finish_"))
-      report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
-                              "/results/" + result.key + "/value"});
+      report.tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
   report.sections = {{"What came out", {length_figure(plots_), speed_figure(plots_)}, true}};
   if (!plots_.samples.empty()) report.tables = {sample_table(plots_)};
+  if (!plots_.settings.empty()) report.tables.push_back(settings_table(plots_));
   return report;
 }
 

@@ -13,10 +13,13 @@ namespace mgpu::jobs {
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,
 /// and the first completions.
 struct GeneratePlots {
+  /// Equal completions of a prompt.
   struct Sample {
     std::string prompt;
     std::string output;
     std::string reason;
+    std::int64_t count = 1;
+    double log_prob = 0.0;  // of the completion, in nats
   };
 
   bool is_scored = false;        // true: prompts have log-probabilities
@@ -31,7 +34,10 @@ struct GeneratePlots {
   std::vector<std::int64_t> output_lengths;      // tokens of each completion
   std::vector<double> tokens_per_second;         // speed of each group of ranks; 0: it was idle
   double total_tokens_per_second = 0.0;          // speed of all groups in this attempt
-  std::vector<Sample> samples;                   // the first completions
+  std::vector<Sample> samples;                   // different completions of the first prompts
+  std::int64_t num_samples = 1;                  // completions of each prompt
+  std::string settings;                          // how tokens were chosen
+  std::int64_t context = 0;                      // tokens that the model was made for; 0: no limit
 };
 
 /// Makes report.html of job generate and its part of summary.json.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <memory>
 
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/context.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/results/read_table.hpp>
@@ -16,20 +19,50 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::int64_t kShownSamples = 8;
+constexpr std::int64_t kShownPrompts = 6;
+constexpr std::int64_t kReadSamples = 64;     // completions of a prompt that are compared
+constexpr std::size_t kShownCompletions = 4;  // different completions of a prompt
 
-std::vector<GeneratePlots::Sample> first_samples(const std::filesystem::path& path,
-                                                 std::span<const std::uint8_t> finish) {
-  const auto prompts = store::read_texts(path, "samples", "prompt", 0, kShownSamples);
-  const auto outputs = store::read_texts(path, "samples", "output", 0, kShownSamples);
-  const auto reasons = store::read_texts(path, "samples", "reason", 0, kShownSamples);
-  std::vector<GeneratePlots::Sample> samples;
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    const auto ended = static_cast<Finish>(finish[i]);
-    samples.push_back({prompts[i], outputs[i],
-                       ended == Finish::none ? "not completed: " + reasons[i] : name_of(ended)});
+/// Returns the different completions of the prompt whose first row is `row`, the most frequent
+/// first.
+std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& path,
+                                                  const store::ReadTable& samples, std::int64_t row,
+                                                  std::int64_t count) {
+  const auto finish = samples.column("finish").values<std::uint8_t>();
+  const auto log_prob = samples.column("output_log_prob").values<double>();
+  const auto prompts = store::read_texts(path, "samples", "prompt", row, count);
+  const auto outputs = store::read_texts(path, "samples", "output", row, count);
+  const auto reasons = store::read_texts(path, "samples", "reason", row, count);
+  std::vector<GeneratePlots::Sample> found;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto same = std::ranges::find(found, outputs[i], &GeneratePlots::Sample::output);
+    if (same != found.end()) {
+      ++same->count;
+      continue;
+    }
+    const std::size_t at = static_cast<std::size_t>(row) + i;
+    const auto ended = static_cast<Finish>(finish[at]);
+    found.push_back({prompts[i], outputs[i],
+                     ended == Finish::none ? "not completed: " + reasons[i] : name_of(ended), 1,
+                     log_prob[at]});
   }
-  return samples;
+  std::ranges::stable_sort(found, std::greater(), &GeneratePlots::Sample::count);
+  found.resize(std::min(found.size(), kShownCompletions));
+  return found;
+}
+
+/// Returns the different completions of the first prompts.
+std::vector<GeneratePlots::Sample> first_samples(const std::filesystem::path& path,
+                                                 const store::ReadTable& samples,
+                                                 std::int64_t num_samples) {
+  std::vector<GeneratePlots::Sample> shown;
+  for (std::int64_t prompt = 0; prompt < kShownPrompts; ++prompt) {
+    const std::int64_t row = prompt * num_samples;
+    const std::int64_t count = std::min({num_samples, kReadSamples, samples.rows - row});
+    if (count <= 0) break;
+    std::ranges::move(completions_of(path, samples, row, count), std::back_inserter(shown));
+  }
+  return shown;
 }
 
 void fill_speeds(const std::vector<run::GroupWork>& groups, GeneratePlots& plots) {
@@ -100,6 +133,12 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
     text +=
         report::text_of("; prompts %.4f nats per token (perplexity %.3f)", mean, std::exp(-mean));
   }
+  const std::int64_t context = plots.context;
+  const auto beyond = std::ranges::count_if(
+      plots.prompt_lengths, [&](std::int64_t tokens) { return context > 0 && tokens > context; });
+  if (beyond > 0)
+    add_result(outcome, "beyond_context", "prompts longer than the model was made for",
+               static_cast<double>(beyond), "", 0);
   if (rate > 0.0) {
     add_result(outcome, "tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
     text += "; " + report::rate_text(rate) + " tokens/s";
@@ -158,10 +197,13 @@ void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
   GeneratePlots plots = plots_of(samples);
   plots.is_scored = inputs.config.generation.scores_prompts;
   plots.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
+  plots.context = rows::context_of(inputs.model);
+  plots.num_samples = inputs.config.num_samples;
+  plots.settings = sampling_text(inputs.keys, inputs.config);
   fill_speeds(groups, plots);
   cluster::run_together(world, [&] {
     if (world.rank() == 0 && run.store.text)
-      plots.samples = first_samples(path, samples.column("finish").values<std::uint8_t>());
+      plots.samples = first_samples(path, samples, plots.num_samples);
   });
   add_results(plots, outcome);
   if (inputs.has_scores()) add_score(samples, *inputs.keys.rows.dataset->dataset, outcome);

@@ -88,6 +88,7 @@ report::Figure length_figure(const TeacherPlots& plots) {
 }
 
 report::Figure speed_figure(const TeacherPlots& plots) {
+  if (plots.tokens_per_second.size() < 2) return {};
   report::BarChart chart;
   chart.title = "Tokens per second of each copy of the model";
   chart.x_label = "copy";
@@ -150,8 +151,7 @@ report::HtmlPage TeacherPage::page(const report::RunSummary& summary) const {
                         : "A teacher's view of " + report::grouped(plots_.tokens) + " tokens.";
   for (const report::Result& result : summary.results)
     if (!result.key.starts_with("samples_"))
-      report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
-                              "/results/" + result.key + "/value"});
+      report.tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
   report.sections = {{"Uncertainty of the teacher", {text_figure(plots_)}},
                      {"What was kept", {mass_figure(plots_), length_figure(plots_)}, true},
                      {"Who held what", {rank_figure(plots_), speed_figure(plots_)}}};

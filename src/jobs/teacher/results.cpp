@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/formats/bit_pack.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/context.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/results/read_table.hpp>
@@ -106,6 +108,21 @@ void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
 }
 
+/// Warns of texts that are longer than the teacher's context, and counts them on the page.
+void judge_lengths(run::RunContext& run, const TeacherInputs& inputs,
+                   std::span<const std::int32_t> tokens, run::JobOutcome& outcome) {
+  const std::int64_t context = rows::context_of(inputs.model);
+  const auto beyond = std::ranges::count_if(
+      tokens, [&](std::int32_t count) { return context > 0 && count > context; });
+  if (beyond == 0) return;
+  add_result(outcome, "beyond_context", "texts longer than the model was made for",
+             static_cast<double>(beyond), "", 0);
+  run.log.event({"warn",
+                 {{"text", rows::beyond_context_warning(
+                               beyond, context,
+                               "data.max_length=" + std::to_string(context) + " cuts them")}}});
+}
+
 }  // namespace
 
 store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs) {
@@ -143,6 +160,7 @@ void add_target_results(run::RunContext& run, const TeacherInputs& inputs,
   fill_speeds(groups, plots);
   add_results(plots, outcome);
   judge_rows(run, plots, outcome);
+  judge_lengths(run, inputs, samples.column("n_tokens").values<std::int32_t>(), outcome);
   outcome.page = std::make_unique<TeacherPage>(std::move(plots));
 }
 

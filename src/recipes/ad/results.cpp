@@ -1,8 +1,12 @@
 #include "results.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include <mgpu/base/random_streams.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/results/small_table.hpp>
 
@@ -94,6 +98,10 @@ void fill_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPlots& pl
 void fill_episodes(const TrainVerdict& verdict, std::int64_t steps,
                    TrainPlots::PerEpisode& episodes) {
   episodes.late = *returns_under(verdict, Control::none);
+  if (const std::size_t goals = verdict.result.by_task.size(); goals >= kGoalsOfBand) {
+    std::tie(episodes.late_low, episodes.late_high) = interval_of_mean(verdict.result.by_task);
+    episodes.band = report::text_of("95 %% interval of the mean over %zu goals (bootstrap)", goals);
+  }
   episodes.late_step = steps;
   if (verdict.curves.evaluations() > 0 && verdict.curves.evaluated_at(0) < steps) {
     episodes.early = returns_at(verdict.curves, 0);
@@ -134,6 +142,28 @@ void log_episodes(run::RunContext& run, const TrainPlots::PerEpisode& episodes) 
 }
 
 }  // namespace
+
+std::pair<EpisodeReturns, EpisodeReturns> interval_of_mean(
+    const std::vector<EpisodeReturns>& by_task) {
+  constexpr std::uint32_t kResamples = 2000;
+  constexpr std::size_t kTail = kResamples / 40;  // 2.5 %
+  const std::size_t tasks = by_task.size();
+  std::pair<EpisodeReturns, EpisodeReturns> interval;
+  for (std::size_t e = 0; e < by_task.front().size(); ++e) {
+    std::vector<double> means;
+    for (std::uint32_t sample = 0; sample < kResamples; ++sample) {
+      const RandomStream draws(0, Purpose::sampling, 0, sample);
+      double sum = 0.0;
+      for (std::size_t t = 0; t < tasks; ++t)
+        sum += by_task[draws.below(static_cast<std::uint32_t>(tasks), t)][e];
+      means.push_back(sum / static_cast<double>(tasks));
+    }
+    std::ranges::sort(means);
+    interval.first.push_back(means[kTail]);
+    interval.second.push_back(means[kResamples - 1 - kTail]);
+  }
+  return interval;
+}
 
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
   std::vector<std::int64_t> step;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include <mgpu/ad/history.hpp>
 #include <mgpu/run/seal_place.hpp>
@@ -10,6 +13,16 @@
 #include "recipes/train_state.hpp"
 
 namespace mgpu::recipes {
+
+/// With fewer goals than this, no interval is drawn around their mean.
+inline constexpr std::size_t kGoalsOfBand = 3;
+
+/// Returns the ends of the 95 % interval of the mean over tasks, for each episode. They are
+/// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). All
+/// ranks and runs draw the same.
+/// Shapes: by_task [tasks], each with one return per episode
+std::pair<EpisodeReturns, EpisodeReturns> interval_of_mean(
+    const std::vector<EpisodeReturns>& by_task);
 
 /// Returns table /metrics/train: loss, accuracy, learning rate and gradient norm of the first
 /// `steps` steps.

@@ -80,6 +80,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
     if (folder) data.stop_ids = stops_of(*folder);
     ExampleEncoder encoder(std::move(folder), settings.seq_len,
                            {.vocab = vocab, .ends_texts = true, .folder = settings.folder});
+    if (settings.row_template) encoder.set_template(*settings.row_template);
     if (settings.rows)
       data.training = encode_file(*settings.rows, method, RowUse::training, encoder, data.left_out);
     if (settings.eval_rows)

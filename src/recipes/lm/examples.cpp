@@ -49,7 +49,7 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
   if (!row.problem.empty()) return row.problem;
   return rows::problem_of([&] {
     lm::LmExamples of_row;
-    method.encode(row.object, use, encoder, of_row);
+    method.encode(encoder.prepare(row.object), use, encoder, of_row);
     const bool is_group = std::ssize(of_row.ends) == method.group_size();
     if (method.group_size() > 1 && !is_group) throw Error("LmMethod: a row gave no whole group");
     append(of_row, examples);
@@ -60,7 +60,21 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
 
 ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
                                rows::RowEncoder::Options options)
-    : rows_(std::move(folder), std::move(options)), seq_len_(seq_len) {}
+    : is_chat_(folder && !folder->chat_template.empty()),
+      rows_(std::move(folder), std::move(options)),
+      seq_len_(seq_len) {}
+
+input::RowOptions ExampleEncoder::with_columns(input::RowOptions options) const {
+  if (!template_) return options;
+  options.one_of.clear();
+  options.may_have.clear();
+  options.all_of = {"text", "label"};
+  return options;
+}
+
+formats::JsonValue ExampleEncoder::prepare(const formats::JsonValue& row) const {
+  return template_ ? template_->apply(row, is_chat_) : row;
+}
 
 void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
                             lm::LmExamples& examples) const {
@@ -90,7 +104,7 @@ void ExampleEncoder::add_completion(const std::string& prompt, const std::string
 
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method, RowUse use) {
-  const input::RowFile rows = input::open_rows(method.row_options(options));
+  const input::RowFile rows = input::open_rows(encoder.with_columns(method.row_options(options)));
   formats::LineProblems problems(rows.path());
   EncodedExamples encoded;
   encoded.examples.group_size = method.group_size();

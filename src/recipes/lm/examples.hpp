@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <mgpu/input/row_file.hpp>
 #include <mgpu/lm/training/lm_windows.hpp>
+#include <mgpu/rows/prompt_template.hpp>
 #include <mgpu/rows/row_encoder.hpp>
 #include <mgpu/text/text_folder.hpp>
 
@@ -23,6 +25,18 @@ public:
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
                  rows::RowEncoder::Options options);
 
+  /// Makes prepare() apply a template to each row.
+  void set_template(rows::RowTemplate row_template) { template_ = std::move(row_template); }
+
+  /// Returns `options` with the columns that the template needs instead of those of the method.
+  /// Without a template, returns `options`.
+  input::RowOptions with_columns(input::RowOptions options) const;
+
+  /// Returns the row with `prompt` and `completion`, or `messages`, that the template makes of
+  /// `row`. Without a template, returns `row`.
+  /// Errors: JsonError if the template cannot use the row.
+  formats::JsonValue prepare(const formats::JsonValue& row) const;
+
   /// Adds the examples of a row to `examples`. A `text` of more than seq_len tokens gives several
   /// examples.
   /// Errors: JsonError if the row cannot be used; Failure E544 or E546 of the folder's chat
@@ -37,8 +51,10 @@ public:
 private:
   void append(const rows::LearnedText& encoded, bool may_cut, lm::LmExamples& examples) const;
 
+  bool is_chat_;  // the folder has a chat template
   rows::RowEncoder rows_;
   std::int64_t seq_len_;
+  std::optional<rows::RowTemplate> template_;
 };
 
 /// The examples of the rows of a file, and the number of rows that were left out.

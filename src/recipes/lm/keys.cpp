@@ -1,6 +1,8 @@
 #include "keys.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -11,7 +13,8 @@ namespace {
 /// Returns whether a key selects the rows of a file, or how they are read.
 bool is_of_rows(const std::string& name) {
   return input::is_format_key(name) || name == "data.on_bad_row" || name == "data.start" ||
-         name == "data.max_samples" || name == "data.chat_template";
+         name == "data.max_samples" || name == "data.chat_template" || name == "data.template" ||
+         name == "data.labels";
 }
 
 bool is_of_data_path_only(const std::string& name) {
@@ -75,6 +78,37 @@ void read_rows(const Config& config, LmTrainSettings& settings) {
   settings.eval_rows->generated = held_out;
 }
 
+const char* why_no_template(const std::string& value) {
+  return value.find(rows::kTextColumn) == std::string::npos ? "a template has {text}" : nullptr;
+}
+
+/// Checks data.template and data.labels, which belong together.
+void check_template(const Config& config, const LmMethod& method) {
+  const bool has_template = !config.is("data.template", "null");
+  const std::vector<std::string> names = config.texts("data.labels");
+  if (!names.empty() && !has_template)
+    throw config.problem("E124", "data.labels", "data.labels means nothing without data.template",
+                         "data.template=\"Text: {text} Label:\"");
+  if (has_template && method.row_options({}).one_of.empty())
+    throw config.problem("E124", "data.template",
+                         "this recipe does not learn completions of prompts", "remove it");
+  const std::vector<std::string> values = config.values("data.labels");
+  for (const std::vector<std::string>* words : {&names, &values})
+    if (std::set<std::string>(words->begin(), words->end()).size() < words->size())
+      throw config.problem("E107", "data.labels", "a label comes twice",
+                           "data.labels={no: \"0\", yes: \"1\"}");
+}
+
+std::optional<rows::RowTemplate> read_template(const Config& config) {
+  if (config.is("data.template", "null")) return std::nullopt;
+  rows::RowTemplate made{config.text("data.template"), std::nullopt,
+                         input::read_row_options(config).columns};
+  std::vector<std::string> names = config.texts("data.labels");
+  if (!names.empty())
+    made.labels = rows::LabelNames{std::move(names), config.values("data.labels")};
+  return made;
+}
+
 /// Returns whether the examples need a tokenizer, since rows of a data set may be token ids.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
@@ -98,6 +132,20 @@ void add_lm_train_keys(KeyTable& table) {
                  "file of rows whose loss is measured, but not trained on (language models); "
                  "columns and formats as in data.path",
              .choices = {"null"}});
+  table.add({.name = "data.template",
+             .type = KeyType::text,
+             .default_value = "null",
+             .summary = "prompt for rows with a text and a label, such as \"Text: {text} Label:\", "
+                        "as in classify.prompt; the label is the completion; null: rows have "
+                        "prompts of their own",
+             .choices = {"null"},
+             .why_not = why_no_template});
+  table.add({.name = "data.labels",
+             .type = KeyType::texts,
+             .default_value = "[]",
+             .summary = "labels of data.template, as in classify.labels: {NAME: VALUE}, where the "
+                        "completion is the name; []: it is the value of the label column",
+             .may_map = true});
   table.add(
       {.name = "train.seq_len",
        .type = KeyType::integer,
@@ -126,13 +174,15 @@ bool trains_language_model(const Config& config) {
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method) {
   LmTrainSettings settings;
   check_all({[&] { settings.loop = read_loop_settings(config); },
-             [&] { check_sources(config, method); }, [&] { refuse_row_keys(config); }});
+             [&] { check_sources(config, method); }, [&] { refuse_row_keys(config); },
+             [&] { check_template(config, method); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
                                       : rows::read_model_path(config);
   read_rows(config, settings);
   settings.needs_tokenizer = needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);
+  settings.row_template = read_template(config);
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");

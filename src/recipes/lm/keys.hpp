@@ -8,6 +8,7 @@
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 #include <mgpu/recipes/loop_settings.hpp>
+#include <mgpu/rows/prompt_template.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 
 #include "method.hpp"
@@ -35,6 +36,8 @@ struct LmTrainSettings {
   /// How the rows of data.eval_path, or of the validation split of a data set, are read. Unset: the
   /// loss on held-out rows is not measured.
   std::optional<input::RowOptions> eval_rows;
+  /// data.template and data.labels, which make prompts with completions of rows with labels.
+  std::optional<rows::RowTemplate> row_template{};
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // tokens of a window

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/formats/json_value.hpp>
+
+namespace mgpu::rows {
+
+/// The column that every template must have.
+inline constexpr const char* kTextColumn = "{text}";
+
+/// Pairs of this program's name of a column and its name in the file; see input::RowOptions.
+using ColumnNames = std::vector<std::pair<std::string, std::string>>;
+
+/// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
+/// braces, as in Python; a brace without a name stands for itself. A template may use this
+/// program's name of a column or the name in the file.
+///
+/// Errors: formats::JsonError for a column that the row lacks, or that is a list or an object.
+std::string fill_template(const std::string& text, const formats::JsonValue& row,
+                          const ColumnNames& columns);
+
+/// Formats a value that is a text, a number or a truth value.
+/// Errors: formats::JsonError for a list or an object.
+std::string scalar_text(const formats::JsonValue& value);
+
+/// Returns the name in the file of the column `name` of this program.
+std::string name_in_file(const std::string& name, const ColumnNames& columns);
+
+/// Returns the label as it follows a prompt: after a space, if the prompt ends in a word or in a
+/// mark such as a colon.
+std::string label_after(const std::string& prompt, const std::string& label);
+
+/// The names of labels, and the values in the label column of the data that stand for them.
+struct LabelNames {
+  std::vector<std::string> names;
+  std::vector<std::string> values{};  // one for each name; empty: the data have the names
+
+  /// Returns the index of the label of a row.
+  /// Errors: formats::JsonError for a value that stands for no label. It has the user's column, the
+  ///         value, and the values that are allowed.
+  std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
+};
+
+/// Makes rows of training data from rows with a text and a label, as job classify would ask for the
+/// label.
+struct RowTemplate {
+  std::string text;                  // the template of the prompt
+  std::optional<LabelNames> labels;  // nullopt: the completion is the value of the label column
+  ColumnNames columns;
+
+  /// Returns a row with `prompt` and `completion`. With `is_chat`, returns a row with `messages`,
+  /// for a folder that has a chat template.
+  /// Errors: formats::JsonError if the row cannot be used.
+  formats::JsonValue apply(const formats::JsonValue& row, bool is_chat) const;
+};
+
+}  // namespace mgpu::rows

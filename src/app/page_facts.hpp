@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include <mgpu/cluster/device_choice.hpp>
+#include <mgpu/cluster/topology.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/report/html_page.hpp>
+#include <mgpu/report/summary.hpp>
+
+// Facts about configuration and machine for report.html. All functions are local.
+namespace mgpu::app {
+
+/// Returns a table of the keys that differ from their defaults, with the place that sets each. The
+/// seed, data and model are in the table in any case.
+report::Table settings_table(const Config& config);
+
+/// Returns the cores that this process may use, such as "0-1".
+std::string allowed_cores();
+
+/// Formats host, processor, cores and GPU of this rank, and the number of nodes.
+std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
+
+/// Formats the versions of the libraries: "hdf5 1.10.8, libtorch 2.11.0".
+std::string versions_text();
+
+/// Formats the peaks of host memory, of the largest rank and of all ranks.
+std::string memory_text(const report::RunSummary& summary);
+
+}  // namespace mgpu::app
