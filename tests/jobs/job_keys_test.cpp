@@ -108,9 +108,8 @@ TEST(JobKeysTest, AnAutomaticChunkIsTheNumberThatTheDataGive) {
 }
 
 TEST(ClassifyKeysTest, LabelsMayBeAMappingAndThePromptAText) {
-  const Config config = config_for(
-      "classify", {{"classify.labels", "{hate: \"0\", offensive: 1}"},
-                   {"classify.prompt", "Tweet: {text} / Kind:"}});
+  const Config config = config_for("classify", {{"classify.labels", "{hate: \"0\", offensive: 1}"},
+                                                {"classify.prompt", "Tweet: {text} / Kind:"}});
   job_of(config).check(config, 1);
   const ClassifyConfig keys = read_classify_config(config);
   EXPECT_THAT(keys.labels, ElementsAre("hate", "offensive"));
