@@ -260,7 +260,7 @@ Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
   return mapping;
 }
 
-/// Reads a mapping for a key that accepts one, or that makes a list of it.
+/// Reads a mapping for a key that accepts one, or that makes a list from a mapping.
 Read read_mapping(const KeySpec& spec, const YamlNode& node) {
   if (spec.may_map) return read_names(spec, node.items);
   if (spec.list_of_mapping == nullptr) return wrong_type(spec);
