@@ -59,7 +59,7 @@ TEST_F(ExampleEncoderTest, ATemplateMakesPromptsAndCompletionsOfLabelledTexts) {
   const input::MadeFile file("data.csv", "tweet,class\n3 + 4,0\n\"5, 6\",1\n");
   input::RowOptions options = file.options;
   options.columns = {{"text", "tweet"}, {"label", "class"}};
-  ExampleEncoder encoder(folder_, 64, kVocab);
+  ExampleEncoder encoder(folder_, 64, {.vocab = kVocab});
   encoder.set_template(
       {"Say {tweet}:", rows::LabelNames{{"sum", "list"}, {"0", "1"}}, options.columns});
   const lm::LmExamples made = encode_examples(options, encoder).examples;
@@ -76,7 +76,7 @@ TEST_F(ExampleEncoderTest, ATemplateNamesALabelThatItDoesNotKnow) {
   const input::MadeFile file("data.csv", "tweet,class\na,7\n");
   input::RowOptions options = file.options;
   options.columns = {{"text", "tweet"}, {"label", "class"}};
-  ExampleEncoder encoder(folder_, 64, kVocab);
+  ExampleEncoder encoder(folder_, 64, {.vocab = kVocab});
   encoder.set_template({"{text}:", rows::LabelNames{{"sum"}, {"0"}}, options.columns});
   try {
     encode_examples(options, encoder);

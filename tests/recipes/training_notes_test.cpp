@@ -158,7 +158,7 @@ TEST(TrainingNotesTest, SmallSharesAreNotNoted) {
 TEST(TrainingNotesTest, APassThatIsClippedIsNoted) {
   const LoopSettings loop =
       loop_of({{"train.global_batch_size", "32"}, {"train.micro_batch_size", "16"}});
-  const auto passes = train::plan_micro_batches(loop.train.batch, 0, 2);
+  const auto passes = train::plan_micro_batches(loop.train.batch, 0, 2, DeviceKind::cpu);
   EXPECT_EQ(passes.front().count, 2);  // a lane of 16
   EXPECT_THAT(clipped_pass_note(loop, passes.front().count),
               HasSubstr("train.micro_batch_size (16) is more than a rank has of a lane"));
