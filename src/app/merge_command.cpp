@@ -29,13 +29,22 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
   return world.all_reduce(std::int32_t{finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
 }
 
-store::RunRequest request_of(const Config& config, const run::JobKeys& keys,
-                             const fs::path& folder) {
+/// Returns the identity of a run in the form that its devices have. Ranks: collective.
+std::string identity_of(const cluster::Group& world, const Config& config, const run::JobKeys& keys,
+                        const fs::path& folder) {
+  const std::string stored =
+      cluster::on_rank_0(world, [&] { return store::identity_of_run(folder); });
+  const std::string of_gpus = run_identity(config, keys, DeviceKind::cuda);
+  return stored == of_gpus ? of_gpus : run_identity(config, keys, DeviceKind::cpu);
+}
+
+store::RunRequest request_of(const cluster::Group& world, const Config& config,
+                             const run::JobKeys& keys, const fs::path& folder) {
   store::RunRequest request;
   request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
   request.job = read_job_name(config);
-  request.identity = run_identity(config, keys, DeviceKind::cpu);  // nothing is computed
+  request.identity = identity_of(world, config, keys, folder);
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
   return request;
@@ -98,7 +107,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   store::StoreConfig store;
   cluster::run_together(world, [&] { store = store::read_store_config(config); });
   const std::unique_ptr<jobs::Job> job = jobs::read_job(world, config);
-  store::RunDirectory directory(world, request_of(config, job->run_keys(), folder));
+  store::RunDirectory directory(world, request_of(world, config, job->run_keys(), folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   const run::MergedRun merged = job->merge(world, {config, store, directory}, journal);
   record_attempts(world, directory, config);

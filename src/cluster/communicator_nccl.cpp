@@ -156,7 +156,12 @@ void NcclCommunicator::agree(const std::exception_ptr& failure) {
   const auto inside = waiter.begin({CallKind::connect});
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(MPI_Ibarrier(group_.raw(), &request));
-  waiter.until_all({&request, 1});
+  try {
+    waiter.until_all({&request, 1});
+  } catch (const TimeoutError&) {
+    if (failure) throw DivergedFailure(report_of(failure));  // the cause, not a peer's silence
+    throw;
+  }
   run_together(group_, [&] {
     if (failure) throw Failure(report_of(failure));
   });

@@ -94,7 +94,12 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 bool has_safetensors(const fs::path& folder) {
   std::error_code error;
-  return fs::exists(folder / kSingle, error) || fs::exists(folder / kIndex, error);
+  if (fs::exists(folder / kSingle, error)) return true;
+  const auto is_shard = [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".safetensors";
+  };
+  return fs::exists(folder / kIndex, error) &&
+         std::ranges::any_of(fs::directory_iterator(folder, error), is_shard);
 }
 
 bool has_weight_files(const fs::path& folder) {

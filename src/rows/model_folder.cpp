@@ -93,9 +93,12 @@ void check_model_config(const Config& config, const fs::path& folder, const std:
 void check_model_folder(const Config& config, const fs::path& folder, const std::string& key) {
   check_model_config(config, folder, key);
   if (formats::has_weight_files(folder)) return;
+  const bool may_be_random = key == "model.path" && config.is("job", "train");
   refuse_model(config, key, "the folder has no weights: " + folder.string(),
-               "a training with random weights takes this folder: " + key +
-                   "=null model.init=" + folder.string() + "; --plan needs no weights");
+               may_be_random
+                   ? "a training with random weights takes this folder: " + key +
+                         "=null model.init=" + folder.string() + "; --plan needs no weights"
+                   : "download the weights, too; --plan needs none");
 }
 
 }  // namespace mgpu::rows

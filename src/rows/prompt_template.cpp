@@ -67,6 +67,10 @@ std::string scalar_text(const JsonValue& value) {
   return {digits.data(), end.ptr};
 }
 
+std::string without_last_breaks(const std::string& text) {
+  return text.substr(0, text.find_last_not_of("\r\n") + 1);
+}
+
 std::string fill_template(const std::string& text, const JsonValue& row,
                           const ColumnNames& columns) {
   std::string filled;

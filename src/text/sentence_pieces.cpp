@@ -1,8 +1,6 @@
 #include "sentence_pieces.hpp"
 
-#include <array>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <unordered_set>
 
@@ -10,6 +8,7 @@
 #include <mgpu/base/utf8.hpp>
 
 #include "code_points.hpp"
+#include "json_quoted.hpp"
 
 namespace mgpu::text {
 namespace {
@@ -135,22 +134,6 @@ std::vector<SentencePiece> read_pieces(std::string_view model, const fs::path& f
   return pieces;
 }
 
-/// Appends `text` as a JSON string.
-void append_quoted(std::string_view text, std::string& json) {
-  json += '"';
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) {
-      std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
-      json += escape.data();
-      continue;
-    }
-    if (c == '"' || c == '\\') json += '\\';
-    json += c;
-  }
-  json += '"';
-}
-
 /// Appends all pairs of pieces that make the piece `whole`.
 void append_merges(std::string_view whole, const std::unordered_set<std::string_view>& vocabulary,
                    std::string& json) {
@@ -159,9 +142,9 @@ void append_merges(std::string_view whole, const std::unordered_set<std::string_
     const std::string_view left = whole.substr(0, at), right = whole.substr(at);
     if (!vocabulary.contains(left) || !vocabulary.contains(right)) continue;
     json += json.ends_with('[') ? "[" : ",[";
-    append_quoted(left, json);
+    json += json_quoted(left);
     json += ',';
-    append_quoted(right, json);
+    json += json_quoted(right);
     json += ']';
   }
 }
@@ -176,7 +159,7 @@ SentencePieces read_sentence_pieces(std::string_view model, const fs::path& file
   std::unordered_set<std::string_view> vocabulary;
   for (const SentencePiece& piece : pieces) {
     if (!vocabulary.empty()) json += ',';
-    append_quoted(piece.text, json);
+    json += json_quoted(piece.text);
     json += ":" + std::to_string(vocabulary.size());
     if (!vocabulary.insert(piece.text).second)
       refuse_model(file, "E541", "malformed tokenizer file: a piece occurs twice");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "json_quoted.hpp"
+
 namespace mgpu::text {
 namespace {
 
@@ -59,20 +61,10 @@ std::string fill(std::string_view parts, char place, std::string_view value) {
   return filled.replace(filled.find(place), 1, value);
 }
 
-/// Returns `text` as a JSON string.
-std::string quoted(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json += '\\';
-    json += c;
-  }
-  return json + '"';
-}
-
 std::string code_llama_parts(const JsonNode& settings, std::string_view unknown) {
   const bool prefix = settings.flag("add_prefix_space", true);
   // Without an unknown token the class takes Python's name of nothing.
-  const std::string name = quoted(unknown.empty() ? "None" : unknown);
+  const std::string name = json_quoted(unknown.empty() ? "None" : unknown);
   const std::string parts = fill(fill(kLlamaParts, '#', kStrip), '~', ", \"unk_token\": " + name);
   return fill(parts, '@', prefix ? "first" : "never");
 }

@@ -33,8 +33,10 @@ void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
 
 }  // namespace
 
-int remove_leftover_memory(const fs::path& folder, std::chrono::seconds age) {
+int remove_leftover_memory(const fs::path& given, std::chrono::seconds age) {
   std::error_code error;
+  const fs::path folder = fs::canonical(given, error);  // as in the maps of processes
+  if (error) return 0;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
     if (may_be_left(entry.path(), age)) files.push_back(entry.path());

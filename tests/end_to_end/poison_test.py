@@ -123,7 +123,8 @@ class Teacher(PoisonCase):
         folder, poisoned = self.run_folder(), self.sha256()
         self.assertIn("SIGSEGV in attempts 1 and 2", self.rows()[GUILTY]["reason"])
         ended = self.run_once(1, f"--resume={folder}", "output.max_failed=0.1")
-        self.assertEqual(ended.code, 73)
+        self.assertEqual(ended.code, 0)
+        self.assertIn("this run is finished", ended.out)
         self.assertEqual(self.sha256(), poisoned)
         self.run_job(0, 2, f"--resume={folder}", "output.max_failed=0.1",
                      "run.retry_quarantined=true")

@@ -47,6 +47,11 @@ case_ranks_are_counted_without_np() {
   says 'no -np: 3 ranks, one for each GPU'
   CUDA_VISIBLE_DEVICES=1,2 run "$mgpu_run" $(job visible exit_code=79)
   says 'no -np: 2 ranks, one for each GPU'
+  local named
+  for named in '--gpus 0,2' --gpus=4-5 devices.gpus=[1,3]; do
+    PATH=$work/bin:$PATH run "$mgpu_run" $(job named exit_code=79) $named
+    says 'no -np: 2 ranks, one for each GPU'
+  done
   CUDA_VISIBLE_DEVICES='' PATH=$work/bin:$PATH run "$mgpu_run" $(job none exit_code=79)
   says 'no -np and no GPUs: 2 ranks'
 }

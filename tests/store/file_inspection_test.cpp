@@ -63,7 +63,7 @@ TEST_F(FileInspectionTest, ACrashOfTheInspectorIsDamageOfTheFile) {
 }
 
 TEST_F(FileInspectionTest, TheInspectorsOwnFailureIsPassedOn) {
-  const ErrorReport failure = failure_with("printf '..E605\\nit is no table'; exit 65");
+  const ErrorReport failure = failure_with("printf '\\0\\0E605\\nit is no table'; exit 65");
   EXPECT_EQ(failure.code, "E605");
   EXPECT_EQ(failure.exit, ExitCode::data);
   EXPECT_EQ(failure.sentence, "it is no table");

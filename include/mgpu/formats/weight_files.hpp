@@ -18,7 +18,7 @@ namespace mgpu::formats {
 /// which WeightFiles refuses.
 bool has_weight_files(const fs::path& folder);
 
-/// Returns whether `folder` has a file of safetensors weights, or the index of such files.
+/// Returns whether `folder` has model.safetensors, or the index of shards and a shard.
 bool has_safetensors(const fs::path& folder);
 
 /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards that

@@ -15,6 +15,9 @@ inline constexpr const char* kTextColumn = "{text}";
 /// Pairs of this program's name of a column and its name in the file; see input::RowOptions.
 using ColumnNames = std::vector<std::pair<std::string, std::string>>;
 
+/// Returns a template without the line breaks at its end, which a block in YAML adds.
+std::string without_last_breaks(const std::string& text);
+
 /// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
 /// braces, as in Python; a brace without a name stands for itself. A template may use this
 /// program's name of a column or the name in the file.

@@ -92,7 +92,7 @@ PromptStrategy default_strategy(const std::vector<std::string>& labels) {
 PromptStrategy template_strategy(const std::string& user_template) {
   PromptStrategy strategy;
   strategy.name = "template";
-  strategy.user_template = user_template.substr(0, user_template.find_last_not_of("\r\n") + 1);
+  strategy.user_template = rows::without_last_breaks(user_template);
   return strategy;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -72,7 +73,11 @@ bool is_of_all_labels(const ClassifyPlots::Metric& metric) {
 
 /// Adds the label with the lowest F1, for a classification without a positive label.
 void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
-  const auto worst = std::ranges::min_element(plots.by_label, {}, &ClassifyPlots::LabelResult::f1);
+  const auto f1_of = [](const ClassifyPlots::LabelResult& label) {
+    return label.has_f1 ? label.f1 : std::numeric_limits<double>::infinity();
+  };
+  const auto worst = std::ranges::min_element(plots.by_label, {}, f1_of);
+  if (worst == plots.by_label.end() || !worst->has_f1) return;
   outcome.results.push_back(
       {"worst_f1", "lowest F1 of a label: " + worst->label, worst->f1, "", 4});
 }

@@ -47,11 +47,11 @@ report::Table sample_table(const GeneratePlots& plots) {
   const std::string* above = nullptr;  // the prompt of the row above
   for (const GeneratePlots::Sample& sample : plots.samples) {
     const bool is_new = above == nullptr || *above != sample.prompt;
-    table.rows.push_back(
-        {is_new ? report::clip(sample.prompt, kShownCharacters) : "",
-         report::clip(sample.output, kShownCharacters),
-         report::grouped(sample.count) + " of " + report::grouped(plots.num_samples),
-         report::text_of("%.2f nats", sample.log_prob), sample.reason});
+    table.rows.push_back({is_new ? report::clip(sample.prompt, kShownCharacters) : "",
+                          report::clip(sample.output, kShownCharacters),
+                          report::grouped(sample.count) + " of " +
+                              report::grouped(std::min(plots.num_samples, kReadSamples)),
+                          report::text_of("%.2f nats", sample.log_prob), sample.reason});
     above = &sample.prompt;
   }
   return table;

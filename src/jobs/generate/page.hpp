@@ -10,6 +10,9 @@
 
 namespace mgpu::jobs {
 
+/// The most completions of a prompt that the page compares.
+inline constexpr std::int64_t kReadSamples = 64;
+
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,
 /// and the first completions.
 struct GeneratePlots {

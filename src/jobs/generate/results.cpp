@@ -20,7 +20,6 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::int64_t kShownPrompts = 6;
-constexpr std::int64_t kReadSamples = 64;     // completions of a prompt that are compared
 constexpr std::size_t kShownCompletions = 4;  // different completions of a prompt
 
 /// Returns the different completions of the prompt whose first row is `row`, the most frequent

@@ -76,7 +76,7 @@ MappedList list_of_layers(const std::map<int, int>& layers, const Entries& entri
     const int there = is_embedding(module) ? ranks.front() : ranks.back();
     if (number_of(device) != there) {
       return refused(
-          "`" + module + "` is on the " +
+          "`" + module + "` has to be on the " +
               (is_embedding(module) ? "rank of the first layer" : "rank of the last layer"),
           items);
     }
@@ -92,7 +92,8 @@ MappedList ranks_of_device_map(const Entries& entries) {
     const std::optional<int> rank = number_of(device);
     if (!rank) return refused("`" + module + "` has no number of a rank, such as 0", {});
     const std::optional<int> layer = layer_of(module);
-    if (layer && *layer < kMaxLayers) layers[*layer] = *rank;
+    if (layer && *layer >= kMaxLayers) return refused("`" + module + "` is no layer", {});
+    if (layer) layers[*layer] = *rank;
   }
   if (layers.empty()) return refused("no entry names a layer, such as model.layers.0", {});
   return list_of_layers(layers, entries);

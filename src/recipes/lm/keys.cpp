@@ -101,7 +101,7 @@ void check_template(const Config& config, const LmMethod& method) {
 
 std::optional<rows::RowTemplate> read_template(const Config& config) {
   if (config.is("data.template", "null")) return std::nullopt;
-  rows::RowTemplate made{config.text("data.template"), std::nullopt,
+  rows::RowTemplate made{rows::without_last_breaks(config.text("data.template")), std::nullopt,
                          input::read_row_options(config).columns};
   std::vector<std::string> names = config.texts("data.labels");
   if (!names.empty())

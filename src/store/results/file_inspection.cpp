@@ -130,8 +130,8 @@ public:
   /// Waits for the end of the process, and returns its status as waitpid() does.
   int wait() const {
     int status = 0;
-    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (::waitpid(child_, &status, 0) < 0)
+      if (errno != EINTR) fail_inspection("ended without a status");
     return status;
   }
 

@@ -55,13 +55,29 @@ private:
     }
   }
 
+  /// Reads a data set, unless readers of tables refuse it.
   void read_dataset(Hid dataset, const std::string& name) {
+    if (!has_known_filters(dataset.get())) return;
     const Hid type = hdf5::own(H5Dget_type(dataset.get()));
     if (H5Tget_class(type.get()) == H5T_STRING) {
       read_strings(dataset.get(), type.get(), name);
     } else if (const auto column = readable(std::move(dataset), name)) {
       visit_pieces(*column, [&](const ReadColumn& piece) { tell(piece.bytes.size()); });
     }
+  }
+
+  /// Returns whether this program can undo all filters of a data set, such as compression.
+  static bool has_known_filters(hid_t dataset) {
+    const Hid creation = hdf5::own(H5Dget_create_plist(dataset));
+    const int filters = H5Pget_nfilters(creation.get());
+    for (int i = 0; i < filters; ++i) {
+      unsigned flags = 0;
+      std::size_t num_values = 0;
+      const H5Z_filter_t filter = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags,
+                                                 &num_values, nullptr, 0, nullptr, nullptr);
+      if (H5Zfilter_avail(filter) <= 0) return false;
+    }
+    return true;
   }
 
   /// Returns the column, or nothing if readers of tables refuse it.
@@ -78,10 +94,15 @@ private:
     if (H5Sget_simple_extent_ndims(space.get()) != 1) return;
     const auto rows = static_cast<std::int64_t>(H5Sget_simple_extent_npoints(space.get()));
     const bool is_heap = H5Tis_variable_str(type) > 0;
-    const std::size_t size = is_heap ? 16 : std::max<std::size_t>(1, H5Tget_size(type));
+    constexpr std::size_t kHeapEntryBytes = 16;
+    const std::size_t size =
+        is_heap ? kHeapEntryBytes : std::max<std::size_t>(1, H5Tget_size(type));
     if (rows < 0 || static_cast<std::uint64_t>(rows) > max_bytes_ / size)
       fail_table("column '" + name + "' says it is larger than its file can hold");
-    const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / size));
+    constexpr std::int64_t kHeapTexts = 64;  // texts in the heap may be long
+    const auto at_once =
+        is_heap ? kHeapTexts
+                : static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / size));
     std::uint32_t crc = 0;
     for (std::int64_t first = 0; first < rows; first += at_once)
       for (std::string& text : hdf5::read_texts(dataset, first, std::min(at_once, rows - first))) {

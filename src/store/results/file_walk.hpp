@@ -7,7 +7,7 @@
 namespace mgpu::store {
 
 /// The byte that an inspecting process writes as a sign of progress.
-inline constexpr char kProgress = '.';
+inline constexpr char kProgress = '\0';
 
 /// Reads all groups, number attributes and data sets of an HDF5 file that this program can read,
 /// and compares their checksums. Calls after_piece(bytes) with the size of each piece of data.

@@ -22,13 +22,13 @@ inline std::string place_of_lists(const std::string& table, const std::string& c
 /// if the column has no lists there. Errors: Hdf5Error.
 std::string find_lists(hid_t file, const std::string& table, const std::string& column);
 
-/// Returns the names of the objects in an HDF5 group, in order of creation; empty if the group is
-/// missing. Errors: Hdf5Error.
+/// Returns names_in_group() of an HDF5 group; empty if the group is missing. Errors: those of
+/// names_in_group().
 std::vector<std::string> children_of(hid_t file, const std::string& group);
 
 /// find_list_columns() returns the names of a table's list columns of numbers, and
-/// find_text_columns() those of its text columns. Both are in order of creation.
-/// Errors: Hdf5Error.
+/// find_text_columns() those of its text columns. Both are in the order of names_in_group().
+/// Errors: those of names_in_group().
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table);
 std::vector<std::string> find_text_columns(hid_t file, const std::string& table);
 

@@ -136,11 +136,24 @@ std::vector<std::string> differences(const std::map<std::string, std::string>& t
   return lines;
 }
 
+/// Throws Failure E604 (exit 80) unless a file that a run of this program wrote is sound.
+void require_own_file(const fs::path& path) {
+  try {
+    require_sound(path);
+  } catch (const Failure& failure) {
+    ErrorReport report = failure.report();
+    if (report.exit != ExitCode::data) throw;
+    report.code = "E604";  // this program wrote a file that it could read
+    report.exit = ExitCode::corrupt;
+    throw Failure(std::move(report));
+  }
+}
+
 /// Throws a Failure with ExitCode::done, because a finished run has nothing to do. Errors: Failure
 /// E604 (exit 80) when one of its HDF5 files is damaged.
 [[noreturn]] void end_at_once(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".h5") require_sound(entry.path());
+    if (entry.path().extension() == ".h5") require_own_file(entry.path());
   throw Failure({"",
                  ExitCode::done,
                  "this run is finished: there is nothing to resume",
@@ -318,6 +331,10 @@ std::filesystem::path runs_folder(const std::filesystem::path& output) {
 
 bool is_finished_run(const std::filesystem::path& run_directory) {
   return RunRecord::read(run_directory).finished;
+}
+
+std::string identity_of_run(const std::filesystem::path& run_directory) {
+  return RunRecord::read(run_directory).identity;
 }
 
 int format_of_run(const std::filesystem::path& run_directory) {

@@ -95,6 +95,10 @@ std::filesystem::path runs_folder(const std::filesystem::path& output);
 ///         parsed; E605 (exit 65) when a newer version wrote it.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
+/// Returns the identity of the configuration with which the run was begun. Local.
+/// Errors: those of is_finished_run().
+std::string identity_of_run(const std::filesystem::path& run_directory);
+
 /// The format of journal and results that this program writes. It also reads finished runs of
 /// format 1.
 inline constexpr int kNewestRunFormat = 2;
