@@ -10,6 +10,8 @@
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/results/export_lines.hpp>
+#include <mgpu/store/results/file_inspection.hpp>
+#include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
 
@@ -47,7 +49,16 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
       {"E602", ExitCode::io, "cannot write the lines", {"  --> " + request.out.string()}, ""});
 }
 
-[[noreturn]] void refuse_job(const jobs::JobSpec& job) {
+/// Refuses results without a table of samples, such as those of a training of a language model.
+/// Errors: E143 (exit 64); Failure E604 and E605 of damaged files.
+void require_samples(const fs::path& results, const jobs::JobSpec& job) {
+  store::require_sound(results);
+  try {
+    store::read_numbers(results, "samples");
+    return;
+  } catch (const Failure& failure) {
+    if (failure.report().code != "E605") throw;
+  }
   throw Failure({"E143",
                  ExitCode::usage,
                  "a run of job " + std::string(job.name) + " has no rows to export",
@@ -58,7 +69,6 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
 
 /// Returns the format of this name. Errors: E143 (exit 64) with the formats that the job has.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
-  if (!job.has_samples && job.exports.empty()) refuse_job(job);
   const run::ExportFormat lines{"jsonl", "", "", write_json_lines};
   if (name == lines.name) return lines;
   std::vector<std::string> names{std::string(lines.name)};
@@ -99,6 +109,7 @@ ExitCode export_run(const Options& options, std::ostream& out) {
   const Config config = config_of(folder);
   const run::ExportFormat format = format_of(jobs::job_of(config), options.detail);
   const fs::path results = results_of(folder, config);
+  require_samples(results, jobs::job_of(config));
   const fs::path path = format.file_name.empty()
                             ? fs::path(results).replace_extension(std::string(format.name))
                             : results.parent_path() / format.file_name;

@@ -91,10 +91,10 @@ TEST_F(RunChecksTest, RowsThatTheModelsFolderCannotEncodeFail) {
                        {"run.output", (folder_.path() / "outputs").string()},
                        {"devices.backend", "mpi"}};
 
-  EXPECT_EQ(check(options), ExitCode::data);
+  EXPECT_EQ(check(options), ExitCode::no_input);
 
   EXPECT_THAT(printed_, ContainsRegex("files .*rows.jsonl .*FAIL"));
-  EXPECT_THAT(printed_, HasSubstr("error[E531]"));
+  EXPECT_THAT(printed_, HasSubstr("error[E603]: a row with a text needs a tokenizer"));
 }
 
 TEST_F(RunChecksTest, AWrongConfigurationEndsTheCheckWith78) {

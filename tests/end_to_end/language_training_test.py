@@ -87,6 +87,8 @@ class LanguageTraining(program.ProgramTest):
     def test_a_checkpoint_is_a_model_to_go_on_from(self):
         self.train(1)
         first = self.run_folder()
+        ended = self.run_to(64, 1, "--export", "jsonl", str(first), config=None)
+        self.assertIn("E143]: a run of job train has no rows to export", ended.err)
         losses = self.losses()
         self.assertLess(losses[-1], losses[0] - 1.0)
         checkpoint = first / "ckpt" / "last"

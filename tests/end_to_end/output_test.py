@@ -30,8 +30,8 @@ class Output(program.ProgramTest):
         self.assertEqual(lines[-1], "mgpu_spmd: done, exit 0")
         ended = self.run_to(64, 1, "--export", "csv", str(self.run_folder()), "--color", "always",
                             config=None)
-        self.assertIn("\x1b[1;31merror[E143]\x1b[0m: a run of job train has no rows", ended.err)
-        self.assertIn("= \x1b[36mhelp\x1b[0m: its results are in summary.json", ended.err)
+        self.assertIn("\x1b[1;31merror[E143]\x1b[0m: job train has no export format `csv`", ended.err)
+        self.assertIn("= \x1b[36mhelp\x1b[0m: one of: jsonl", ended.err)
 
     def test_a_reader_that_goes_away_does_not_end_the_run(self):
         piped = '"$@" | head -n 2; exit "${PIPESTATUS[0]}"'

@@ -120,9 +120,11 @@ run::SessionRequest HalvesJob::request(const run::RunContext& run, bool is_low) 
   const int half = size / 2;
   std::vector<int> members(static_cast<std::size_t>(is_low ? half : size - half));
   std::iota(members.begin(), members.end(), is_low ? 0 : half);
-  const Config config = config_.with("job", "generate")
-                            .with("data.start", std::to_string(is_low ? 0 : rows / 2))
-                            .with("data.max_samples", std::to_string(is_low ? rows / 2 : rows));
+  const Config config =
+      jobs::with_chunk_size(config_.with("job", "generate")
+                                .with("data.start", std::to_string(is_low ? 0 : rows / 2))
+                                .with("data.max_samples", std::to_string(is_low ? rows / 2 : rows))
+                                .with("run.chunk_size", "auto"));
   store::RunRequest directory;
   directory.output = run.directory.path();
   directory.name = is_low ? "low" : "high";

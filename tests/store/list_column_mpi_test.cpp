@@ -5,6 +5,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/store/results/file_inspection.hpp>
 #include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
@@ -105,6 +106,7 @@ TEST_F(ListColumnTest, DamagedValuesAreNoticedWhenTheyAreChecked) {
   }
   world_.barrier();
 
+  note_own_file(damaged);  // without an inspection
   EXPECT_NO_THROW(ListColumn(path_, "samples", "tokens").check_bytes());
   const ListColumn column(damaged, "samples", "tokens");
   EXPECT_THROW(column.check_bytes(), Failure);
@@ -122,6 +124,7 @@ TEST_F(ListColumnTest, DamagedTextsAreNoticedWhenTheyAreChecked) {
   }
   world_.barrier();
 
+  note_own_file(damaged);  // without an inspection
   EXPECT_NO_THROW(TextColumn(path_, "samples", "output").check_bytes());
   const TextColumn column(damaged, "samples", "output");
   EXPECT_EQ(column.rows(), kRows);
