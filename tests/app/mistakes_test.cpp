@@ -151,11 +151,11 @@ TEST_F(MistakesTest, Models) {
 }
 
 TEST_F(MistakesTest, AModelWithoutWeights) {
-  const std::string message = message_of({"generate.yaml"}, true);
+  EXPECT_THAT(message_of({"generate.yaml"}, true), HasSubstr("download the weights, too"));
   const std::string model = (folder_.path() / "model").string();
-  EXPECT_THAT(message, HasSubstr("the folder has no weights"));
-  EXPECT_THAT(message, HasSubstr("model.path=null model.init=" + model));
   write("texts.jsonl", "{\"text\": \"12 + 7 = 19\"}\n");
+  const Words training = {"train.yaml", "model.path=" + model, "data.path=texts.jsonl"};
+  EXPECT_THAT(message_of(training, true), HasSubstr("model.path=null model.init=" + model));
   EXPECT_EQ(
       message_of({"train.yaml", "model.path=null", "model.init=" + model, "data.path=texts.jsonl"},
                  true),
