@@ -85,8 +85,8 @@ private:
   std::byte* data_;
 };
 
-/// Makes destructors of buffers keep memory of GPUs and pinned memory until the process ends. Call it
-/// when work of a GPU may never end, because CUDA waits for all work before it frees memory. Any
+/// Makes destructors of buffers keep memory of GPUs and pinned memory until the process ends. Call
+/// it when work of a GPU may never end, because CUDA waits for all work before it frees memory. Any
 /// thread.
 void keep_device_memory() noexcept;
 
