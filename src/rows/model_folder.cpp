@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/formats/hub_cache.hpp>
 #include <mgpu/formats/weight_files.hpp>
@@ -93,7 +94,7 @@ void check_model_config(const Config& config, const fs::path& folder, const std:
 void check_model_folder(const Config& config, const fs::path& folder, const std::string& key) {
   check_model_config(config, folder, key);
   if (formats::has_weight_files(folder)) return;
-  const bool may_be_random = key == "model.path" && config.is("job", "train");
+  const bool may_be_random = key == "model.path" && read_job_name(config) == "train";
   refuse_model(config, key, "the folder has no weights: " + folder.string(),
                may_be_random
                    ? "a training with random weights takes this folder: " + key +

@@ -49,6 +49,7 @@ case_ranks_are_counted_without_np() {
   says 'no -np: 2 ranks, one for each GPU'
   local named
   for named in '--gpus 0,2' --gpus=4-5 devices.gpus=[1,3]; do
+    # shellcheck disable=SC2086  # words on purpose
     PATH=$work/bin:$PATH run "$mgpu_run" $(job named exit_code=79) $named
     says 'no -np: 2 ranks, one for each GPU'
   done
