@@ -215,10 +215,11 @@ std::vector<YamlNode> without_ranges(const KeySpec& spec, const std::vector<Yaml
   return all;
 }
 
-Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
+/// Reads the items of a list, or the values of a mapping, into `values`. Returns the problem of the
+/// first wrong one.
+std::optional<Read> read_elements(const KeySpec& spec, const std::vector<YamlNode>& items,
+                                  std::vector<KeyValue>& values) {
   const KeySpec element = element_of(spec);
-  const std::vector<YamlNode> items = without_ranges(spec, written);
-  KeyValue list;
   for (const YamlNode& item : items) {
     if (item.kind != YamlNode::Kind::scalar) return wrong_type(spec);
     Read read = read_scalar(element, item);
@@ -226,7 +227,16 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
       problem->place = item.place;
       return read;
     }
-    KeyValue& value = std::get<KeyValue>(read);
+    values.push_back(std::get<KeyValue>(std::move(read)));
+  }
+  return std::nullopt;
+}
+
+Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
+  std::vector<KeyValue> values;
+  if (auto wrong = read_elements(spec, without_ranges(spec, written), values)) return *wrong;
+  KeyValue list;
+  for (KeyValue& value : values) {
     list.text += (list.text.empty() ? "" : ", ") +
                  (spec.type == KeyType::texts ? yaml_scalar(value.text) : value.text);
     if (spec.type == KeyType::integers) {
@@ -241,20 +251,14 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
 
 /// Reads {NAME: VALUE} for a key of texts that accepts a mapping.
 Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
-  const KeySpec element = element_of(spec);
+  std::vector<KeyValue> values;
+  if (auto wrong = read_elements(spec, items, values)) return *wrong;
   KeyValue mapping;
-  for (const YamlNode& item : items) {
-    if (item.kind != YamlNode::Kind::scalar) return wrong_type(spec);
-    Read read = read_scalar(element, item);
-    if (auto* problem = std::get_if<ValueProblem>(&read)) {
-      problem->place = item.place;
-      return read;
-    }
-    std::string& value = std::get<KeyValue>(read).text;
+  for (std::size_t i = 0; i < items.size(); ++i) {
     mapping.text +=
-        (mapping.text.empty() ? "" : ", ") + yaml_scalar(item.key) + ": " + yaml_scalar(value);
-    mapping.texts.push_back(item.key);
-    mapping.values.push_back(std::move(value));
+        (i == 0 ? "" : ", ") + yaml_scalar(items[i].key) + ": " + yaml_scalar(values[i].text);
+    mapping.texts.push_back(items[i].key);
+    mapping.values.push_back(std::move(values[i].text));
   }
   mapping.text = "{" + mapping.text + "}";
   return mapping;
