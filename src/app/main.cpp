@@ -31,9 +31,9 @@ using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's ow
 /// nothing to do, which is no failure.
 void print_failure(const std::exception& error, const app::Options& options) {
   const ErrorReport report = report_of(error);
-  if (report.exit == ExitCode::done) {
-    std::printf("%s\n%s\nmgpu_spmd: done, exit 0\n", report.sentence.c_str(),
-                report.lines.front().c_str());
+  if (report.code.empty()) {
+    std::printf("%s\n%s\nmgpu_spmd: finished before, exit %d\n", report.sentence.c_str(),
+                report.lines.front().c_str(), static_cast<int>(report.exit));
     return;
   }
   std::string text = render(report);

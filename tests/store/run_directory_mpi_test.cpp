@@ -182,7 +182,7 @@ TEST_F(RunDirectoryTest, AnExplicitFolderIsChecked) {
     directory.finish(world_, ExitCode::incomplete);
   }
   world_.barrier();
-  EXPECT_EQ(failure_of(latest).exit, ExitCode::done);  // there is nothing to do
+  EXPECT_EQ(failure_of(latest).exit, ExitCode::incomplete);  // as the run ended
 }
 
 TEST_F(RunDirectoryTest, NeverStartsBesideAnUnfinishedRun) {

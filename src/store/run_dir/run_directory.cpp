@@ -149,13 +149,17 @@ void require_own_file(const fs::path& path) {
   }
 }
 
-/// Throws a Failure with ExitCode::done, because a finished run has nothing to do. Errors: Failure
-/// E604 (exit 80) when one of its HDF5 files is damaged.
+/// Throws a Failure without a code, because a finished run has nothing to do. Its exit code is that
+/// of the run: `done` or `incomplete`. Errors: Failure E604 (exit 80) when one of its HDF5 files is
+/// damaged.
 [[noreturn]] void end_at_once(const fs::path& folder) {
+  ExitCode exit = ExitCode::done;
+  for (const AttemptRecord& attempt : attempts_of(folder))
+    exit = attempt.exit.value_or(exit);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".h5") require_own_file(entry.path());
   throw Failure({"",
-                 ExitCode::done,
+                 exit,
                  "this run is finished: there is nothing to resume",
                  {"  --> " + folder.string()},
                  ""});

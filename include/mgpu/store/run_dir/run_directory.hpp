@@ -43,7 +43,7 @@ public:
   ///         process works there); E609 (exit 66, not a run directory). E608 (exit 73): the run has
   ///         another configuration, whose keys are listed, or an older format. The run that
   ///         `resume` names is finished: E604 (exit 80) if its files are damaged, else a Failure
-  ///         with ExitCode::done.
+  ///         without a code and with the exit code of that run.
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
