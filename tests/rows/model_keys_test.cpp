@@ -22,7 +22,9 @@ namespace mgpu::rows {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing_support::config_of;
 using testing_support::Keys;
 using testing_support::report_of_failure;
@@ -117,8 +119,8 @@ TEST(ModelFolderTest, AFolderHasAConfig) {
 }
 
 /// Returns the whole message about a model folder that cannot be used.
-std::string message_about(const fs::path& folder) {
-  const Config config = teacher({{"model.path", folder}});
+std::string message_about(const fs::path& folder, const std::string& job = "teacher") {
+  const Config config = config_of({{"job", job}, {"model.path", folder}});
   const fs::path path = config.text("model.path");
   return render(report_of_failure([&] { check_model_folder(config, path); }));
 }
@@ -140,12 +142,15 @@ TEST(ModelFolderTest, AFolderOfARunLeadsToItsCheckpoint) {
               HasSubstr("model.path=" + run.path().string() + "/ckpt/last"));
 }
 
-TEST(ModelFolderTest, AFolderWithoutWeightsIsForRandomOnesOrAPlan) {
+TEST(ModelFolderTest, AFolderWithoutWeightsIsForARandomStartOfATrainingOrForAPlan) {
   const testing_support::TemporaryFolder folder;
   fs::copy_file(kLlama / "config.json", folder.path() / "config.json");
 
-  EXPECT_THAT(message_about(folder.path()),
+  EXPECT_THAT(message_about(folder.path(), "train"),
               HasSubstr("model.path=null model.init=" + folder.path().string()));
+  EXPECT_THAT(message_about(folder.path(), "teacher"),
+              AllOf(HasSubstr("download the weights, too; --plan needs none"),
+                    Not(HasSubstr("model.init"))));
   EXPECT_NO_THROW(check_model_config(teacher({{"model.path", folder.path()}}), folder.path()));
 }
 
