@@ -1,25 +1,12 @@
 #pragma once
 
-#include <fstream>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include <ATen/Context.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/randn.h>
 #include <support/temporary_folder.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <gtest/gtest.h>
-
+#include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/group.hpp>
-#include <mgpu/formats/safetensors.hpp>
-#include <mgpu/lm/weights/lm_weights.hpp>
-#include <mgpu/tensor/tensor_view.hpp>
 
 namespace mgpu::lm {
 
@@ -35,40 +22,12 @@ struct MadeModel {
   double head_spread = 0.2;  // standard deviation of the head, which makes distributions sharp
 };
 
-inline void make_folder(const fs::path& folder, const MadeModel& model) {
-  std::ofstream(folder / "config.json")
-      << R"({"model_type": "llama", "max_position_embeddings": 512, "hidden_size": )" << model.width
-      << R"(, "intermediate_size": )" << model.inner << R"(, "num_hidden_layers": )" << model.layers
-      << R"(, "num_attention_heads": )" << model.heads << R"(, "num_key_value_heads": )"
-      << model.kv_heads << R"(, "vocab_size": )" << model.vocab << R"(, "tie_word_embeddings": )"
-      << (model.is_tied ? "true" : "false") << "}";
-  at::manual_seed(7);
-  std::vector<at::Tensor> kept;
-  std::vector<formats::NamedTensor> tensors;
-  for (const tensor::ParameterSpec& spec : weight_specs(read_lm_config(folder))) {
-    const double spread = spec.name == kHeadName ? model.head_spread : 0.2;
-    kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * spread : at::ones(spec.shape));
-    tensors.push_back({spec.name, spec.shape, tensor::view_of(kept.back())});
-  }
-  formats::write_safetensors(folder / "model.safetensors", tensors, {});
-}
+/// Writes `folder`/config.json and model.safetensors. Its weights follow from the sizes alone.
+void make_folder(const fs::path& folder, const MadeModel& model);
 
 /// Runs make_folder() in another process, so that the heap of this process does not change. Call it
 /// before this process starts threads.
-inline void make_elsewhere(const fs::path& folder, const MadeModel& model) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      make_folder(folder, model);
-      _exit(0);
-    } catch (...) {
-      _exit(1);
-    }
-  }
-  int status = 1;
-  waitpid(child, &status, 0);
-  ASSERT_EQ(status, 0);
-}
+void make_elsewhere(const fs::path& folder, const MadeModel& model);
 
 /// A folder that rank 0 makes and later removes, and all ranks can read.
 class MadeFolder {
