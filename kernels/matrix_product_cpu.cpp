@@ -106,7 +106,8 @@ private:
     }
   }
 
-  /// Multiplies the rows from `row` on by the packed weights of the outputs from `first` on.
+  /// Multiplies up to kRowsAtOnce rows, starting at `row`, by the packed weights of the outputs
+  /// that start at `first`. Uses the `inputs` columns that start at `input`.
   void multiply_rows(std::size_t row, std::size_t first, std::size_t input,
                      std::size_t inputs) const {
     const std::size_t rows = std::min(kRowsAtOnce, args_.rows - row);

@@ -13,8 +13,9 @@ namespace mgpu {
 /// Converts marks of yaml-cpp, which count lines from 0 and columns in bytes, into places in a
 /// file.
 ///
-/// Memory: views of the repaired lines, which yaml-cpp reads, and of the lines as written; both
-///         have to outlive the source.
+/// yaml-cpp reads a repaired copy of the lines, and this class finds the place in the original
+/// lines.
+/// Memory: holds views of both sets of lines, which have to outlive this object.
 class YamlSource {
 public:
   YamlSource(const std::vector<std::string>& repaired, std::vector<std::string_view> as_written,

@@ -61,7 +61,7 @@ at::Tensor make_tokens(std::int64_t length) {
   return at::stack(fields);
 }
 
-/// Brackets for each dimension.
+/// Returns the values as nested JSON arrays, one level for each dimension.
 template <class T>
 nlohmann::json nested(const at::Tensor& values) {
   if (values.dim() == 0) return values.item<T>();

@@ -101,7 +101,7 @@ TEST_F(LmWeightsTest, MissingLeftOverAndMisshapenTensorsAreNamed) {
   EXPECT_THAT(report.lines, testing::Contains(HasSubstr("lm_head.weight is I64")));
 }
 
-/// A gpt_oss folder whose experts' matrices are MXFP4 with scales of 1 and zeros.
+/// A gpt_oss folder whose experts' matrices are MXFP4. Every scale is 1, and every value is 0.
 class Mxfp4Test : public LmWeightsTest {
 protected:
   Mxfp4Test() {

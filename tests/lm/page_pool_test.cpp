@@ -20,8 +20,8 @@ TEST(PagePoolTest, PagesOfSequencesThatGrowInTurnLieOneAfterTheOther) {
   }
 }
 
-// 20 pages are an extent of 16 and one of 4. Every page is taken once, even if the next page is
-// used.
+// 20 pages are an extent of 16 and one of 4. The pool gives out each page once, also when the page
+// that the caller would like to have is in use.
 TEST(PagePoolTest, EveryPageIsOfUse) {
   PagePool pool(20, 16);
   std::set<std::int64_t> taken;

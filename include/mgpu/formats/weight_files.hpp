@@ -30,7 +30,7 @@ bool has_safetensors(const fs::path& folder);
 ///
 /// If the folder is a checkpoint of this program, its MANIFEST.json has sizes and checksums. Sizes
 /// and the other files of the folder (configuration, tokenizer) are checked on opening, tensors by
-/// check(). Files that were not copied along are not missed.
+/// check(). Other files that the manifest lists may be absent.
 ///
 /// Errors: Failure E603 (no folder, or a shard is missing, exit 66); E621 (a malformed file), E622
 ///         (only pickles, or Git LFS pointers); E623 (malformed index), E624 (index and shards

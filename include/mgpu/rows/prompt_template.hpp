@@ -31,7 +31,7 @@ std::string fill_template(const std::string& text, const formats::JsonValue& row
 /// Errors: formats::JsonError for a list or an object.
 std::string scalar_text(const formats::JsonValue& value);
 
-/// Returns the name in the file of the column `name` of this program.
+/// Returns how the user's file calls the column that this program calls `name`.
 std::string name_in_file(const std::string& name, const ColumnNames& columns);
 
 /// Returns the label as it follows a prompt: after a space, if the prompt ends in a word or in a

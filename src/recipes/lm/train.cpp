@@ -128,7 +128,7 @@ void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) 
   }
 }
 
-/// Returns the data of the page after `steps` steps.
+/// Returns the data for the plots of the HTML page after `steps` training steps.
 LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const ResultNames& names,
                  std::int64_t steps) {
   const lm::LmWindows& windows = task.windows();

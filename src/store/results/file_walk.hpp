@@ -16,8 +16,8 @@ inline constexpr char kProgress = '\0';
 void walk_file(const std::filesystem::path& path,
                const std::function<void(std::uint64_t)>& after_piece);
 
-/// As require_inspected() of a group, for a file that only this rank opens. The caller adds the
-/// path to a failure. Local.
+/// Like the require_inspected() that takes a group, but for a file that only this rank opens. A
+/// Failure from it does not name the path, so the caller has to add it. Local.
 void require_inspected(const std::filesystem::path& path);
 
 }  // namespace mgpu::store

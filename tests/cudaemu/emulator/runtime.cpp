@@ -132,9 +132,9 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   return device().take_error();
 }
 
-// In streams that the program has made, pageable memory of the host is treated as by CUDA. When the
-// call returns, such memory may be overwritten, or has been filled. Memory that the emulator has
-// not allocated counts as pageable if the other side is on the device.
+// In streams that the program has created, pageable host memory behaves as in CUDA: when the call
+// returns, a pageable source may be reused, and a pageable destination is filled. If one end of the
+// copy is on the device, the other end is pageable unless the emulator allocated it.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   const Kind into = kind_of(to);
