@@ -5,6 +5,7 @@
 
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/cluster/gpu_cards.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -153,15 +154,28 @@ private:
   }
 
   void check_memory() {
-    list_.run("memory", "plan against the machine", [&] {
-      const run::PlanMachine machine =
-          is_for_more_ranks() || keys_.cluster.card != nullptr
-              ? inspect_machine(keys_.cluster, keys_.store.output_folder)
-              : launched_machine();
+    list_.run("memory", "plan against " + machine_text(), [&] {
+      const run::PlanMachine machine = is_for_more_ranks() || keys_.cluster.card != nullptr
+                                           ? planned_machine()
+                                           : launched_machine();
       Finding finding;
       cluster::run_together(world_, [&] { finding = judge(job_->plan(machine)); });
       return finding;
     });
+  }
+
+  /// Returns "the machine", or "4 x NVIDIA A10" if devices.gpu names the GPUs of another machine.
+  std::string machine_text() const {
+    if (keys_.cluster.card == nullptr) return "the machine";
+    return std::to_string(ranks_of(keys_.cluster)) + " x " + std::string(keys_.cluster.card->name);
+  }
+
+  /// Returns a machine for the ranks for which the keys are checked: with the GPUs that devices.gpu
+  /// names, or like this one.
+  run::PlanMachine planned_machine() const {
+    cluster::ClusterConfig planned = keys_.cluster;
+    planned.world = ranks_of(keys_.cluster);
+    return inspect_machine(planned, keys_.store.output_folder);
   }
 
   /// Returns the machine of the ranks that are launched.

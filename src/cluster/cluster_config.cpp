@@ -45,8 +45,8 @@ void add_device_keys(KeyTable& table) {
              .type = KeyType::choice,
              .default_value = "auto",
              .summary =
-                 "GPU that --plan is for, as devices.world is the number of ranks; auto: that "
-                 "of this machine",
+                 "GPU whose memory --plan and --check compare with the run's; auto: that of this "
+                 "machine",
              .choices = card_names(),
              .identity = false});
   table.add({.name = "devices.gpus_per_model",

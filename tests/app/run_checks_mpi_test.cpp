@@ -81,6 +81,14 @@ TEST_F(RunChecksTest, OneProcessChecksForTheRanksThatArePlanned) {
   EXPECT_THAT(printed_, HasSubstr("error[E122]"));
 }
 
+TEST_F(RunChecksTest, MemoryOfOtherGpusIsCheckedForTheRanksOfTheKeys) {
+  check(tiny({{"devices.backend", "auto"}, {"devices.gpu", "a10"}, {"devices.world", "4"}}));
+
+  const std::string ranks = std::to_string(world_.size() == 1 ? 4 : world_.size());
+  EXPECT_THAT(printed_, HasSubstr("plan against " + ranks + " x NVIDIA A10 "));
+  EXPECT_THAT(printed_, ContainsRegex("memory .*PASS   GPU memory: .* of 22.5 GiB"));
+}
+
 TEST_F(RunChecksTest, RowsThatTheModelsFolderCannotEncodeFail) {
   const std::string rows =
       folder_.write("rows.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n");
