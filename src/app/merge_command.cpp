@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,22 +30,17 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
   return world.all_reduce(std::int32_t{finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
 }
 
-/// Returns the identity of a run in the form that its devices have. Ranks: collective.
-std::string identity_of(const cluster::Group& world, const Config& config, const run::JobKeys& keys,
-                        const fs::path& folder) {
-  const std::string stored =
-      cluster::on_rank_0(world, [&] { return store::identity_of_run(folder); });
-  const std::string of_gpus = run_identity(config, keys, DeviceKind::cuda);
-  return stored == of_gpus ? of_gpus : run_identity(config, keys, DeviceKind::cpu);
-}
-
 store::RunRequest request_of(const cluster::Group& world, const Config& config,
                              const run::JobKeys& keys, const fs::path& folder) {
+  std::map<std::string, std::string> of_device;  // as when the run began; on rank 0, which opens it
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) of_device = device_keys_in(store::keys_of_run(folder), config);
+  });
   store::RunRequest request;
   request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
   request.job = read_job_name(config);
-  request.identity = identity_of(world, config, keys, folder);
+  request.identity = run_identity(config, keys, of_device);
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
   return request;

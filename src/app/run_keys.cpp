@@ -25,21 +25,38 @@ std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const C
   return job;
 }
 
+namespace {
+
+constexpr const char* kPassSizes = "sizes of passes";
+
+}  // namespace
+
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device) {
   if (device == DeviceKind::cpu) return {};
   std::map<std::string, std::string> keys;
   for (const KeySpec* key : config.keys())
     if (key->name.ends_with(".batch_size")) keys.emplace(key->name, config.shown(key->name));
   const lm::PassSizes sizes = lm::pass_sizes(device);
-  keys.emplace("sizes of passes", std::to_string(sizes.prefill_tokens) + " prompt tokens, head " +
-                                      std::to_string(sizes.head_rows) + " x " +
-                                      std::to_string(sizes.vocabulary_block));
+  keys.emplace(kPassSizes, std::to_string(sizes.prefill_tokens) + " prompt tokens, head " +
+                               std::to_string(sizes.head_rows) + " x " +
+                               std::to_string(sizes.vocabulary_block));
   return keys;
 }
 
-std::string run_identity(const Config& config, const run::JobKeys& keys, DeviceKind device) {
+std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
+                                                  const Config& config) {
+  const auto of_every_device = store::identity_keys(config);
+  std::map<std::string, std::string> of_device;
+  for (const auto& [name, value] : keys)
+    if (name == kPassSizes || (name.ends_with(".batch_size") && !of_every_device.contains(name)))
+      of_device.emplace(name, value);
+  return of_device;
+}
+
+std::string run_identity(const Config& config, const run::JobKeys& keys,
+                         const std::map<std::string, std::string>& of_device) {
   std::string whole = config.identity();
-  for (const auto& [name, value] : device_keys(config, device))
+  for (const auto& [name, value] : of_device)
     whole += ", " + name + "=" + value;
   return keys.is_part_of_run() ? whole + ", " + run::part_text(keys.part) : whole;
 }
@@ -52,9 +69,10 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.name = keys.store.run_name;
   request.resume = keys.store.resume;
   request.job = read_job_name(config);
-  request.identity = run_identity(config, job.run_keys(), device);
+  const auto of_device = device_keys(config, device);
+  request.identity = run_identity(config, job.run_keys(), of_device);
   request.keys = store::identity_keys(config);
-  request.keys.merge(device_keys(config, device));
+  request.keys.insert(of_device.begin(), of_device.end());
   if (job.run_keys().is_part_of_run()) request.keys["--only"] = run::part_text(job.run_keys().part);
   request.reopens = keys.retries_quarantined;
   request.command = command;

@@ -42,9 +42,14 @@ std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const C
 /// keys *.batch_size and the sizes of passes belong to the identity of a run there.
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
-/// Returns the identity of a run, made from its configuration, its part (--only I/N) and
-/// device_keys(). A run can be resumed only with the same identity.
-std::string run_identity(const Config& config, const run::JobKeys& keys, DeviceKind device);
+/// Returns what device_keys() was for a run whose run.json has these `keys`.
+std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
+                                                  const Config& config);
+
+/// Returns the identity of a run, made from its configuration, its part (--only I/N) and the result
+/// of device_keys(). A run can be resumed only with the same identity.
+std::string run_identity(const Config& config, const run::JobKeys& keys,
+                         const std::map<std::string, std::string>& of_device);
 
 /// Returns the request with which the RunDirectory of this run is opened.
 ///

@@ -350,7 +350,7 @@ private:
             {"libraries", versions_text()},
             {"version", build_info().version + " (git " + build_info().git + ")"},
             {"run directory", directory_.path().string()},
-            {"identity", config_.identity()},
+            {"identity", store::identity_of_run(directory_.path())},
             {"backend", choice_.plan.note}};
   }
 

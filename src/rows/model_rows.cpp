@@ -6,6 +6,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/lm/config/shared_config.hpp>
+#include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/model_rows.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
@@ -13,9 +14,22 @@
 namespace mgpu::rows {
 namespace {
 
+/// Returns ModelRows::inputs.
+std::map<std::string, std::string> inputs_of(const ModelRowKeys& keys, const input::RowFile& rows,
+                                             const FolderText& text) {
+  std::map<std::string, std::string> inputs = {
+      {keys.dataset ? "data.dataset" : "data.path", checksum_text(rows.crc())},
+      {"model.path", checksum_text(text.fingerprint)},
+      {"data.chat_template", checksum_text(chat_crc(text.files))}};
+  if (const int ranks = keys.model.summing_ranks(); ranks > 1)
+    inputs["ranks that add up a sum"] = std::to_string(ranks);
+  return inputs;
+}
+
 ModelRows put_together(const Config& config, const ModelRowKeys& keys, lm::LmConfig model,
                        input::RowFile rows, FolderText text) {
   const std::array crcs{rows.crc(), text.fingerprint, chat_crc(text.files)};
+  std::map<std::string, std::string> inputs = inputs_of(keys, rows, text);
   KeptColumns kept(config, keys.keep_columns, rows, keys.options);
   return {.folder = keys.folder,
           .model = std::move(model),
@@ -23,7 +37,8 @@ ModelRows put_together(const Config& config, const ModelRowKeys& keys, lm::LmCon
           .text = std::move(text.files),
           .rows = std::move(rows),
           .kept = std::move(kept),
-          .crc = crc_with_groups(keys.model, crc32c(std::as_bytes(std::span(crcs))))};
+          .crc = crc_with_groups(keys.model, crc32c(std::as_bytes(std::span(crcs)))),
+          .inputs = std::move(inputs)};
 }
 
 }  // namespace
@@ -45,6 +60,31 @@ ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys) {
   input::RowFile rows = input::open_rows(keys.options);
   FolderText text = read_folder_text(keys.folder, keys.chat);
   return put_together(config, keys, std::move(model), std::move(rows), std::move(text));
+}
+
+std::string checksum_text(std::uint32_t crc) {
+  return report::text_of("%08x", crc);
+}
+
+void record_inputs(const run::RunContext& run, const ModelRows& inputs) {
+  run.directory.record_inputs(run.topology.world(), inputs.inputs);
+}
+
+void require_recorded_inputs(const cluster::Group& world, const store::RunDirectory& directory,
+                             const ModelRows& inputs) {
+  cluster::on_rank_0(world, [&] {
+    std::vector<std::string> changed;
+    for (const auto& [key, value] : store::inputs_of_run(directory.path())) {
+      const auto found = inputs.inputs.find(key);
+      const std::string now = found == inputs.inputs.end() ? "(none)" : found->second;
+      if (now != value)
+        changed.push_back("  " + key + ": " + value + " in the run, " + now + " now");
+    }
+    if (changed.empty()) return;
+    throw Failure({"E610", ExitCode::data, "an input has changed since the run read it",
+                   std::move(changed),
+                   "restore its content, or make the run anew: run.resume=never"});
+  });
 }
 
 void log_head_note(const run::RunContext& run, const ModelRows& inputs) {

@@ -25,13 +25,25 @@ TEST(RunKeysTest, OnlyOnAGpuTheBatchBelongsToTheIdentity) {
   const Config large = with_batch("16");
   const run::JobKeys keys;
 
-  EXPECT_EQ(run_identity(small, keys, DeviceKind::cpu), run_identity(large, keys, DeviceKind::cpu));
-  EXPECT_NE(run_identity(small, keys, DeviceKind::cuda),
-            run_identity(large, keys, DeviceKind::cuda));
+  EXPECT_EQ(run_identity(small, keys, device_keys(small, DeviceKind::cpu)),
+            run_identity(large, keys, device_keys(large, DeviceKind::cpu)));
+  EXPECT_NE(run_identity(small, keys, device_keys(small, DeviceKind::cuda)),
+            run_identity(large, keys, device_keys(large, DeviceKind::cuda)));
   EXPECT_TRUE(device_keys(small, DeviceKind::cpu).empty());
   const auto on_gpu = device_keys(small, DeviceKind::cuda);
   EXPECT_EQ(on_gpu.at("generate.batch_size"), "8");
   EXPECT_THAT(on_gpu.at("sizes of passes"), testing::HasSubstr("4096 prompt tokens"));
+}
+
+TEST(RunKeysTest, KeysOfTheDeviceAreFoundInRunJsonAgain) {
+  const Config config = with_batch("8");
+  const auto of_gpu = device_keys(config, DeviceKind::cuda);
+  std::map<std::string, std::string> written = store::identity_keys(config);
+
+  EXPECT_TRUE(device_keys_in(written, config).empty());
+  written.insert(of_gpu.begin(), of_gpu.end());
+  written["--only"] = "part 0 of 2";
+  EXPECT_EQ(device_keys_in(written, config), of_gpu);
 }
 
 }  // namespace

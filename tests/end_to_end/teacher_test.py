@@ -2,6 +2,7 @@
 import hashlib
 import json
 import math
+import pathlib
 import re
 import shutil
 import signal
@@ -382,7 +383,26 @@ class Parts(TeacherCase):
         tiny_lm.write_rows(self.data, texts(ROWS + 1)[1:])
         second, = self.make_parts(2, parts=[1])
         ended = self.merge(65, first, second)
-        self.assertIn("other data, or of another model", ended.err)
+        self.assertIn("these runs read inputs with different checksums", ended.err)
+        self.assertRegex(ended.err, r"data\.path \S+: [0-9a-f]{8} in the first, [0-9a-f]{8} in the")
+        self.assertNotIn("model.path", ended.err)
+        again = ended.err.split("./mgpu_spmd ")[1].splitlines()[0].split()
+        self.assertEqual(pathlib.Path(again[0]).parent.parent, first)
+        self.run_to(0, 1, *again[1:], config=again[0])
+        self.merge(0, self.run_folder(), second)
+
+    def test_files_that_change_after_the_parts_and_sizes_on_gpus(self):
+        first, second = self.make_parts(2)
+        written = json.loads((first / "run.json").read_text())
+        on_gpu = written | {"keys": written["keys"] | {"teacher.batch_size": "8"}}
+        (first / "run.json").write_text(json.dumps(on_gpu))
+        ended = self.merge(65, first, second)
+        self.assertIn("teacher.batch_size: 8 in the first, (none) in the other", ended.err)
+        (first / "run.json").write_text(json.dumps(written))
+        tiny_lm.write_rows(self.data, texts(ROWS + 1)[1:])
+        ended = self.merge(65, first, second)
+        self.assertIn("an input has changed since the run read it", ended.err)
+        self.assertRegex(ended.err, r"data\.path: [0-9a-f]{8} in the run, [0-9a-f]{8} now")
 
     def test_parts_that_do_not_exist(self):
         for text, code in (("2/2", 78), ("x", 64), ("1/", 64)):

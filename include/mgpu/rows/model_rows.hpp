@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <string>
 
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/config/config.hpp>
@@ -27,6 +29,7 @@ struct ModelRows {
   KeptColumns kept;
   std::uint32_t crc = 0;  // checksum of rows, weights, tokenizer and chat template; if sums depend
                           // on the number of ranks that share the model, also of that number
+  std::map<std::string, std::string> inputs{};  // what `crc` is made of, see record_inputs()
 };
 
 /// Opens the rows, and reads the files of the model except for the weights.
@@ -41,6 +44,24 @@ ModelRows read_model_rows(const cluster::Group& world, const Config& config,
 /// --check and --plan.
 /// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
+
+/// Formats a checksum as in run.json: "1a2b3c4d".
+std::string checksum_text(std::uint32_t crc);
+
+/// Writes to run.json what the run reads: the checksum of each input, by the name of its key. Call
+/// it before any chunk is made, so that --merge can name an input that differs.
+///
+/// Ranks:  collective over the world.
+/// Errors: those of RunDirectory::record_inputs().
+void record_inputs(const run::RunContext& run, const ModelRows& inputs);
+
+/// Throws unless the run, whose directory is `directory`, read these inputs. For --merge. Accepts
+/// runs of earlier versions, which did not write down their inputs.
+///
+/// Ranks:  collective over `world`.
+/// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed.
+void require_recorded_inputs(const cluster::Group& world, const store::RunDirectory& directory,
+                             const ModelRows& inputs);
 
 /// Writes lm::head_note() of the model, if it has one, to the log of the run.
 void log_head_note(const run::RunContext& run, const ModelRows& inputs);

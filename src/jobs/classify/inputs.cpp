@@ -32,7 +32,9 @@ ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
   ClassifyInputs inputs{std::move(read)};
   inputs.config = config;
   inputs.strategy = strategy_of(config, strategies);
-  const std::array crcs{inputs.crc, crc32c(std::as_bytes(std::span(strategies)))};
+  const std::uint32_t crc = crc32c(std::as_bytes(std::span(strategies)));
+  inputs.inputs["classify.prompt"] = rows::checksum_text(crc);
+  const std::array crcs{inputs.crc, crc};
   inputs.phase = run::phase_of(crc32c(std::as_bytes(std::span(crcs))));
   return inputs;
 }

@@ -28,7 +28,9 @@ namespace {
 
 ClassifyInputs load_inputs(const run::RunContext& run, const ClassifyConfig& keys) {
   const auto loading = run.clock.enter("load");
-  return read_classify_inputs(run.topology.world(), run.config, keys, run.models);
+  ClassifyInputs inputs = read_classify_inputs(run.topology.world(), run.config, keys, run.models);
+  rows::record_inputs(run, inputs);
+  return inputs;
 }
 
 run::ChunkPhase chunks_of(const ClassifyInputs& inputs) {
@@ -101,6 +103,7 @@ run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
 run::MergedRun ClassifyJob::merge(const cluster::Group& world, const run::SealPlace& place,
                                   const store::ChunkJournal& journal) const {
   const ClassifyInputs inputs = read_classify_inputs(world, config_, keys_);
+  rows::require_recorded_inputs(world, place.directory, inputs);
   const store::SealResult report =
       seal_labels(world, journal, place, inputs, /*may_lack_rows=*/true).report;
   run::MergedRun merged;

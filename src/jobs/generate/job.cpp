@@ -31,7 +31,9 @@ namespace {
 
 GenerateInputs load_inputs(const run::RunContext& run, const GenerateKeys& keys) {
   const auto loading = run.clock.enter("load");
-  return read_generate_inputs(run.topology.world(), run.config, keys, run.models);
+  GenerateInputs inputs = read_generate_inputs(run.topology.world(), run.config, keys, run.models);
+  rows::record_inputs(run, inputs);
+  return inputs;
 }
 
 run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
@@ -188,6 +190,7 @@ run::JobOutcome GenerateJob::run(run::RunContext& run) const {
 run::MergedRun GenerateJob::merge(const cluster::Group& world, const run::SealPlace& place,
                                   const store::ChunkJournal& journal) const {
   const GenerateInputs inputs = read_generate_inputs(world, config_, keys_);
+  rows::require_recorded_inputs(world, place.directory, inputs);
   store::SealRequest request = generate_request(place, inputs);
   request.partial = true;
   const store::SealResult report = store::seal(world, journal, request);

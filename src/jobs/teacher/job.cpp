@@ -29,7 +29,9 @@ namespace {
 
 TeacherInputs load_inputs(const run::RunContext& run, const TeacherConfig& keys) {
   const auto loading = run.clock.enter("load");
-  return read_teacher_inputs(run.topology.world(), run.config, keys, run.models);
+  TeacherInputs inputs = read_teacher_inputs(run.topology.world(), run.config, keys, run.models);
+  rows::record_inputs(run, inputs);
+  return inputs;
 }
 
 run::ChunkPhase chunks_of(const TeacherInputs& inputs) {
@@ -116,6 +118,7 @@ run::JobOutcome TeacherJob::run(run::RunContext& run) const {
 run::MergedRun TeacherJob::merge(const cluster::Group& world, const run::SealPlace& place,
                                  const store::ChunkJournal& journal) const {
   const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
+  rows::require_recorded_inputs(world, place.directory, inputs);
   store::SealRequest request = teacher_request(place, inputs);
   request.partial = true;
   const store::SealResult report = store::seal(world, journal, request);

@@ -56,7 +56,7 @@ Opened make_new(const RunRequest& request) {
   RunLock lock(folder);
   for (const char* part : {"attempts", "parts", "tb"})
     make_folder(folder / part);
-  RunRecord{request.name, request.job, request.identity, request.keys, utc_now()}.write(folder);
+  RunRecord{request.name, request.job, request.identity, request.keys, {}, utc_now()}.write(folder);
   return {folder, std::move(lock)};
 }
 
@@ -306,6 +306,16 @@ void RunDirectory::discard() noexcept {
     if (!folder.empty()) fs::remove(folder, ignored);
 }
 
+void RunDirectory::record_inputs(const cluster::Group& group,
+                                 const std::map<std::string, std::string>& inputs) {
+  cluster::on_rank_0(group, [&] {
+    RunRecord record = RunRecord::read(path_);
+    if (record.inputs == inputs) return;
+    record.inputs = inputs;
+    record.write(path_);
+  });
+}
+
 void RunDirectory::check_current() const {
   if (lock_ && lock_->is_held() && last_attempt(path_) == attempt_) return;
   throw Failure({"E607",
@@ -339,6 +349,14 @@ bool is_finished_run(const std::filesystem::path& run_directory) {
 
 std::string identity_of_run(const std::filesystem::path& run_directory) {
   return RunRecord::read(run_directory).identity;
+}
+
+std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory) {
+  return RunRecord::read(run_directory).keys;
+}
+
+std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& run_directory) {
+  return RunRecord::read(run_directory).inputs;
 }
 
 int format_of_run(const std::filesystem::path& run_directory) {

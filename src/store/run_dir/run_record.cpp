@@ -19,11 +19,14 @@ constexpr std::uint64_t kMaxBytes = 4 << 20;
 }  // namespace
 
 void RunRecord::write(const std::filesystem::path& folder) const {
-  const JsonValue::Members json{
-      {"created", created}, {"finished", finished},
-      {"format", format},   {"identity", identity},
-      {"job", job},         {"keys", JsonValue::Members(keys.begin(), keys.end())},
-      {"name", name}};
+  const JsonValue::Members json{{"created", created},
+                                {"finished", finished},
+                                {"format", format},
+                                {"identity", identity},
+                                {"inputs", JsonValue::Members(inputs.begin(), inputs.end())},
+                                {"job", job},
+                                {"keys", JsonValue::Members(keys.begin(), keys.end())},
+                                {"name", name}};
   write_file_durably(folder / "run.json", formats::to_json(json), "run record");
 }
 
@@ -46,6 +49,8 @@ RunRecord RunRecord::read(const std::filesystem::path& folder) {
     record.job = json.get<std::string>("job");
     record.identity = json.get<std::string>("identity");
     record.keys = json.get<std::map<std::string, std::string>>("keys");
+    if (json.find("inputs") != nullptr)  // earlier versions did not write it
+      record.inputs = json.get<std::map<std::string, std::string>>("inputs");
     record.created = json.get<std::string>("created");
     record.finished = json.get<bool>("finished");
     return record;

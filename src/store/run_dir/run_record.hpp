@@ -15,6 +15,7 @@ struct RunRecord {
   std::string job;
   std::string identity;
   std::map<std::string, std::string> keys;
+  std::map<std::string, std::string> inputs;  // see RunDirectory::record_inputs()
   std::string created;
   bool finished = false;
   int format = kNewestRunFormat;  // format of the journal and the results

@@ -63,6 +63,13 @@ public:
   /// because its run.json is damaged.
   const std::vector<std::string>& notes() const { return notes_; }
 
+  /// Writes to run.json which contents the run reads: the checksum of each input, by the name of
+  /// its key. They replace those of an earlier attempt.
+  ///
+  /// Ranks:  collective.
+  /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
+  void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
+
   /// Throws if another process has taken over the run, so that this attempt must not publish
   /// results. Call it on rank 0 only, since other ranks hold no lock and always throw. Meant for
   /// SealRequest::check_current.
@@ -98,6 +105,15 @@ bool is_finished_run(const std::filesystem::path& run_directory);
 /// Returns the identity of the configuration with which the run was begun. Local.
 /// Errors: those of is_finished_run().
 std::string identity_of_run(const std::filesystem::path& run_directory);
+
+/// Returns the keys that identify the run, with the values with which it was begun. Local.
+/// Errors: those of is_finished_run().
+std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory);
+
+/// Returns what RunDirectory::record_inputs() wrote last; empty for runs of versions that did not
+/// write it. Local.
+/// Errors: those of is_finished_run().
+std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& run_directory);
 
 /// The format of journal and results that this program writes. It also reads finished runs of
 /// format 1.

@@ -1,0 +1,189 @@
+#include "part_checks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <mgpu/config/path_text.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
+
+namespace mgpu::app {
+namespace {
+
+using Facts = std::map<std::string, std::string>;
+
+std::string command_of(const PartRun& run) {
+  const std::filesystem::path config = run.folder / "repro" / "config.resolved.yaml";
+  return "mpirun -np 2 ./mgpu_spmd " + store::shell_word(config.string());
+}
+
+/// Returns "  KEY: A in the first, B in the other" for each fact whose values differ.
+std::vector<std::string> differences(const Facts& first, const Facts& other) {
+  const auto value_in = [](const Facts& facts, const std::string& key) {
+    const auto found = facts.find(key);
+    return found == facts.end() ? std::string("(none)") : found->second;
+  };
+  Facts all = first;
+  all.insert(other.begin(), other.end());
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : all) {
+    const std::string there = value_in(first, key);
+    const std::string here = value_in(other, key);
+    if (there == here) continue;
+    lines.push_back("  " + key + ": " + there + " in the first, " + here + " in the other");
+  }
+  return lines;
+}
+
+/// Returns the keys that results depend on, with their values.
+Facts identifying(const PartRun& run) {
+  Facts keys = store::identity_keys(run.config);
+  keys.insert(run.device_keys.begin(), run.device_keys.end());
+  return keys;
+}
+
+void check_identities(const std::vector<PartRun>& runs) {
+  const PartRun& first = runs.front();
+  for (const PartRun& run : runs) {
+    if (run.config.identity() == first.config.identity() && run.device_keys == first.device_keys)
+      continue;
+    std::vector<std::string> lines = {"  --> " + first.folder.string(),
+                                      "  --> " + run.folder.string()};
+    const std::vector<std::string> different = differences(identifying(first), identifying(run));
+    lines.insert(lines.end(), different.begin(), different.end());
+    throw do_not_fit("these runs have different configurations", std::move(lines),
+                     "merge runs that differ in --only alone");
+  }
+}
+
+/// Returns the command that makes the part of a run again.
+std::string command_again(const PartRun& run) {
+  const bool is_part = run.part.count > 1;
+  return command_of(run) + " run.resume=never" +
+         (is_part
+              ? " --only " + std::to_string(run.part.index) + "/" + std::to_string(run.part.count)
+              : "");
+}
+
+/// Returns the inputs of a run by their names, with the paths of files.
+Facts named_inputs(const PartRun& run) {
+  Facts named;
+  for (const auto& [key, value] : run.inputs) {
+    const bool is_key = std::ranges::any_of(run.config.keys(),
+                                            [&](const KeySpec* spec) { return spec->name == key; });
+    named[is_key ? key + " " + run.config.shown(key) : key] = value;
+  }
+  return named;
+}
+
+/// Throws if two runs read different contents under the same key. Runs of earlier versions did not
+/// write down what they read.
+void check_inputs(const std::vector<PartRun>& runs) {
+  const auto has_inputs = [](const PartRun& run) { return !run.inputs.empty(); };
+  const auto first = std::ranges::find_if(runs, has_inputs);
+  for (auto run = first; run != runs.end(); ++run) {
+    if (!has_inputs(*run) || run->inputs == first->inputs) continue;
+    std::vector<std::string> lines = {"  --> " + first->folder.string(),
+                                      "  --> " + run->folder.string()};
+    const std::vector<std::string> different =
+        differences(named_inputs(*first), named_inputs(*run));
+    lines.insert(lines.end(), different.begin(), different.end());
+    const bool is_older = first->folder.filename() < run->folder.filename();
+    throw do_not_fit("these runs read inputs with different checksums", std::move(lines),
+                     "make the older part again with the inputs of the other:\n  " +
+                         command_again(is_older ? *first : *run));
+  }
+}
+
+/// Throws if the runs have different formats, because one journal cannot hold both.
+void check_formats(const std::vector<PartRun>& runs) {
+  std::vector<std::string> lines;
+  bool is_mixed = false;
+  for (const PartRun& run : runs) {
+    lines.push_back("  --> " + run.folder.string() + ": format " + std::to_string(run.format));
+    is_mixed = is_mixed || run.format != runs.front().format;
+  }
+  if (!is_mixed) return;
+  throw do_not_fit("these runs were written by versions with different formats", std::move(lines),
+                   "run the parts of the older format again, then merge");
+}
+
+void check_that_job_has_parts(const PartRun& run) {
+  const jobs::JobSpec& job = jobs::job_of(run.config);
+  if (job.has_parts) return;
+  throw do_not_fit("job " + std::string(job.name) + " has no parts that could be merged",
+                   {"  --> " + run.folder.string()}, "give --merge one run directory of this job");
+}
+
+void check_finished(const std::vector<PartRun>& runs) {
+  std::vector<std::string> lines;
+  std::string help;
+  for (const PartRun& run : runs) {
+    if (run.is_finished) continue;
+    lines.push_back("  --> " + run.folder.string() + ": " + run::part_text(run.part));
+    if (help.empty())
+      help = command_of(run) + " " +
+             store::shell_word("--resume=" + unexpanded_path(run.folder.string()));
+  }
+  if (lines.empty()) return;
+  throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));
+}
+
+/// Returns the runs by part if all have the same number of parts; otherwise an empty map.
+std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
+  std::map<int, std::vector<const PartRun*>> parts;
+  for (const PartRun& run : runs) {
+    if (run.part.count != runs.front().part.count) return {};
+    parts[run.part.index].push_back(&run);
+  }
+  return parts;
+}
+
+void check_parts(const std::vector<PartRun>& runs) {
+  const auto parts = by_part(runs);
+  if (parts.empty()) return;  // the numbers of parts differ; gaps are found after the merge
+  std::vector<std::string> missing;
+  std::string help;
+  const int count = runs.front().part.count;
+  for (int part = 0; part < count; ++part) {
+    if (parts.contains(part)) continue;
+    missing.push_back("  " + run::part_text({part, count}));
+    if (help.empty())
+      help = command_of(runs.front()) + " --only " + std::to_string(part) + "/" +
+             std::to_string(count);
+  }
+  if (missing.empty()) return;
+  throw do_not_fit("parts of the run are missing", std::move(missing), std::move(help));
+}
+
+}  // namespace
+
+Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help) {
+  return Failure({"E610", ExitCode::data, std::move(sentence), std::move(lines), std::move(help)});
+}
+
+void check_part_runs(const std::vector<PartRun>& runs) {
+  check_formats(runs);
+  check_identities(runs);
+  check_inputs(runs);
+  check_that_job_has_parts(runs.front());
+  check_finished(runs);
+  check_parts(runs);
+}
+
+std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
+  std::vector<std::string> notes;
+  for (const auto& [part, same] : by_part(runs)) {
+    if (same.size() == 1) continue;
+    std::string note = run::part_text({part, runs.front().part.count}) + " is given " +
+                       std::to_string(same.size()) + " times and taken once:";
+    for (const PartRun* run : same)
+      note += "\n  " + run->folder.string();
+    notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/run/chunk_phase.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+
+namespace mgpu::app {
+
+/// A run that --merge joins. All ranks have the same facts about it.
+struct PartRun {
+  std::filesystem::path folder;
+  Config config;
+  bool is_finished = false;
+  int format = store::kNewestRunFormat;
+  run::ChunkPart part{};
+  std::map<std::string, std::string> device_keys{};  // what device_keys() was, as run.json has it
+  std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
+};
+
+/// Makes the Failure E610 (exit 65): runs do not fit together.
+Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
+
+/// Checks that runs can be joined: their formats, configurations, sizes of batches on GPUs and
+/// inputs are equal. All are finished, and no part is missing. `runs` has at least one run. Local.
+/// Errors: Failure E610 (exit 65), which names what differs and what to type.
+void check_part_runs(const std::vector<PartRun>& runs);
+
+/// Returns a note for each part that is given more than once. Its copies do not change the result.
+std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs);
+
+}  // namespace mgpu::app
