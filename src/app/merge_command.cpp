@@ -11,6 +11,7 @@
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
 
 #include "merge_parts.hpp"
@@ -72,7 +73,9 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
     text += warning + "\n";
   text += "merged " + results.string() + (is_complete ? "\n" : ": partial\n") + parts;
   if (is_finished) return text;
-  return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
+  return text +
+         "  the run can still go on: " + store::path_argument("--resume", results.parent_path()) +
+         "\n";
 }
 
 /// Writes run.h5 if no attempt has written it. The phase times were lost with the processes, so it

@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include <mgpu/config/path_text.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -123,9 +122,7 @@ void check_finished(const std::vector<PartRun>& runs) {
   for (const PartRun& run : runs) {
     if (run.is_finished) continue;
     lines.push_back("  --> " + run.folder.string() + ": " + run::part_text(run.part));
-    if (help.empty())
-      help = command_of(run) + " " +
-             store::shell_word("--resume=" + unexpanded_path(run.folder.string()));
+    if (help.empty()) help = command_of(run) + " " + store::path_argument("--resume", run.folder);
   }
   if (lines.empty()) return;
   throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));

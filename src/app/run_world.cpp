@@ -13,7 +13,6 @@
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/config/common_keys.hpp>
-#include <mgpu/config/path_text.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
@@ -314,8 +313,7 @@ private:
     summary.again_command = "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " +
                             store::shell_word((folder / "repro" / "config.resolved.yaml").string());
     if (summary.exit != ExitCode::stopped) return;
-    summary.resume_command = summary.again_command + " " +
-                             store::shell_word("--resume=" + unexpanded_path(folder.string()));
+    summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
   /// Returns the argument of tensorboard --logdir, seen from the shell's folder: the folder of all

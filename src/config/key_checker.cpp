@@ -1,6 +1,7 @@
 #include "key_checker.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -119,13 +120,18 @@ void KeyChecker::check_override(const Override& change) {
 }
 
 void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& key_place,
-                     const YamlNode& node) {
+                     const YamlNode& written) {
   layer_.meant.insert(spec.name);
   if (called != spec.name) {
     layer_.notes.push_back(source_of(key_place) + ": " + ticked(called) + " is read as " +
                            ticked(spec.name) +
                            (spec.alias_note.empty() ? "" : ": " + spec.alias_note));
   }
+  const bool may_have_variables = spec.type == KeyType::path || spec.name == "include";
+  const std::optional<YamlNode> literal =
+      may_have_variables ? written : without_escapes(spec, written);
+  if (!literal) return;
+  const YamlNode& node = *literal;
   const auto read = read_key_value(spec, node);
   if (const auto* problem = std::get_if<ValueProblem>(&read)) {
     Place place = problem->place.origin.empty() ? node.place : problem->place;
@@ -150,8 +156,6 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
   const Place& place = node.place.origin.empty() ? key_place : node.place;
   if (!value.is_word && is_path(spec, value.text)) {
     store_path(spec, value.text, node, place);
-  } else if (spec.type != KeyType::path && spec.name != "include" && refuse_variable(spec, node)) {
-    return;
   } else {
     layer_.values.emplace(spec.name, Config::Value{std::move(value.text), {}, place});
   }
@@ -171,16 +175,27 @@ void KeyChecker::store_path(const KeySpec& spec, const std::string& text, const 
   layer_.values.emplace(spec.name, std::move(value));
 }
 
-/// Refuses `${` in a value of a file that is not a path. Returns whether it is refused.
-bool KeyChecker::refuse_variable(const KeySpec& spec, const YamlNode& node) {
-  for (const YamlNode& item : node.items)
-    if (refuse_variable(spec, item)) return true;
-  const bool from_file = node.place.line > 0;
-  if (!from_file || node.text.find("${") == std::string::npos) return false;
-  add({"E109", "`${` stands in a value", node.place, "",
-       "variables are replaced in paths only; write the value, or pass KEY=VALUE"},
-      {spec.name});
-  return true;
+/// Returns a value that is not a path with `${` for each `$${`, if it is from a file. Adds a
+/// problem and returns nullopt if another `${` is in it.
+std::optional<YamlNode> KeyChecker::without_escapes(const KeySpec& spec, const YamlNode& node) {
+  if (node.place.line == 0) return node;  // from the command line
+  const auto key = literal_text(node.key);
+  const auto text = literal_text(node.text);
+  if (!key || !text) {
+    add({"E109", "`${` stands in a value", node.place, "",
+         "variables are replaced in paths only; write $${ if the text has `${`"},
+        {spec.name});
+    return std::nullopt;
+  }
+  YamlNode literal = node;
+  literal.key = *key;
+  literal.text = *text;
+  for (YamlNode& item : literal.items) {
+    std::optional<YamlNode> inner = without_escapes(spec, item);
+    if (!inner) return std::nullopt;
+    item = *std::move(inner);
+  }
+  return literal;
 }
 
 void KeyChecker::refuse_unknown(std::string_view called, const Place& key_place) {

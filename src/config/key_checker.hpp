@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ private:
            const YamlNode& node);
   void store_path(const KeySpec& spec, const std::string& text, const YamlNode& node,
                   const Place& place);
-  bool refuse_variable(const KeySpec& spec, const YamlNode& node);
+  std::optional<YamlNode> without_escapes(const KeySpec& spec, const YamlNode& node);
   bool note_accepted(std::string_view called, const Place& key_place);
   void refuse_unknown(std::string_view called, const Place& key_place);
   bool refuse_misplaced(std::string_view called, const Place& key_place);

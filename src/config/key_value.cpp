@@ -345,10 +345,11 @@ KeyValue default_value(const KeySpec& spec) {
 
 std::string yaml_of(const KeySpec& spec, const KeyValue& value) {
   if (value.is_word && value.text == "null") return value.text;
-  const bool is_text = value.is_word || spec.type == KeyType::text || spec.type == KeyType::path;
-  if (!is_text) return value.text;
-  return yaml_scalar(!value.is_word && is_path(spec, value.text) ? unexpanded_path(value.text)
-                                                                 : value.text);
+  const bool may_be_path = !value.is_word && spec.type == KeyType::path;
+  if (may_be_path)
+    return yaml_scalar(is_path(spec, value.text) ? unexpanded_path(value.text) : value.text);
+  const bool is_text = value.is_word || spec.type == KeyType::text;
+  return escaped_text(is_text ? yaml_scalar(value.text) : value.text);
 }
 
 }  // namespace mgpu

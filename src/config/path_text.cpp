@@ -121,4 +121,25 @@ std::string unexpanded_path(std::string_view path) {
   return text;
 }
 
+std::optional<std::string> literal_text(std::string_view text) {
+  std::string literal;
+  while (!text.empty()) {
+    if (text.starts_with("${")) return std::nullopt;
+    if (text.starts_with("$${")) text.remove_prefix(1);
+    const std::size_t size = text.starts_with("${") ? 2 : 1;
+    literal += text.substr(0, size);
+    text.remove_prefix(size);
+  }
+  return literal;
+}
+
+std::string escaped_text(std::string_view text) {
+  std::string escaped;
+  for (std::size_t at = text.find("${"); at != text.npos; at = text.find("${")) {
+    escaped.append(text.substr(0, at)).append("$${");
+    text.remove_prefix(at + 2);
+  }
+  return escaped.append(text);
+}
+
 }  // namespace mgpu

@@ -6,6 +6,7 @@
 #include <mgpu/formats/hub_cache.hpp>
 #include <mgpu/formats/weight_files.hpp>
 #include <mgpu/rows/model_folder.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
 
 namespace mgpu::rows {
 namespace {
@@ -34,7 +35,8 @@ std::string run_name_in(const fs::path& folder) {
 /// Says how to make the model of a training that did not run yet.
 std::string training_command(const std::string& name) {
   const fs::path conf = fs::path("conf") / "train" / (name + ".yaml");
-  if (has_file(conf)) return "make the model first: launch/run.sh " + conf.string();
+  if (has_file(conf))
+    return "make the model first: launch/run.sh " + store::shell_word(conf.string());
   return "the run with run.name=" + name + " makes this folder: start that run first";
 }
 
@@ -74,7 +76,7 @@ std::string help_for_missing_model(const Config& config, const fs::path& folder,
 /// Names the folder of weights in a run directory, or in the folder of all runs of a name.
 std::string help_for_other_folder(const fs::path& folder, const std::string& key) {
   for (const char* below : {"ckpt/last", "latest/ckpt/last"})
-    if (has_file(folder / below / "config.json")) return key + "=" + (folder / below).string();
+    if (has_file(folder / below / "config.json")) return store::path_argument(key, folder / below);
   return "name the folder that has config.json and the weights";
 }
 
@@ -97,8 +99,8 @@ void check_model_folder(const Config& config, const fs::path& folder, const std:
   const bool may_be_random = key == "model.path" && read_job_name(config) == "train";
   refuse_model(config, key, "the folder has no weights: " + folder.string(),
                may_be_random
-                   ? "a training with random weights takes this folder: " + key +
-                         "=null model.init=" + folder.string() + "; --plan needs no weights"
+                   ? "a training with random weights takes this folder: " + key + "=null " +
+                         store::path_argument("model.init", folder) + "; --plan needs no weights"
                    : "download the weights, too; --plan needs none");
 }
 

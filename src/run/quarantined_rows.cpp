@@ -1,6 +1,5 @@
 #include <vector>
 
-#include <mgpu/config/path_text.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
@@ -34,8 +33,7 @@ std::string rows_text(const std::vector<const store::QuarantinedRow*>& rows) {
 
 std::string how_to_retry(const RunContext& run) {
   return "run.retry_quarantined=true with " +
-         store::shell_word("--resume=" + unexpanded_path(run.directory.path().string())) +
-         " tries them again";
+         store::path_argument("--resume", run.directory.path()) + " tries them again";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/run_dir/run_lock.hpp>
 
+#include "app/merge_parts.hpp"
 #include "tiny_run.hpp"
 
 namespace mgpu::app {
@@ -87,6 +88,11 @@ TEST_F(MergeRunTest, HistoriesThatAreNotAllThereArePlayedByTheRunThatResumes) {
   EXPECT_GT(partial.missing_rows, 0);
   EXPECT_EQ(table(run / "histories.h5", "histories").rows, 73);
   EXPECT_EQ(table(run / "results.h5", "samples").missing_rows, 0);
+}
+
+TEST(MergeTextTest, TheRunToGoOnWithCanBeTyped) {
+  EXPECT_THAT(merge_text({}, "/runs/my $run/results.h5", /*is_finished=*/false),
+              HasSubstr("the run can still go on: '--resume=/runs/my $$run'\n"));
 }
 
 TEST_F(MergeRunTest, RunH5SaysWhoWorkedOnAKilledRun) {

@@ -323,6 +323,22 @@ TEST_F(ConfigReaderTest, AnExpandedPathIsPartOfTheIdentityAndCanBeReadBack) {
   EXPECT_NE(read_text(kEmptyRun + "data: {path: $SCRATCH/x.csv}\n").identity(), config.identity());
 }
 
+TEST_F(ConfigReaderTest, ATextWithAVariableOfTheCommandLineCanBeReadBack) {
+  table_.add({.name = "run.note", .type = KeyType::text, .default_value = "", .summary = "a note"});
+  for (const std::string argument :
+       {"run.note=${HOME}_run", "run.note=$${HOME}", "run.note=a $ {b} $$ $$${c",
+        "data.labels=[${x}, 'b ${', $]", "data.labels={${x}: '0', b: '$${y'}"}) {
+    const Config config = read({{"/conf/run.yaml", kEmptyRun}}, {}, {argument});
+    const Config again = read_text(config.resolved_yaml());
+
+    EXPECT_EQ(config.shown("run.note"), again.shown("run.note")) << config.resolved_yaml();
+    EXPECT_EQ(config.shown("data.labels"), again.shown("data.labels")) << config.resolved_yaml();
+    EXPECT_EQ(config.identity(), again.identity());
+  }
+  EXPECT_EQ(read_text(kEmptyRun + "run: {note: 'the $${x} of $$'}\n").text("run.note"),
+            "the ${x} of $$");
+}
+
 TEST_F(ConfigReaderTest, VariablesThatAreNotSetAreRefused) {
   for (const char* path : {"$SCRTCH/x.csv", "${EMPTY}/x.csv", "${SCRATCH/x.csv", "~other/x.csv"}) {
     try {

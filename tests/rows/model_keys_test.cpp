@@ -142,6 +142,17 @@ TEST(ModelFolderTest, AFolderOfARunLeadsToItsCheckpoint) {
               HasSubstr("model.path=" + run.path().string() + "/ckpt/last"));
 }
 
+TEST(ModelFolderTest, APathInAHintCanBeTyped) {
+  const testing_support::TemporaryFolder folder;
+  const fs::path run = folder.path() / "my $run";
+  fs::create_directories(run / "ckpt" / "last");
+  fs::copy_file(kLlama / "config.json", run / "ckpt" / "last" / "config.json");
+  const Config config = config_of({{"job", "teacher"}});
+
+  EXPECT_THAT(render(report_of_failure([&] { check_model_folder(config, run); })),
+              HasSubstr("'model.path=" + folder.path().string() + "/my $$run/ckpt/last'"));
+}
+
 TEST(ModelFolderTest, AFolderWithoutWeightsIsForARandomStartOfATrainingOrForAPlan) {
   const testing_support::TemporaryFolder folder;
   fs::copy_file(kLlama / "config.json", folder.path() / "config.json");

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,5 +28,12 @@ std::variant<std::string, ValueProblem> expand_path(std::string_view text,
 
 /// Returns the text that expand_path() turns into the absolute path `path`.
 std::string unexpanded_path(std::string_view path);
+
+/// Returns the text that a value of a file stands for if it is not a path: `$${` becomes `${`.
+/// Returns nullopt if another `${` is in it, which is a mistake there.
+std::optional<std::string> literal_text(std::string_view text);
+
+/// Returns the text that literal_text() turns into `text`.
+std::string escaped_text(std::string_view text);
 
 }  // namespace mgpu

@@ -11,6 +11,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/config/path_text.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
@@ -80,6 +81,10 @@ std::string redacted_argument(std::string_view argument) {
 std::string shell_word(const std::string& word) {
   if (!word.empty() && has_only_alphanumeric_or("_@%+=:,./-", word)) return word;
   return quoted(word, '\'', "'\\''");
+}
+
+std::string path_argument(std::string_view key, const std::filesystem::path& path) {
+  return shell_word(std::string(key) + "=" + unexpanded_path(path.string()));
 }
 
 std::string command_line(const std::vector<std::string>& command) {

@@ -43,6 +43,10 @@ std::string environment_text(const char* const* environment);
 /// Returns `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.
 std::string shell_word(const std::string& word);
 
+/// Returns "KEY=PATH" as a user types it: quoted for a shell, and with `$$` for each `$` of the
+/// path. `key`: a key whose value is a path, or --resume.
+std::string path_argument(std::string_view key, const std::filesystem::path& path);
+
 /// Returns argv quoted for a shell, without secrets.
 std::string command_line(const std::vector<std::string>& command);
 
