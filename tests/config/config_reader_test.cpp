@@ -327,7 +327,7 @@ TEST_F(ConfigReaderTest, ATextWithAVariableOfTheCommandLineCanBeReadBack) {
   table_.add({.name = "run.note", .type = KeyType::text, .default_value = "", .summary = "a note"});
   for (const std::string argument :
        {"run.note=${HOME}_run", "run.note=$${HOME}", "run.note=a $ {b} $$ $$${c",
-        "data.labels=[${x}, 'b ${', $]", "data.labels={${x}: '0', b: '$${y'}"}) {
+        "data.labels=['${x}', 'b ${', $]", "data.labels={'${x}': '0', b: '$${y'}"}) {
     const Config config = read({{"/conf/run.yaml", kEmptyRun}}, {}, {argument});
     const Config again = read_text(config.resolved_yaml());
 

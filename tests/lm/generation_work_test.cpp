@@ -98,6 +98,26 @@ GenerationConfig four_tokens() {
   return config;
 }
 
+TEST(AdmissionQueueTest, EndedResultsAreCountedAsTheyEnd) {
+  const LmConfig model = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  const Numbers ids = tokens_from(0, 3);
+  const std::vector<Numbers> continuations = {ids, ids};
+  const std::vector<Prompt> prompts = {{0, ids, 2}, {2, ids, 1, continuations}, {3, ids, 1}};
+  AdmissionQueue queue(model, prompts, four_tokens());
+
+  EXPECT_EQ(queue.ended(), 0);
+  EXPECT_FALSE(queue.end_sequence(0));
+  EXPECT_EQ(queue.ended(), 1);
+  queue.set_unfinished(1, 2);  // both continuations have begun
+  EXPECT_FALSE(queue.end_sequence(1));
+  EXPECT_EQ(queue.ended(), 1);
+  EXPECT_TRUE(queue.end_sequence(1));
+  EXPECT_EQ(queue.ended(), 2);
+  queue.set_unfinished(2, 0);  // a prompt that was only scored
+  EXPECT_TRUE(queue.end_sequence(0));
+  EXPECT_EQ(queue.ended(), 4);
+}
+
 // Several short completions use the second slot of the batch, one after the other. The first pass
 // of each has a prompt of 3 tokens and the next token of the long completion.
 TEST(GenerationWorkTest, APromptBeginsWhereACompletionHasEnded) {

@@ -52,8 +52,7 @@ void GenerationBatch::close(Prefill& prefill) {
 /// processed after the prompt, whose pages they share.
 void GenerationBatch::begin_continuations(const Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
-  std::int64_t& unfinished = queue_.unfinished[prefill.prompt];
-  unfinished = 0;
+  std::int64_t unfinished = 0;
   for (std::size_t i = 0; i < prompt.continuations.size(); ++i) {
     const std::span ids(prompt.continuations[i]);
     request(ids.first(1), prefill.last, queue_.results[prefill.prompt].continuation_log_probs[i]);
@@ -63,6 +62,7 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
     continuations_.push_back({prefill.prompt, i, sequence});
     ++unfinished;
   }
+  queue_.set_unfinished(prefill.prompt, unfinished);
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
@@ -80,8 +80,7 @@ void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& v
       queue_.results[continuation->prompt].continuation_log_probs[continuation->index]);
   if (!piece.is_last) return;
   session_.drop(piece.sequence);
-  if (--queue_.unfinished[continuation->prompt] == 0)
-    pages_.give_back(queue_.pages_to_reserve(prompt));
+  if (queue_.end_sequence(continuation->prompt)) pages_.give_back(queue_.pages_to_reserve(prompt));
   continuations_.erase(continuation);
 }
 
@@ -142,7 +141,7 @@ void GenerationBatch::evict_finished() {
     if (!active.is_done) continue;
     session_.drop(active.sequence);
     pages_.give_back(active.reserved_pages);
-    if (--queue_.unfinished[active.prompt] == 0)
+    if (queue_.end_sequence(active.prompt))
       pages_.give_back(queue_.pages_to_reserve(queue_.prompt(active.prompt)));
     queue_.results[active.prompt].completions[static_cast<std::size_t>(active.index)] =
         std::move(active.completion);

@@ -38,21 +38,29 @@ AdmissionQueue::AdmissionQueue(const LmConfig& model, std::span<const Prompt> pr
                                const GenerationConfig& config)
     : results(prompts.size()), model_(model), prompts_(prompts), config_(config) {
   for (std::size_t p = 0; p < prompts.size(); ++p) {
-    unfinished.push_back(prompts[p].num_samples);
+    unfinished_.push_back(prompts[p].num_samples);
     results[p].continuation_log_probs.resize(prompts[p].continuations.size());
     if (config.max_new_tokens > 0)
       results[p].completions.resize(static_cast<std::size_t>(prompts[p].num_samples));
   }
 }
 
-std::int64_t AdmissionQueue::ended() const {
-  std::int64_t sum = 0;
-  for (std::size_t p = 0; p < prompts_.size(); ++p) {
-    const bool is_counted_singly = prompts_[p].continuations.empty();
-    if (is_counted_singly || unfinished[p] == 0) sum += prompts_[p].num_samples;
-    if (is_counted_singly) sum -= unfinished[p];
-  }
-  return sum;
+/// Returns how many results of a prompt count as ended. A prompt with continuations counts at once.
+std::int64_t AdmissionQueue::ended_of(std::size_t prompt) const {
+  const std::int64_t all = prompts_[prompt].num_samples;
+  if (prompts_[prompt].continuations.empty()) return all - unfinished_[prompt];
+  return unfinished_[prompt] == 0 ? all : 0;
+}
+
+void AdmissionQueue::set_unfinished(std::size_t prompt, std::int64_t sequences) {
+  ended_ -= ended_of(prompt);
+  unfinished_[prompt] = sequences;
+  ended_ += ended_of(prompt);
+}
+
+bool AdmissionQueue::end_sequence(std::size_t prompt) {
+  set_unfinished(prompt, unfinished_[prompt] - 1);
+  return unfinished_[prompt] == 0;
 }
 
 std::int64_t AdmissionQueue::pages_to_reserve(const Prompt& prompt) const {

@@ -70,7 +70,12 @@ public:
   std::size_t take() { return next_++; }
 
   /// Returns the number of completions that have ended, or of prompts that have been scored.
-  std::int64_t ended() const;
+  std::int64_t ended() const { return ended_; }
+
+  /// Sets how many sequences of a prompt have not ended. At first each of its completions is one.
+  void set_unfinished(std::size_t prompt, std::int64_t sequences);
+  /// Ends a sequence of a prompt. Returns whether it was the last one.
+  bool end_sequence(std::size_t prompt);
 
   /// Returns how many cache pages a prompt with its first completion needs in addition to the
   /// common prefix.
@@ -78,14 +83,17 @@ public:
   /// Returns how many cache pages each completion of a prompt after the first one needs.
   std::int64_t pages_to_reserve_for_fork(const Prompt& prompt) const;
 
-  std::vector<PromptResult> results;     // [prompts]
-  std::vector<std::int64_t> unfinished;  // [prompts] number of sequences that have not ended
+  std::vector<PromptResult> results;  // [prompts]
   SharedPrefix shared_prefix;
 
 private:
+  std::int64_t ended_of(std::size_t prompt) const;
+
   LmConfig model_;
   std::span<const Prompt> prompts_;
   GenerationConfig config_;
+  std::vector<std::int64_t> unfinished_;  // [prompts] number of sequences that have not ended
+  std::int64_t ended_ = 0;                // sum of ended_of() over the prompts
   std::size_t next_ = 0;
 };
 
