@@ -28,8 +28,10 @@ class Inputs(GenerateCase):
     def test_few_prompts_are_shared_by_all_ranks(self):
         few = tiny_lm.write_rows(self.folder / "few.jsonl", [{"prompt": "a" * n}
                                                              for n in range(1, 18)])
-        keys = (f"data.path={few}", "run.chunk_size=auto")
-        self.generate(0, 2, *keys)
+        keys = (f"data.path={few}",)
+        config = self.folder / "few.yaml"
+        config.write_text(CONFIG.read_text().replace(", chunk_size: 4", ""))
+        self.run_to(0, 2, *self.keys(*keys), config=config)
         resolved = (self.run_folder() / "repro/config.resolved.yaml").read_text()
         self.assertIn("  chunk_size: 1\n", resolved)
         golden = self.sha256()
@@ -37,11 +39,11 @@ class Inputs(GenerateCase):
         self.generate(0, 1, f"data.path={few}", "run.chunk_size=1")
         self.assertEqual(self.sha256(), golden)
         self.start_over()
-        ended = self.generate(0, 3, *keys, "data.max_samples=2")
+        keys += ("run.chunk_size=auto", "data.max_samples=2")
+        ended = self.generate(0, 3, *keys)
         idle = "1 of 3 ranks have nothing to do: there are 2 chunks"
         self.assertEqual(ended.out.count(idle), 2, ended.out)  # at the beginning and at the end
-        self.assertIn(idle, self.generate(0, 1, "--plan", *keys, "data.max_samples=2",
-                                          "devices.world=3").out)
+        self.assertIn(idle, self.generate(0, 1, "--plan", *keys, "devices.world=3").out)
 
     def test_prompts_beyond_the_context_are_counted_and_may_be_refused(self):
         rows = tiny_lm.write_rows(self.folder / "long.jsonl",  # the model was made for 64 tokens

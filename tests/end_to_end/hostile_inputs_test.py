@@ -11,6 +11,20 @@ import program
 import tiny_lm
 
 
+def places_of_values(path, *columns):
+    """Returns where the values of columns begin in an HDF5 file."""
+    places = {}
+
+    def visit(name, item):
+        if name.endswith(tuple(f"/{column}/values" for column in columns)):
+            places[name] = item.id.get_offset()
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    assert len(places) == len(columns), places
+    return places
+
+
 class Hostile(GenerateCase):
 
     def expect_refused(self, code, words, *more, ranks=2):
@@ -58,6 +72,28 @@ class Hostile(GenerateCase):
         (self.model / "tokenizer.json").write_text("{")
         self.expect_refused(65, ["tokenizer.json"])
 
+    def test_a_run_that_is_refused_does_not_become_the_latest(self):
+        self.generate(0, 1)
+        good = self.run_folder()
+        empty = self.folder / "empty.jsonl"
+        empty.write_text("")
+        self.generate(65, 1, f"data.path={empty}")
+        self.assertEqual((good.parent / "latest").resolve(), good.resolve())
+        self.assertEqual(self.num_runs(), 1)
+
+    def test_arguments_of_any_length(self):
+        letters = "x" * 100_000
+        self.expect_refused(64, ["E143", "argument"], f"run.name={letters}", ranks=1)
+        self.expect_refused(64, ["E143", "argument"], f"--output={letters}", ranks=1)
+        self.expect_refused(78, ["run.name"], f"run.name={letters[:300]}", ranks=1)
+
+    def test_paths_with_variables(self):
+        home = {"HOME": str(self.folder), "DATA_ROOT": str(self.folder)}
+        self.generate(0, 1, "data.path=${DATA_ROOT}/prompts.jsonl", "run.output=~/outputs",
+                      env=home)
+        self.assertTrue(self.output.exists())
+        self.assertFalse((self.folder / "~").exists())
+
     def test_pipes_and_devices_are_not_read(self):
         pipe = self.folder / "pipe.jinja"
         os.mkfifo(pipe)
@@ -69,10 +105,8 @@ class Hostile(GenerateCase):
     def test_damaged_results(self):
         self.generate(0, 1)
         path = self.run_folder() / "results.h5"
-        with h5py.File(path) as file:
-            text = file["arrays/samples/output/values"].id.get_offset()
         content = bytearray(path.read_bytes())
-        content[text] ^= 1
+        content[content.index(b"cat sat")] ^= 1  # the text of a prompt
         path.write_bytes(content)
         ended = self.run_program(1, "--export", "jsonl", self.run_folder(), config=None)
         self.assertEqual(ended.code, 80, ended.out + ended.err)
@@ -120,6 +154,33 @@ class DamagedModel(GenerateCase):
                 self.assertFalse(self.output.exists())
         (folder / "MANIFEST.json").unlink()
         self.generate(0, 2, f"model.path={folder}")
+
+
+class DamagedTargets(GenerateCase):
+    """Targets of job teacher with a column in which one bit is wrong."""
+
+    TRAIN = ("schema: 1\njob: train\nrun: {name: student}\n"
+             "train: {seq_len: 64, global_batch_size: 2, max_steps: 1, warmup_steps: 1}\n")
+
+    def test_are_found_by_their_checksums(self):
+        texts = tiny_lm.write_rows(self.folder / "texts.jsonl",
+                                   [{"text": "the cat sat on a mat"}] * 8)
+        made = self.folder / "made"
+        self.run_to(0, 1, *self.keys(f"data.path={texts}", f"run.output={made}"),
+                    config=program.HERE / "teacher.yaml")
+        targets = made / "tiny" / "latest"
+        path = targets / "results.h5"
+        good = path.read_bytes()
+        places = places_of_values(path, "token_ids", "is_learned")
+        config = self.folder / "student.yaml"
+        config.write_text(self.TRAIN)
+        for name, place in places.items():
+            with self.subTest(name):
+                path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1:])
+                ended = self.run_to(80, 1, f"model.path={self.model}", f"distill.targets={targets}",
+                                    config=config)
+                self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+                self.assertIn("E604", ended.err)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import re
 import shlex
 
 import program
+import tiny_lm
 
 
 class Output(program.ProgramTest):
@@ -98,6 +99,18 @@ class Output(program.ProgramTest):
         out = self.run_to(0, 2, "log.level=debug").out
         self.assertIn("histories: a chunk of 16 is done by rank 0", out)
         self.assertIn("of each batch, in ", out)
+
+    def test_the_report_of_a_language_model_has_nats_per_token(self):
+        config = self.folder / "train.yaml"
+        config.write_text("schema: 1\njob: train\nrun: {name: tiny}\n"
+                          "train: {seq_len: 16, global_batch_size: 2, max_steps: 2}\n")
+        rows = tiny_lm.write_rows(self.folder / "texts.jsonl", [{"text": "the cat sat"}] * 4)
+        self.run_to(0, 1, f"model.path={tiny_lm.make_folder(self.folder / 'model')}",
+                    f"data.path={rows}", "train.warmup_steps=1", config=config)
+        report = (self.run_folder() / "report.html").read_text()
+        self.assertNotIn("action", report)
+        self.assertIn("loss (nats per token)", report)
+        self.assertIn(f"ln {len(tiny_lm.CHARACTERS)} = ", report)
 
     def test_report_needs_no_network(self):
         self.run_to(0, 2)

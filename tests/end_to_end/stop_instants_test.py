@@ -1,11 +1,13 @@
 """A stop signal at any instant of a job: it ends with 75, or with 0 once its results are published."""
 import os
+import pathlib
 import signal
 import time
 
 import program
 
 STEPS = ("train.max_steps=400", "train.eval_every=0", "checkpoint.every=0")
+LAUNCH = pathlib.Path(os.environ.get("MGPU_LAUNCH", program.TOP / "launch"))
 MANY = int(os.environ.get("MGPU_STOP_INSTANTS", "0"))  # 0: the eight of the tier all
 
 
@@ -14,7 +16,7 @@ class StopInstants(program.ProgramTest):
 
     def start_supervised(self):
         return self.start_command(
-            [program.TOP / "launch" / "mgpu-run", "-np", "2", "--mca",
+            [LAUNCH / "mgpu-run", "-np", "2", "--mca",
              "btl_vader_backing_directory", self.folder, program.PROGRAM, program.TINY,
              f"run.output={self.output}", *STEPS])
 

@@ -51,7 +51,6 @@ class StoredHead(program.ProgramTest):
             ended = self.run_to(0, ranks, f"model.path={self.model}", f"data.path={data}",
                                 "run.resume=never", "generate.max_new_tokens=1", *keys,
                                 config=program.HERE / "generate.yaml")
-            self.assertEqual(ended.out.count(NOTE), 1, ended.out)
             self.run_to(0, 1, "--export", "jsonl", str(self.run_folder()), config=None)
             lines = (self.run_folder() / "results.jsonl").read_text().splitlines()
             rows = {row["prompt_index"]: row["prompt_log_probs"] for row in map(json.loads, lines)}
@@ -59,6 +58,7 @@ class StoredHead(program.ProgramTest):
                 for ours, theirs in zip(rows[index][1:], log_probabilities(golden, name),
                                         strict=True):
                     self.assertAlmostEqual(ours, theirs, delta=1e-4)
+            self.assertEqual(ended.out.count(NOTE), 1, ended.out)
 
     def test_teacher_and_classify_say_so(self):
         texts = tiny_lm.write_rows(self.folder / "texts.jsonl",
