@@ -2,8 +2,8 @@
 # tests/scripts/failed_before.sh OLD_PROGRAM [WORD]
 #
 # Runs the end-to-end tests that failed_before.txt lists with OLD_PROGRAM, a program from before the
-# defects were mended. Each test has to fail there, with the listed words in its output. Scripts of
-# launch/ beside OLD_PROGRAM are used with it. With WORD, runs the lines that contain it. Prints a
+# defects were mended. Each test has to fail there, with the listed words in its output. Scripts in
+# launch/ next to OLD_PROGRAM are used with it. With WORD, runs the lines that contain it. Prints a
 # line per test, and the last lines of an unexpected failure.
 # Exit: 0 all failed as listed, 1 one passed or failed otherwise.
 set -uo pipefail
