@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mgpu::datasets {
+
+/// Returns the answer that a completion states. It is the content of the last closed \boxed{...};
+/// without one, what follows the last `####` on its line; without either, the last number. Returns
+/// nullopt if the completion has none of these.
+std::optional<std::string> find_answer(std::string_view completion);
+
+/// Returns an answer without LaTeX commands for spacing, style and text, without dollar signs and
+/// other signs of currency, and without an assignment such as `x =`.
+std::string plain_answer(std::string_view answer);
+
+/// Returns whether two answers are equal. Two numbers are compared exactly, as rational numbers
+/// without rounding; units after them are ignored. Lists such as (1, 1/2) are compared item by
+/// item, in order. Other answers are compared as texts, without blanks and without case.
+bool same_answer(std::string_view given, std::string_view expected);
+
+/// Returns whether a completion states the expected answer. `expected` is an answer, or a solution
+/// that states its answer in \boxed{...} or after `####`.
+bool is_right(std::string_view completion, std::string_view expected);
+
+/// Returns the answer that a solution states in \boxed{...} or after `####`; the whole text if it
+/// states none there.
+std::string stated_answer(std::string_view solution);
+
+}  // namespace mgpu::datasets

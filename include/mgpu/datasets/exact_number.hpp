@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mgpu::datasets {
+
+/// A decimal number of any length: digits * 10^exponent, with a sign. The digits begin and end with
+/// another digit than 0, so that equal numbers have equal fields. Zero has no digits.
+struct Decimal {
+  bool negative = false;
+  std::string digits{};
+  std::int64_t exponent = 0;
+
+  /// Makes the number `digits` * 10^exponent. `digits` may begin and end with zeros.
+  static Decimal of(bool negative, std::string_view digits, std::int64_t exponent);
+
+  bool operator==(const Decimal&) const = default;
+};
+
+/// Returns the exact product. Time: the product of the numbers of digits.
+Decimal product(const Decimal& a, const Decimal& b);
+
+/// Returns the exact sum of two integers that are not negative.
+Decimal sum_of_integers(const Decimal& a, const Decimal& b);
+
+/// A rational number: top / bottom, where bottom is not zero.
+struct ExactNumber {
+  Decimal top{};
+  Decimal bottom{false, "1", 0};
+  bool is_percent = false;  // a percent sign follows; `top` / `bottom` is the number before it
+};
+
+/// Returns whether two numbers are equal, without rounding. A percentage equals the number before
+/// its sign, and the hundredth of that number: 50 % is equal to 50 and to 0.5.
+bool same_number(const ExactNumber& a, const ExactNumber& b);
+
+/// A number at the start of a text.
+struct NumberAtStart {
+  ExactNumber number{};
+  std::size_t length = 0;  // bytes of the text that the number takes
+};
+
+/// Reads the number that `text` begins with; nullopt if it begins with anything else. `text` is a
+/// result of plain_answer(). The page docs/datasets.md lists the forms of a number.
+///
+/// Parts of a fraction have at most 10,000 digits. Other numbers have any length.
+std::optional<NumberAtStart> read_number(std::string_view text);
+
+}  // namespace mgpu::datasets
