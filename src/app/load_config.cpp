@@ -129,7 +129,9 @@ std::string FileProvider::find_model(const fs::path& path, const std::string& na
     std::error_code unknown;
     if (fs::exists(path, unknown)) return std::string();
     const std::optional<formats::HubCopy> copy = formats::find_hub_copy(name);
-    return copy && copy->problem.empty() ? copy->folder.string() : std::string();
+    // Plans need no weights. A run checks whether the copy is complete.
+    const bool is_usable = copy && fs::is_regular_file(copy->folder / "config.json", unknown);
+    return is_usable ? copy->folder.string() : std::string();
   });
 }
 

@@ -48,13 +48,23 @@ std::string download_command(const Config& config, const fs::path& folder, const
   std::error_code missing;
   if (!has_parts || !formats::is_hub_name(written) || fs::exists(folder.parent_path(), missing))
     return "";
-  const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);
-  if (copy) {
-    return "the copy in the Hugging Face cache is not complete (" + copy->problem +
-           "): hf download " + written;
-  }
   const std::string local = "models/" + written.substr(written.find('/') + 1);
   return "hf download " + written + " --local-dir " + local + " and then " + key + "=" + local;
+}
+
+/// Refuses a model that the Hugging Face cache has only in part. `folder` is the value of `key`:
+/// the folder of that copy, or no folder if the copy has no config.json.
+void refuse_incomplete_copy(const Config& config, const fs::path& folder, const std::string& key) {
+  const std::string& written = config.written(key);
+  const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);
+  std::error_code missing;
+  if (!copy || copy->problem.empty()) return;
+  if (copy->folder != folder && fs::exists(folder, missing)) return;
+  refuse_model(config, key,
+               "the copy of " + written + " in the Hugging Face cache is not complete: " +
+                   copy->problem + ": " + copy->folder.string(),
+               "hf download " + written +
+                   (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
 /// Says where a relative path starts, which is the usual reason why a folder is not found.
@@ -84,6 +94,7 @@ std::string help_for_other_folder(const fs::path& folder, const std::string& key
 
 void check_model_config(const Config& config, const fs::path& folder, const std::string& key) {
   if (has_file(folder / "config.json")) return;
+  refuse_incomplete_copy(config, folder, key);
   std::error_code missing;
   if (fs::is_directory(folder, missing)) {
     refuse_model(config, key, "the folder has no config.json: " + folder.string(),
@@ -95,6 +106,7 @@ void check_model_config(const Config& config, const fs::path& folder, const std:
 
 void check_model_folder(const Config& config, const fs::path& folder, const std::string& key) {
   check_model_config(config, folder, key);
+  refuse_incomplete_copy(config, folder, key);
   if (formats::has_weight_files(folder)) return;
   const bool may_be_random = key == "model.path" && read_job_name(config) == "train";
   refuse_model(config, key, "the folder has no weights: " + folder.string(),

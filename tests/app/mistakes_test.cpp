@@ -1,5 +1,6 @@
 // Tests common mistakes on the command line and in configurations. Each message has to show what to
 // type, and with that the program has to get farther.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,6 +21,7 @@ namespace mgpu::app {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using Words = std::vector<std::string>;
@@ -130,6 +132,26 @@ TEST_F(MistakesTest, TextsInYaml) {
   EXPECT_THAT(message_of({"block.yaml"}), HasSubstr("write " + offer));
   write("mended.yaml", std::string(kTrain) + "run:\n  " + offer + "\n");
   EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // but it is no file name
+}
+
+TEST_F(MistakesTest, ModelsThatTheCacheHasInPart) {
+  ::setenv("HF_HUB_CACHE", (folder_.path() / "hub").c_str(), 1);
+  const Words words = {"generate.yaml", "model.path=org/model-1B"};
+  const fs::path model = folder_.path() / "hub" / "models--org--model-1B";
+  fs::create_directories(model / "refs");
+  fs::create_directories(model / "snapshots" / "abc");
+  std::ofstream(model / "refs" / "main") << "abc";
+  const std::string sentence = "the copy of org/model-1B in the Hugging Face cache is not complete";
+
+  EXPECT_THAT(message_of(words), AllOf(HasSubstr(sentence), HasSubstr("it has no config.json"),
+                                       HasSubstr("hf download org/model-1B\n")));
+  fs::remove(model / "snapshots" / "abc");
+  copy_model(model / "snapshots" / "abc");
+  EXPECT_EQ(message_of(words), "");  // a plan needs no weights
+  EXPECT_THAT(message_of(words, /*checks=*/true),
+              AllOf(HasSubstr(sentence), HasSubstr("model.safetensors"),
+                    HasSubstr("hf download org/model-1B; --plan needs no weights")));
+  ::unsetenv("HF_HUB_CACHE");
 }
 
 TEST_F(MistakesTest, Models) {

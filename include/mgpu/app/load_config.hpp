@@ -36,7 +36,7 @@ public:
   std::string variable(const std::string& name) const;
 
   /// Returns the folder of the model `name` in the Hugging Face cache of the rank that reads.
-  /// Returns "" if `path` exists, or if the cache has no complete copy.
+  /// Returns "" if `path` exists, or if the cache has no copy with a config.json.
   /// Ranks:  collective over the group.
   std::string find_model(const std::filesystem::path& path, const std::string& name) const;
 

@@ -10,14 +10,15 @@ namespace mgpu::rows {
 /// Checks that `folder`, the value of `key`, exists and has a config.json, which is enough for a
 /// plan. Called on one rank.
 /// Errors: Failure E603 (exit 66) that points at the key. Its help has the command that makes or
-///         downloads the model, or says where the path starts.
+///         downloads the model, or says where the path starts. A copy in the Hugging Face cache
+///         that has no config.json is named.
 void check_model_config(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 
 /// Checks that `folder`, the value of `key`, has a config.json and files of weights. Called on one
 /// rank, before anything is written.
 /// Errors: those of check_model_config(); Failure E603 (exit 66) without weights, whose help has
-///         the setting for random weights.
+///         the setting for random weights, or the command that completes a copy in the cache.
 void check_model_folder(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 
