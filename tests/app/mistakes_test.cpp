@@ -1,8 +1,10 @@
 // Tests common mistakes on the command line and in configurations. Each message has to show what to
 // type, and with that the program has to get farther.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -74,6 +76,17 @@ protected:
       return render(failure.report());
     }
     return "";
+  }
+
+  /// Returns the plan that the program prints.
+  static std::string plan_of(const Words& words) {
+    std::vector<const char*> argv = {"mgpu_spmd"};
+    for (const std::string& word : words)
+      argv.push_back(word.c_str());
+    std::ostringstream out;
+    print_plan(parse_command_line(static_cast<int>(argv.size()), argv.data(), program_keys()),
+               FileProvider::alone(), out);
+    return out.str();
   }
 
   /// Expects that `wrong` fails with a message that has `offer`, and that `mended` does not fail.
@@ -213,6 +226,68 @@ TEST_F(MistakesTest, AVariableThatIsNotSet) {
   EXPECT_THAT(message_of(words), HasSubstr("export MGPU_TEST_SCRATCH=FOLDER"));
   ::setenv("MGPU_TEST_SCRATCH", folder_.path().c_str(), 1);
   EXPECT_EQ(message_of(words), "");
+}
+
+TEST_F(MistakesTest, ATemplateInsteadOfAFile) {
+  write("texts.jsonl", "{\"text\": \"Win a prize\", \"label\": \"spam\"}\n");
+  write("classify.yaml",
+        "schema: 1\njob: classify\ndevices: {backend: mpi}\nmodel: {path: model}\n"
+        "data: {path: texts.jsonl}\n"
+        "classify: {labels: [ham, spam], prompt: \"Text: {text} Kind:\"}\n");
+  EXPECT_EQ(message_of({"classify.yaml"}), "");
+  expect_way_out({"classify.yaml", "classify.prompt=Text: Kind:"}, "a template with {text}",
+                 {"classify.yaml", "classify.prompt=Text: {text} Kind:"});
+}
+
+TEST_F(MistakesTest, MoreRanksThanChunks) {
+  write("four.jsonl",
+        "{\"prompt\": \"1\"}\n{\"prompt\": \"2\"}\n{\"prompt\": \"3\"}\n{\"prompt\": \"4\"}\n");
+  const auto plan = [](const char* more) {
+    return plan_of({"generate.yaml", "data.path=four.jsonl", "devices.world=2", more});
+  };
+  const std::string idle = "1 of 2 ranks have nothing to do";
+  EXPECT_THAT(plan("run.chunk_size=4"), AllOf(HasSubstr(idle), HasSubstr("run.chunk_size=2")));
+  EXPECT_THAT(plan("run.chunk_size=2"), Not(HasSubstr(idle)));
+}
+
+TEST_F(MistakesTest, PromptsThatAreTooLongMayBeMarkedOrRefused) {
+  for (const char* choice : {"generate.beyond_context=mark", "generate.beyond_context=stop"})
+    EXPECT_EQ(message_of({"generate.yaml", choice}), "");
+}
+
+/// A mistake whose message is tested elsewhere, because it needs more than a configuration.
+struct ElsewhereTested {
+  const char* mistake;
+  const char* file;
+  const char* test;
+};
+constexpr std::array kElsewhere = {
+    ElsewhereTested{"a family that is not supported", "tests/lm/lm_config_test.cpp",
+                    "WhatIsNotSupportedIsRefusedWithTheListOfWhatIs"},
+    ElsewhereTested{"GPUs of a machine without any", "tests/cluster/device_choice_test.cpp",
+                    "ARankWithoutGpuIsNamed"},
+    ElsewhereTested{"prompts longer than the model was made for",
+                    "tests/end_to_end/generate_inputs_test.py",
+                    "test_prompts_beyond_the_context_are_counted_and_may_be_refused"},
+    ElsewhereTested{"an output folder that cannot be written",
+                    "tests/end_to_end/exit_codes_test.py", "test_73_output_cannot_be_created"},
+    ElsewhereTested{"a file as output folder", "tests/end_to_end/exit_codes_test.py",
+                    "test_73_output_is_where_nothing_can_be"},
+    ElsewhereTested{"resuming with another configuration", "tests/end_to_end/exit_codes_test.py",
+                    "test_73_resume_with_another_configuration"},
+    ElsewhereTested{"line endings of Windows", "tests/config/config_errors/84_crlf.yaml", "\r\n"},
+    ElsewhereTested{"tabs in YAML", "tests/config/config_errors/43_tab_indent.expected",
+                    "YAML indents with spaces only"},
+    ElsewhereTested{"bad rows", "tests/end_to_end/generate_inputs_test.py",
+                    "test_bad_rows_are_named_by_line"},
+};
+
+TEST(MistakesElsewhereTest, HaveTheirTests) {
+  for (const ElsewhereTested& row : kElsewhere) {
+    std::ifstream file(fs::path(MGPU_SOURCE_DIR) / row.file, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    EXPECT_THAT(text, HasSubstr(row.test)) << row.mistake;
+  }
 }
 
 /// Returns a device_map of the four layers, and `more` entries.
