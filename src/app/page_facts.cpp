@@ -12,16 +12,19 @@
 
 namespace mgpu::app {
 
-report::Table settings_table(const Config& config) {
-  report::Table table{"What was set", {"key", "value", "set by"}, {}, {}, true};
+report::Table settings_table(const Config& config, const Facts& found) {
+  report::Table table{"What was set", {"key", "value", "set by"}, {}, {}, true, true};
   std::vector<std::string> names = config.not_default();
   for (const char* name : {"run.seed", "data.path", "model.path"}) {
     const bool is_read = config.table().find(name)->is_read_by(read_job_name(config));
-    if (is_read && std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+    const bool is_new = std::ranges::find(names, name) == names.end();
+    if (is_read && is_new && config.shown(name) != "null") names.emplace_back(name);
   }
   for (const std::string& name : names)
     table.rows.push_back({name, shown_value(name, config.shown(name)),
                           config.is_given(name) ? source_of(config.place(name)) : "default"});
+  for (const auto& [name, value] : found)
+    table.rows.push_back({name, value, "found"});
   return table;
 }
 

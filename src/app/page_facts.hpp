@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/cluster/topology.hpp>
@@ -11,9 +13,13 @@
 // Facts about configuration and machine for report.html. All functions are local.
 namespace mgpu::app {
 
+/// Names and values, such as JobOutcome::inputs.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
 /// Returns a table of the keys that differ from their defaults, with the place that sets each. The
-/// seed, data and model are in the table in any case.
-report::Table settings_table(const Config& config);
+/// seed, and the paths of data and model that have a value, are in the table in any case. Below the
+/// keys are `found`: facts that no key sets.
+report::Table settings_table(const Config& config, const Facts& found);
 
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();

@@ -261,7 +261,9 @@ private:
       if (page.headline.empty()) page.headline = report::plain_headline(summary);
       page.phases = phases;
       page.provenance = provenance(summary);
-      page.tables.insert(page.tables.begin(), settings_table(config_));
+      Facts facts = outcome.inputs;
+      facts.emplace_back("machine", machine_text(topology_, choice_));
+      page.tables.insert(page.tables.begin(), settings_table(config_, facts));
       report::write_html_page(summary.report_file, page, summary);
     }
     report::write_summary(folder / "summary.json", summary);
@@ -343,7 +345,6 @@ private:
     return {{"command", store::command_line(command_)},
             {"started", summary.started},
             {"ended", summary.ended},
-            {"machine", machine_text(topology_, choice_)},
             {"host memory", memory_text(summary)},
             {"libraries", versions_text()},
             {"version", build_info().version + " (git " + build_info().git + ")"},

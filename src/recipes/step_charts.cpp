@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <mgpu/report/text_format.hpp>
 
@@ -19,6 +20,15 @@ report::LineChart step_chart(const char* title, const std::string& y_label,
   chart.backdrop = learning_rate;
   chart.backdrop_label = "learning rate";
   return chart;
+}
+
+report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption) {
+  if (report::spans_decade(chart)) {
+    chart.log_y = true;
+    chart.from_zero = false;
+    caption += " The axis is logarithmic.";
+  }
+  return {title, report::svg_line_chart(chart), std::move(caption)};
 }
 
 std::string series_key(const std::string& series, const report::Curve& curve) {
@@ -45,10 +55,12 @@ report::DrawnCurve banded_curve(const std::string& label, const std::string& ser
 std::string band_caption(const report::Curve& noisy) {
   const std::size_t steps = noisy.x.size();
   if (steps <= kShownPoints) return "Each point is the mean over the batch of a step.";
-  return report::text_of(
-      "Each point is the mean of %zu steps or one more, and the band shows their range; the label "
-      "has the value of the last point.",
-      steps / kShownPoints);
+  const std::size_t fewest = steps / kShownPoints;
+  const std::string count = steps % kShownPoints == 0
+                                ? std::to_string(fewest)
+                                : report::text_of("%zu or %zu", fewest, fewest + 1);
+  return "Each point is the mean of " + count +
+         " steps, and the band shows their range; the label has the value of the last point.";
 }
 
 }  // namespace mgpu::recipes

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include <mgpu/report/html_page.hpp>
 #include <mgpu/report/svg_chart.hpp>
 
 // Charts over optimizer steps, for the pages of all recipes.
@@ -14,6 +15,10 @@ inline constexpr std::size_t kShownPoints = 200;
 /// Returns an empty chart over optimizer steps, whose background shows the learning rate.
 report::LineChart step_chart(const char* title, const std::string& y_label,
                              const report::Curve& learning_rate);
+
+/// Draws a chart of losses, whose y axis is logarithmic if spans_decade(). The returned caption is
+/// `caption`, and says so.
+report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption);
 
 /// Returns the JSON pointer of the last point of a series, which has kShownPoints points at most.
 std::string series_key(const std::string& series, const report::Curve& curve);

@@ -14,20 +14,23 @@ namespace {
 
 using PerEpisode = TrainPlots::PerEpisode;
 
-/// A curve over the episodes of a context: name in summary.json, label, CSS class, member of
-/// PerEpisode.
+/// A curve over the episodes of a context: name in summary.json, label, CSS class, members of
+/// PerEpisode. Only the means of an early evaluation are kept, so it has no band.
 struct EpisodeCurve {
   const char* name;
   const char* label;
   const char* css;
   std::vector<double> PerEpisode::*values;
+  TrainPlots::Band PerEpisode::*band;
 };
 constexpr std::array kEpisodeCurves = {
-    EpisodeCurve{"late", "trained agent", "c1", &PerEpisode::late},
-    EpisodeCurve{"early", "early checkpoint", "c2", &PerEpisode::early},
-    EpisodeCurve{"source", "source algorithm", "c3", &PerEpisode::source},
-    EpisodeCurve{"clear_context", "context cleared", "c4", &PerEpisode::clear_context},
-    EpisodeCurve{"hide_rewards", "rewards hidden", "c5", &PerEpisode::hide_rewards},
+    EpisodeCurve{"late", "trained agent", "c1", &PerEpisode::late, &PerEpisode::late_band},
+    EpisodeCurve{"early", "early checkpoint", "c2", &PerEpisode::early, nullptr},
+    EpisodeCurve{"source", "source algorithm", "c3", &PerEpisode::source, &PerEpisode::source_band},
+    EpisodeCurve{"clear_context", "context cleared", "c4", &PerEpisode::clear_context,
+                 &PerEpisode::clear_context_band},
+    EpisodeCurve{"hide_rewards", "rewards hidden", "c5", &PerEpisode::hide_rewards,
+                 &PerEpisode::hide_rewards_band},
 };
 
 std::string series_name(const EpisodeCurve& row) {
@@ -82,9 +85,9 @@ report::Figure episode_figure(const TrainPlots& plots) {
     drawn.dots = true;
     drawn.emphasis = row->values == &PerEpisode::late;
     drawn.dashed = row->values == &PerEpisode::source;
-    if (drawn.emphasis) {
-      drawn.low = episodes.late_low;
-      drawn.high = episodes.late_high;
+    if (row->band != nullptr) {
+      drawn.low = (episodes.*(row->band)).low;
+      drawn.high = (episodes.*(row->band)).high;
     }
     drawn.key = "/series/" + series_name(*row) + '/' + std::to_string(values.size() - 1);
     chart.curves.push_back(std::move(drawn));
@@ -92,7 +95,9 @@ report::Figure episode_figure(const TrainPlots& plots) {
   std::string caption =
       "Each agent starts with an empty context on goals that were never trained on. A rise means "
       "that it learns from the episodes before, without any change of its weights.";
-  if (!episodes.late_low.empty()) caption += " Band: " + episodes.band + '.';
+  if (!episodes.late_band.low.empty()) caption += " Bands: " + episodes.band + '.';
+  if (!episodes.late_band.low.empty() && !episodes.early.empty())
+    caption += " Of the early weights only the means are kept.";
   if (!episodes.hide_rewards.empty() || !episodes.clear_context.empty())
     caption +=
         " The controls must not rise: without rewards, or without earlier episodes, there is "
@@ -106,8 +111,8 @@ report::Figure loss_figure(const TrainPlots& plots) {
       step_chart("Loss over optimizer steps", "loss (nats per action)", plots.learning_rate);
   chart.label_decimals = 3;
   chart.curves.push_back(banded_curve("train", "train_loss", plots.train_loss, "c2"));
-  return {"Loss", report::svg_line_chart(chart),
-          band_caption(plots.train_loss) + " A guess costs ln 5 = 1.609."};
+  return loss_chart_figure("Loss", std::move(chart),
+                           band_caption(plots.train_loss) + " A guess costs ln 5 = 1.609.");
 }
 
 report::Figure return_figure(const TrainPlots& plots) {
@@ -161,8 +166,7 @@ std::vector<report::Tile> tiles_of(const TrainPlots& plots, const report::RunSum
         {report::text_of("%.1f", episodes.late.front()), "return in episode 1", at + "0"});
   }
   for (const report::Result& result : summary.results)
-    if (result.key == "optimum_share")
-      tiles.push_back({result.text(), result.label, "/results/optimum_share/value"});
+    if (result.key == "optimum_share") tiles.push_back(report::tile_of(result));
   if (summary.steps_per_second > 0)
     tiles.push_back(
         {report::rate_text(summary.steps_per_second), "steps per second", "/steps_per_second"});

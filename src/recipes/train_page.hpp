@@ -15,19 +15,26 @@ namespace mgpu::recipes {
 struct TrainPlots {
   /// The mean return of each episode of a rollout, for goals outside the training set. Index 0 is
   /// episode 1.
+  /// The ends of a band around a curve of returns; empty: no band.
+  struct Band {
+    std::vector<double> low;
+    std::vector<double> high;
+  };
   struct PerEpisode {
-    std::vector<double> late;       // returns with the newest weights
-    std::vector<double> late_low;   // lower end of a band around `late`; may be empty
-    std::vector<double> late_high;  // upper end of the band around `late`; may be empty
-    std::string band;               // meaning of the band around `late`: "10 to 90 % of the goals"
+    std::vector<double> late;  // returns with the newest weights
+    Band late_band;
+    std::string band;  // meaning of all bands: "95 % interval of the mean over 8 goals"
     std::int64_t late_step = 0;
     std::vector<double> early;  // returns with the weights of an early checkpoint
     std::int64_t early_step = 0;
-    std::vector<double> source;         // returns of the algorithm whose histories were distilled
-    std::vector<double> hide_rewards;   // returns if rewards are hidden: must stay low
+    std::vector<double> source;  // returns of the algorithm whose histories were distilled
+    Band source_band;
+    std::vector<double> hide_rewards;  // returns if rewards are hidden: must stay low
+    Band hide_rewards_band;
     std::vector<double> clear_context;  // returns if the context is cleared: must not rise
-    double random = 0.0;                // mean return of uniformly random actions
-    double optimum = 0.0;               // the best possible return for these goals; 0: unknown
+    Band clear_context_band;
+    double random = 0.0;   // mean return of uniformly random actions
+    double optimum = 0.0;  // the best possible return for these goals; 0: unknown
   };
   struct Walk {
     std::pair<int, int> goal;

@@ -81,6 +81,8 @@ run::JobOutcome Trainer::outcome(ExitCode exit) const {
   outcome.step_phases = {"waiting for data", "waiting for ranks",  "sampling", "teacher", "forward",
                          "backward",         "allreduce, exposed", "optimizer"};
   outcome.pace = pace_;
+  outcome.inputs = {
+      {"data", report::text_of("CRC-32C %08x of the training data", state_.data_crc)}};
   return outcome;
 }
 

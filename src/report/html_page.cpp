@@ -21,6 +21,21 @@ std::string marked(const std::string& tag, const std::string& words, const std::
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';
 }
 
+/// Keeps percent signs in one line with their numbers.
+std::string unbroken(const std::string& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += words.compare(i, 2, " %") == 0 ? "\u00a0" : std::string(1, words[i]);
+  return text;
+}
+
+std::string tile_html(const Tile& tile) {
+  const std::string unit = tile.unit.empty() ? "" : "<small>" + escape_html(tile.unit) + "</small>";
+  return element(
+      "div", "tile",
+      "<b>" + marked("span", tile.value, tile.key) + unit + "</b>" + marked("em", tile.label, ""));
+}
+
 std::string header_html(const HtmlPage& report, const RunSummary& summary) {
   const std::string status = word_of(summary.outcome);
   std::string line = element("span", "status " + status, status);
@@ -34,11 +49,10 @@ std::string header_html(const HtmlPage& report, const RunSummary& summary) {
   part(text_of("%s on %d %s%s", h_mm_ss(summary.wall_s).c_str(), summary.ranks, noun,
                summary.ranks == 1 ? "" : "s"));
   std::string html = element("div", "eyebrow", line);
-  html += element("h1", "", escape_html(report.headline));
+  html += element("h1", "", escape_html(unbroken(report.headline)));
   std::string tiles;
   for (const Tile& tile : report.tiles)
-    tiles +=
-        element("div", "tile", marked("b", tile.value, tile.key) + marked("span", tile.label, ""));
+    tiles += tile_html(tile);
   return html + (tiles.empty() ? "" : element("div", "tiles", tiles));
 }
 
@@ -47,15 +61,6 @@ std::string figure_html(const Figure& figure) {
   inner += figure.svg;
   if (!figure.caption.empty()) inner += element("figcaption", "", escape_html(figure.caption));
   return element("figure", "", inner);
-}
-
-std::string section_html(const Section& section) {
-  std::string figures;
-  for (const Figure& figure : section.figures)
-    if (!figure.svg.empty()) figures += figure_html(figure);
-  if (figures.empty()) return "";
-  if (section.side_by_side) figures = element("div", "side", figures);
-  return element("h2", "", escape_html(section.title)) + figures;
 }
 
 Section machine_section(const HtmlPage& report, const RunSummary& summary) {
@@ -100,7 +105,19 @@ std::string table_html(const Table& table) {
     }
     html += element("tr", "", row);
   }
-  return element("div", "card scroll", element("table", table.is_text ? "texts" : "", html));
+  std::string css = table.is_text ? "texts" : "";
+  if (table.is_stacked) css += css.empty() ? "stacked" : " stacked";
+  return element("div", "card scroll", element("table", css, html));
+}
+
+std::string section_html(const Section& section) {
+  std::string content;
+  for (const Figure& figure : section.figures)
+    if (!figure.svg.empty()) content += figure_html(figure);
+  if (section.side_by_side && !content.empty()) content = element("div", "side", content);
+  for (const Table& table : section.tables)
+    if (!table.rows.empty()) content += table_html(table);
+  return content.empty() ? "" : element("h2", "", escape_html(section.title)) + content;
 }
 
 Table phase_table(const RunSummary& summary) {
@@ -128,6 +145,11 @@ Table results_table(const RunSummary& summary) {
 }
 
 }  // namespace
+
+Tile tile_of(const Result& result, const std::string& label) {
+  return {result.number(), label.empty() ? result.label : label,
+          "/results/" + result.key + "/value", result.unit};
+}
 
 std::string html_page(const HtmlPage& report, const RunSummary& summary) {
   std::string body = header_html(report, summary);

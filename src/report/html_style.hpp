@@ -11,14 +11,16 @@ inline constexpr const char* kStyle = R"css(
   --ref:#767c87; --back:#eef0f4; --red:#d4202c; --amber:#ef8a4c;
   --p-forward:#3d8fcc; --p-backward:#0063a6; --p-optimizer:#56b6a8; --p-evaluation:#3fa66b;
   --p-checkpoints:#e3c443; --p-start-up:#a9a3d6; --p-histories:#b87fb0; --p-other:#c9ccd3;
-  --p-none:#eceef1; --goal:#f7d774; --room:#fbfbfa; --heat:208,112,0; --right:#00795a; --wrong:#c26e00; }
+  --p-none:#eceef1; --goal:#f7d774; --room:#fbfbfa; --heat:208,112,0; --right:#00795a; --wrong:#c26e00;
+  --shade:rgba(0,0,0,.22); }
 @media screen and (prefers-color-scheme: dark) { :root {
   --page:#0f1216; --card:#171b21; --ink:#e9ebef; --soft:#9aa2b0; --rule:#2a303a; --grid:#262c35;
   --c1:#5cb8f2; --c2:#f2ab4c; --c3:#3fcf9f; --c4:#e390c2; --c5:#d9c84a; --c6:#9aa7ff;
   --ref:#8b93a1; --back:#1f252d; --red:#ff5a61; --amber:#ff9c63;
   --p-forward:#6fb4e6; --p-backward:#2f7fc0; --p-optimizer:#5cc7b8; --p-evaluation:#4fbf80;
   --p-checkpoints:#e6ca55; --p-start-up:#8f88cf; --p-histories:#b87fb0; --p-other:#59616d;
-  --p-none:#20262e; --goal:#8a6d1a; --room:#1b2027; --heat:205,122,20; --right:#178a66; --wrong:#b5731f; } }
+  --p-none:#20262e; --goal:#8a6d1a; --room:#1b2027; --heat:205,122,20; --right:#178a66; --wrong:#b5731f;
+  --shade:rgba(255,255,255,.3); } }
 * { box-sizing: border-box; }
 body { margin:0; background:var(--page); color:var(--ink);
   font:15px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif; }
@@ -35,14 +37,15 @@ h3 { font-size:14.5px; font-weight:600; margin:0 0 6px; }
 .tiles { display:grid; grid-template-columns:repeat(auto-fit,minmax(165px,1fr)); gap:12px; }
 .tile, figure, .card { background:var(--card); border:1px solid var(--rule); border-radius:10px; }
 .tile { padding:13px 16px 12px; }
-.tile b { display:block; font-size:27px; line-height:1.2; font-weight:650; letter-spacing:-.02em;
-  font-variant-numeric:tabular-nums; }
-.tile span { color:var(--soft); font-size:13px; line-height:1.35; display:block; }
+.tile b { display:flex; flex-wrap:wrap; align-items:baseline; column-gap:6px; font-size:27px;
+  line-height:1.2; font-weight:650; letter-spacing:-.02em; font-variant-numeric:tabular-nums; }
+.tile small { font-size:15px; letter-spacing:0; font-weight:600; color:var(--soft); }
+.tile em { color:var(--soft); font-size:13px; line-height:1.35; display:block; font-style:normal; }
 figure { margin:0 0 14px; padding:16px 18px 12px; }
 figure svg { display:block; width:100%; height:auto; overflow:visible; }
 figcaption { color:var(--soft); font-size:13px; margin-top:8px; max-width:75em;
   text-wrap:pretty; }
-.side { display:grid; grid-template-columns:repeat(auto-fit,minmax(430px,1fr)); gap:14px; }
+.side { display:grid; grid-template-columns:repeat(auto-fill,minmax(430px,1fr)); gap:14px; }
 .paths { display:grid; grid-template-columns:repeat(auto-fill,minmax(225px,1fr)); gap:18px 24px; }
 .pair { display:grid; grid-template-columns:1fr 1fr; gap:8px; }
 .pair p { margin:0 0 4px; font-size:12.5px; grid-column:1/-1; color:var(--soft); }
@@ -56,13 +59,18 @@ dl { display:grid; grid-template-columns:max-content 1fr; gap:3px 22px; margin:0
   padding:14px 18px; }
 dt { color:var(--soft); font-size:13px; } dd { margin:0; overflow-wrap:anywhere;
   white-space:pre-wrap; }
-.scroll { overflow-x:auto; padding:10px 18px 14px; margin-bottom:14px; }
+.scroll { overflow-x:auto; padding:10px 18px 14px; margin-bottom:14px;
+  background:linear-gradient(to right,var(--card) 30px,transparent 60px) left/60px 100% local,
+    linear-gradient(to left,var(--card) 30px,transparent 60px) right/60px 100% local,
+    linear-gradient(to right,var(--shade),transparent) left/14px 100% scroll,
+    linear-gradient(to left,var(--shade),transparent) right/14px 100% scroll, var(--card);
+  background-repeat:no-repeat; }
 table { border-collapse:collapse; font-size:13px; font-variant-numeric:tabular-nums; width:100%; }
 caption { text-align:left; font-weight:600; font-size:14px; padding:4px 0 6px; }
 th { color:var(--soft); font-weight:500; } th, td { text-align:right; padding:4px 10px;
   border-bottom:1px solid var(--grid); } th:first-child, td:first-child { text-align:left;
   padding-left:0; }
-tr:last-child td { border-bottom:0; }
+tr:last-child td { border-bottom:0; } td:not(:first-child) { white-space:nowrap; }
 .texts th, .texts td { text-align:left; vertical-align:top; overflow-wrap:anywhere; }
 .texts td { white-space:pre-wrap; } .texts th, .texts td { min-width:6em; }
 .texts th { overflow-wrap:normal; }
@@ -109,6 +117,7 @@ svg .c5 { stroke:var(--c5); } svg .c5.band, svg .c5.dot, svg .c5.name { fill:var
 svg .c6 { stroke:var(--c6); } svg .c6.band, svg .c6.dot, svg .c6.name { fill:var(--c6); }
 svg .bar { stroke:none; } svg .c1.bar { fill:var(--c1); } svg .c2.bar { fill:var(--c2); }
   svg .c3.bar { fill:var(--c3); } svg .c4.bar { fill:var(--c4); }
+svg .rows { paint-order:stroke; stroke:var(--card); stroke-width:4px; font-size:11.5px; }
 svg .whisker { stroke-width:2.4; opacity:.6; }
 svg .cell.right { fill:var(--right); } svg .cell.wrong { fill:var(--wrong); }
 svg .count { fill:var(--ink); font-size:15px; font-weight:600; }
@@ -134,13 +143,21 @@ svg .start { fill:var(--card); stroke:var(--c1); stroke-width:1.6; } svg .stop {
 @media screen and (max-width:760px) { .side { grid-template-columns:1fr; }
   figure { overflow-x:auto; }
   figure > svg { min-width:860px; } .side figure > svg { min-width:0; }
+  figure > svg + figcaption::before { content:"Wider than the screen: scroll the chart sideways. ";
+    color:var(--ink); }
+  .side figure > svg + figcaption::before { content:none; }
+  .stacked tr { display:block; padding:5px 0; border-bottom:1px solid var(--grid); }
+  .stacked tr:first-of-type { display:none; }
+  .stacked td { display:block; border:0; padding:0; } .stacked td:first-child { font-weight:600; }
+  .stacked td:nth-child(n+3) { color:var(--soft); }
+  .stacked tr:last-child { border-bottom:0; }
   .side svg text { font-size:15px; } h1 { font-size:23px; } main { padding:20px 14px; } }
 @page { size:A4; margin:13mm; }
 @media print { :root { color-scheme:light; } body { background:#fff; font-size:12px; }
   main { max-width:none; padding:0; } h1 { font-size:22px; } h2 { break-after:avoid;
   margin-top:20px; }
   .side { grid-template-columns:1fr 1fr; } .tiles { grid-template-columns:repeat(5,1fr); gap:7px; }
-  .tile { padding:8px 10px; } .tile b { font-size:19px; } .tile span { font-size:11px; }
+  .tile { padding:8px 10px; } .tile b { font-size:19px; } .tile em { font-size:11px; }
   figure, .tile, .note, .pair, .scroll { break-inside:avoid; }
   figure { padding:10px 12px 8px; } .pair div { font-size:9.5px; }
   .pair p, figcaption { font-size:10.5px; }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <mgpu/formats/json_value.hpp>
@@ -61,8 +63,15 @@ List notes_json(const RunSummary& summary) {
 
 }  // namespace
 
+std::string Result::number() const {
+  const double size = std::fabs(value);
+  const int shown = size >= 999.95 ? 0 : std::min(decimals, size >= 99.95 ? 1 : decimals);
+  if (shown > 0 || !(size < 1e15)) return text_of("%.*f", shown, value);
+  return grouped(std::llround(value));
+}
+
 std::string Result::text() const {
-  return text_of("%.*f", decimals, value) + (unit.empty() ? "" : ' ' + unit);
+  return number() + (unit.empty() ? "" : ' ' + unit);
 }
 
 std::string plain_headline(const RunSummary& summary) {

@@ -40,16 +40,18 @@ struct Range {
 class Frame {
 public:
   explicit Frame(const LineChart& chart)
-      : right_(chart.width - chart.label_width), bottom_(chart.height - kBottom) {
+      : right_(chart.width - chart.label_width),
+        bottom_(chart.height - kBottom),
+        is_log_(chart.log_y) {
     for (const DrawnCurve& drawn : chart.curves) {
       x_.add(drawn.curve.x);
-      y_.add(drawn.curve.y);
-      y_.add(drawn.low);
-      y_.add(drawn.high);
+      y_.add(scaled(drawn.curve.y));
+      y_.add(scaled(drawn.low));
+      y_.add(scaled(drawn.high));
     }
     x_.add(chart.backdrop.x);
     for (const Level& level : chart.levels)
-      y_.add(level.value);
+      y_.add(scaled(level.value));
     if (chart.from_zero) y_.add(0.0);
     x_.widen_if_empty();
     y_.widen_if_empty();
@@ -67,27 +69,38 @@ public:
     return kLeft + (right_ - kLeft) * (x - x_.low) / (x_.high - x_.low);
   }
   double y_at(double y) const {
-    return bottom_ - (bottom_ - kTop) * (y - y_.low) / (y_.high - y_.low);
+    return bottom_ - (bottom_ - kTop) * (scaled(y) - y_.low) / (y_.high - y_.low);
   }
   const Range& x() const { return x_; }
-  const Range& y() const { return y_; }
+  std::vector<double> y_ticks(int count) const {
+    return is_log_ ? log_ticks(std::pow(10.0, y_.low), std::pow(10.0, y_.high))
+                   : round_ticks(y_.low, y_.high, count);
+  }
   double right() const { return right_; }
   double bottom() const { return bottom_; }
 
 private:
+  double scaled(double y) const { return is_log_ ? std::log10(y) : y; }
+  std::vector<double> scaled(std::vector<double> values) const {
+    for (double& value : values)
+      value = scaled(value);
+    return values;
+  }
+
   double right_;
   double bottom_;
+  bool is_log_;
   Range x_;
   Range y_;
 };
 
 void draw_axes(Svg& svg, const LineChart& chart, const Frame& frame) {
-  const auto y_ticks = round_ticks(frame.y().low, frame.y().high, chart.height > 320 ? 6 : 4);
+  const auto y_ticks = frame.y_ticks(chart.height > 320 ? 6 : 4);
   const double y_step = y_ticks.size() > 1 ? y_ticks[1] - y_ticks[0] : 1.0;
   for (const double tick : y_ticks) {
     const double y = frame.y_at(tick);
     svg.line({kLeft, y}, {frame.right(), y}, tick == 0 ? "axis" : "grid");
-    svg.text({kLeft - 8, y + 4}, tick_text(tick, y_step), "tick", Anchor::end);
+    svg.text({kLeft - 8, y + 4}, tick_text(tick, chart.log_y ? tick : y_step), "tick", Anchor::end);
   }
   const bool each = chart.whole_x && frame.x().high - frame.x().low < 16;
   std::vector<double> x_ticks = round_ticks(frame.x().low, frame.x().high, each ? 16 : 5);
@@ -100,6 +113,35 @@ void draw_axes(Svg& svg, const LineChart& chart, const Frame& frame) {
   }
   svg.text({kLeft, 14}, chart.y_label, "axis-name");
   svg.text({frame.right(), chart.height - 6}, chart.x_label, "axis-name", Anchor::end);
+}
+
+/// Returns whether a curve passes through the box of a short text that begins at `corner`.
+bool is_crossed(const LineChart& chart, const Frame& frame, Point corner) {
+  constexpr double kWidth = 78;  // of "learning rate"
+  const auto is_inside = [&](Point point) {
+    return point.x > corner.x - 6 && point.x < corner.x + kWidth && point.y > corner.y - 16 &&
+           point.y < corner.y + 8;
+  };
+  for (const DrawnCurve& drawn : chart.curves) {
+    const Curve& curve = drawn.curve;
+    for (std::size_t i = 1; i < curve.x.size(); ++i) {
+      const Point from = frame.at(curve.x[i - 1], curve.y[i - 1]);
+      const Point to = frame.at(curve.x[i], curve.y[i]);
+      for (double t = 0.0; t <= 1.0; t += 0.05)
+        if (is_inside({from.x + t * (to.x - from.x), from.y + t * (to.y - from.y)})) return true;
+    }
+  }
+  return false;
+}
+
+/// Returns where the text of the backdrop crosses no curve: above it, or lower.
+Point free_place(const LineChart& chart, const Frame& frame, double x, double room) {
+  const Point above{x, frame.bottom() - room - 5};
+  for (const double share : {1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.0}) {
+    const Point place{x, frame.bottom() - room * share - 5};
+    if (!is_crossed(chart, frame, place)) return place;
+  }
+  return above;
 }
 
 void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
@@ -118,7 +160,7 @@ void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
   const auto peak = std::max_element(curve.y.begin(), curve.y.end()) - curve.y.begin();
   const double x =
       std::min(frame.x_at(curve.x[static_cast<std::size_t>(peak)]), frame.right() - 90);
-  svg.text({std::max(x, kLeft) + 4, frame.bottom() - room - 5}, chart.backdrop_label,
+  svg.text(free_place(chart, frame, std::max(x, kLeft) + 4, room), chart.backdrop_label,
            "backdrop-name");
 }
 
@@ -207,6 +249,29 @@ Curve thinned(const Curve& curve, std::size_t count) {
     thin.y.push_back(y / static_cast<double>(end - begin));
   }
   return thin;
+}
+
+bool spans_decade(const LineChart& chart) {
+  Range range;
+  for (const DrawnCurve& drawn : chart.curves)
+    for (const std::vector<double>* values : {&drawn.curve.y, &drawn.low, &drawn.high})
+      range.add(*values);
+  return range.low > 0.0 && range.high > 10.0 * range.low;
+}
+
+std::vector<double> log_ticks(double low, double high) {
+  constexpr std::size_t kMost = 7;
+  std::vector<double> all;
+  std::vector<double> powers;
+  for (double power = std::floor(std::log10(low)); power <= std::log10(high); ++power) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, power);
+      if (tick < low || tick > high) continue;
+      all.push_back(tick);
+      if (factor == 1.0) powers.push_back(tick);
+    }
+  }
+  return all.size() > kMost && powers.size() > 1 ? powers : all;
 }
 
 std::string svg_line_chart(const LineChart& chart) {

@@ -39,6 +39,14 @@ void draw_words(Svg& svg, const UnitChart& chart) {
   if (!chart.note.empty()) svg.text({room.x, room.y - 18}, chart.note, chart.css + " name strong");
 }
 
+/// Writes a text under a point, or above it if it lies near the bottom.
+void draw_count(Svg& svg, Point point, const std::string& words) {
+  const bool is_low = point.y > kHeight - kBottom - 22;
+  svg.text(
+      {std::clamp(point.x, kLeft + 14, kWidth - kRight - 14), is_low ? point.y - 9 : point.y + 17},
+      words, "rows", Anchor::middle);
+}
+
 }  // namespace
 
 std::string svg_unit_chart(const UnitChart& chart) {
@@ -55,6 +63,8 @@ std::string svg_unit_chart(const UnitChart& chart) {
   svg.polyline(points, chart.css + " curve");
   for (std::size_t i = 0; i < chart.hover.size(); ++i)
     svg.circle(points[i], 4, chart.css + " dot", chart.hover[i]);
+  for (std::size_t i = 0; i < chart.counts.size(); ++i)
+    draw_count(svg, points[i], chart.counts[i]);
   draw_words(svg, chart);
   return svg.str();
 }

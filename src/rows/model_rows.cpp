@@ -37,6 +37,7 @@ ModelRows put_together(const Config& config, const ModelRowKeys& keys, lm::LmCon
           .text = std::move(text.files),
           .rows = std::move(rows),
           .kept = std::move(kept),
+          .fingerprint = text.fingerprint,
           .crc = crc_with_groups(keys.model, crc32c(std::as_bytes(std::span(crcs)))),
           .inputs = std::move(inputs)};
 }
@@ -85,6 +86,16 @@ void require_recorded_inputs(const cluster::Group& world, const store::RunDirect
                    std::move(changed),
                    "restore its content, or make the run anew: run.resume=never"});
   });
+}
+
+std::vector<std::pair<std::string, std::string>> checksums_of(const ModelRows& inputs) {
+  return {{"data", "CRC-32C " + checksum_text(inputs.rows.crc()) + " of the rows"},
+          model_checksum(inputs.fingerprint)};
+}
+
+std::pair<std::string, std::string> model_checksum(std::uint32_t fingerprint) {
+  return {"model", "CRC-32C " + checksum_text(fingerprint) +
+                       " of configuration, tokenizer and the ends of each tensor"};
 }
 
 void log_head_note(const run::RunContext& run, const ModelRows& inputs) {

@@ -1,9 +1,11 @@
 """Tests job train with a language model. The result is the same at any number of ranks and after a
 stop. Checkpoints are model folders from which training can continue."""
 import json
+import re
 import signal
 
 import program
+import report_page
 
 MODEL = program.TOP / "conf/examples/tiny_lm/model"
 CONFIG = f"""
@@ -43,6 +45,14 @@ class LanguageTraining(program.ProgramTest):
         self.train(1, *arguments, f"run.output={elsewhere}")
         return self.hashes(elsewhere / "tiny" / "latest")
 
+    def written_texts(self, folder):
+        """The rows of the page's table of texts that the model wrote after held-out prompts."""
+        page = report_page.read(self, folder)
+        self.assertIn("What the model writes after prompts of data.eval_path", page.captions)
+        table = (folder / "report.html").read_text().split("What the model writes")[1]
+        rows = table.split("</table>")[0].split("<tr>")[2:]
+        return [re.sub(r"<[^>]*>", "|", row) for row in rows]
+
     def held_out(self):
         path = self.folder / "held_out.jsonl"
         path.write_text("".join(json.dumps({"prompt": f"{n} + 1 =", "completion": f" {n + 1}"})
@@ -52,10 +62,14 @@ class LanguageTraining(program.ProgramTest):
     def test_layout_gives_the_same_bytes_at_1_2_and_4_ranks(self):
         held_out = self.held_out()
         golden = self.golden(held_out)
+        written = self.written_texts(self.folder / "golden" / "tiny" / "latest")
+        self.assertEqual(len(written), 6)  # prompt and completion of each are on the page
+        self.assertIn("0 + 1 =", written[0])
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
                 self.train(ranks, held_out, "run.resume=never")
                 self.assertEqual(self.hashes(), golden)
+                self.assertEqual(self.written_texts(self.run_folder()), written)
 
     def test_held_out_texts_are_measured_after_the_last_step_too(self):
         self.train(1, self.held_out(), "train.max_steps=12")

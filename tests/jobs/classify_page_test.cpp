@@ -65,6 +65,15 @@ TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
     EXPECT_EQ(report::malformed(picture), "");
 }
 
+TEST(ClassifyPageTest, EachPointOfTheCalibrationCountsItsRows) {
+  const std::string html = html_of(plots());
+
+  EXPECT_THAT(html, HasSubstr("class=\"rows\""));
+  EXPECT_THAT(html, HasSubstr(">4</text>"));
+  EXPECT_THAT(html, HasSubstr(">1,329</text>"));
+  EXPECT_THAT(html, HasSubstr("The number at a point counts its rows."));
+}
+
 TEST(ClassifyPageTest, TheConfusionHasUnknownOnlyWhereItWasGiven) {
   EXPECT_THAT(html_of(plots()), Not(HasSubstr(">unknown</text>")));
   ClassifyPlots unknown = plots();

@@ -71,6 +71,15 @@ TEST(GeneratePageTest, ShowsWhatCameOutAndEscapesIt) {
   EXPECT_EQ(summary.results[0].key, "finish_length");
 }
 
+TEST(GeneratePageTest, TheCompletionsComeBeforeFactsOfTheMachine) {
+  report::RunSummary summary;
+  report::HtmlPage page = GeneratePage(plots()).page(summary);
+  page.provenance = {{"command", "mgpu_spmd"}};
+  const std::string html = report::html_page(page, summary);
+
+  EXPECT_LT(html.find("Completions of the first prompts"), html.find("<h2>Provenance"));
+}
+
 TEST(GeneratePageTest, SaysWhenPromptsWereOnlyScored) {
   GeneratePlots scored = plots();
   scored.is_scoring_only = true;

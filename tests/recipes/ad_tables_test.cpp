@@ -18,6 +18,7 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
+using testing::IsEmpty;
 using testing::SizeIs;
 using testing_support::config_of;
 using testing_support::Keys;
@@ -159,6 +160,13 @@ TEST_F(AdSamplesTest, AResultHasMeansByControlAndWalksOfTheFirstRuns) {
   const EvaluationResult result = result_of(samples, paths, grid_, *environment_);
 
   EXPECT_THAT(result.returns, ElementsAre(ElementsAre(1.5, 15.0), ElementsAre(5.5, 55.0)));
+  ASSERT_THAT(result.by_task, SizeIs(2));
+  EXPECT_THAT(result.by_task[0], SizeIs(2));
+  for (std::size_t control = 0; control < 2; ++control) {
+    const auto& tasks = result.by_task[control];
+    ASSERT_THAT(tasks, SizeIs(2));
+    EXPECT_DOUBLE_EQ((tasks[0][1] + tasks[1][1]) / 2.0, result.returns[control][1]);
+  }
   ASSERT_THAT(result.walks, SizeIs(2));  // run 0 of each task without a control
   const ad::Point goal = environment_->point(grid_.tasks[1]);
   EXPECT_EQ(result.walks[1].goal, std::pair(goal.x, goal.y));
@@ -194,12 +202,28 @@ TEST(IntervalTest, IsWhereMeansOfDrawnGoalsAre) {
   for (int task = 0; task < 8; ++task)
     by_task.push_back({task % 2 == 0 ? 8.0 : 12.0, 5.0});
 
-  const auto [low, high] = interval_of_mean(by_task);
+  const auto [low, high] = band_of(by_task);
 
   EXPECT_NEAR(low[0], 10.0 - 1.96 * 0.71, 0.5);
   EXPECT_NEAR(high[0], 10.0 + 1.96 * 0.71, 0.5);
   EXPECT_EQ(low[1], 5.0);
   EXPECT_EQ(high[1], 5.0);
+}
+
+TEST(IntervalTest, FewGoalsHaveNone) {
+  EXPECT_THAT(band_of({{8.0}, {12.0}}).low, IsEmpty());
+}
+
+TEST(ReturnsByTaskTest, AreTheMeansOfEachTasksHistories) {
+  const auto room = ad::make_environment("darkroom", 0);
+  const ad::HistoryShape shape{2, 3, room->horizon()};
+  ad::HistorySet histories(*room, shape, 0, 4);  // two streams of each of two tasks
+  histories.slot(0).reward[0] = 1;
+  histories.slot(1).reward[1] = 1;
+  histories.slot(3).reward[static_cast<std::size_t>(room->horizon())] = 1;
+
+  EXPECT_THAT(returns_by_task(histories),
+              ElementsAre(ElementsAre(1.0, 0.0, 0.0), ElementsAre(0.0, 0.5, 0.0)));
 }
 
 TEST(MeanTest, IsThatOfTheEpisodes) {

@@ -93,8 +93,10 @@ TEST(LmPageTest, TheHeldOutCurveIsInTheChartOfTheTrainingLoss) {
 TEST(LmPageTest, TilesHaveUnitsAndThePaceInTokens) {
   const std::string html = page_of(sample_plots());
 
-  EXPECT_THAT(html, AllOf(HasSubstr(">0.5000 nats</b>"), HasSubstr(">0.7500 nats</b>"),
-                          HasSubstr(">1250 tokens/s</b>"), HasSubstr(">1.50</b>")));
+  EXPECT_THAT(html, AllOf(HasSubstr(">0.5000</span><small>nats</small></b>"),
+                          HasSubstr(">0.7500</span><small>nats</small></b>"),
+                          HasSubstr(">1,250</span><small>tokens/s</small></b>"),
+                          HasSubstr(">1.50</span></b>")));
 }
 
 TEST(LmPageTest, AStudentHasItsCrossEntropyAndItsDistanceApart) {
@@ -124,6 +126,33 @@ TEST(LmPageTest, EveryChartIsWellFormed) {
   for (const LmPlots& plots : {sample_plots(), student_plots()})
     for (const std::string& chart : report::charts_in(page_of(plots)))
       EXPECT_EQ(report::malformed(chart), "");
+}
+
+TEST(LmPageTest, ShowsTextsOfTheModel) {
+  LmPlots plots = sample_plots();
+  EXPECT_THAT(page_of(plots), Not(HasSubstr("What the model writes")));
+  plots.samples = {{"3 + 4 =", " 7", "<b> 8", -0.25}};
+  EXPECT_THAT(page_of(plots), AllOf(HasSubstr("after prompts of the training data"),
+                                    HasSubstr("&lt;b&gt; 8"), HasSubstr("-0.25 nats")));
+  plots.samples_are_held_out = true;
+  EXPECT_THAT(page_of(plots), HasSubstr("after prompts of data.eval_path"));
+}
+
+TEST(LmPageTest, ALossOverMoreThanADecadeHasALogarithmicAxis) {
+  const std::string words = "The axis is logarithmic.";
+  EXPECT_THAT(page_of(sample_plots()), HasSubstr(words));
+  LmPlots slow = sample_plots();
+  for (double& loss : slow.train_loss.y)
+    loss += 0.5;
+  EXPECT_THAT(page_of(slow), Not(HasSubstr(words)));
+}
+
+TEST(LmPageTest, ACaptionCountsTheStepsOfAPoint) {
+  EXPECT_THAT(page_of(sample_plots()), HasSubstr("Each point is the mean of 2 steps"));
+  LmPlots more = sample_plots();
+  more.train_loss.x.pop_back();
+  more.train_loss.y.pop_back();
+  EXPECT_THAT(page_of(more), HasSubstr("Each point is the mean of 1 or 2 steps"));
 }
 
 }  // namespace

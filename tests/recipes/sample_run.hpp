@@ -42,8 +42,8 @@ inline recipes::TrainPlots sample_plots() {
   auto& e = plots.episodes;
   e.late = {3.0, 7.2, 10.7, 13.3, 14.8, 15.3, 15.6, 16.0};
   for (std::size_t i = 0; i < e.late.size(); ++i) {
-    e.late_low.push_back(e.late[i] - 2.6 + 0.2 * static_cast<double>(i));
-    e.late_high.push_back(std::min(e.late[i] + 2.0, 17.25));
+    e.late_band.low.push_back(e.late[i] - 2.6 + 0.2 * static_cast<double>(i));
+    e.late_band.high.push_back(std::min(e.late[i] + 2.0, 17.25));
   }
   e.band = "10 to 90 % of the runs";
   e.late_step = 3000;

@@ -48,7 +48,7 @@ TEST(HtmlReportTest, MarkedNumbersAreThoseOfTheSummary) {
   const SampleRun run = sample_run();
   const std::string html = sample_html(run);
   const auto summary = nlohmann::json::parse(summary_json(run.summary));
-  static const std::regex mark(R"re(data-key="([^"]+)"[^>]*>(-?[0-9]+)(\.[0-9]+)?( %)?)re");
+  static const std::regex mark(R"re(data-key="([^"]+)"[^>]*>(-?[0-9][0-9,]*)(\.[0-9]+)?( %)?)re");
 
   int seen = 0;
   for (std::sregex_iterator it(html.begin(), html.end(), mark), end; it != end; ++it, ++seen) {
@@ -57,7 +57,9 @@ TEST(HtmlReportTest, MarkedNumbersAreThoseOfTheSummary) {
     const bool share = key.ends_with("/share");
     const double expected =
         summary.at(nlohmann::json::json_pointer(key)).get<double>() * (share ? 100.0 : 1.0);
-    const double shown = std::stod(match[2].str() + match[3].str());
+    std::string digits = match[2].str() + match[3].str();
+    std::erase(digits, ',');
+    const double shown = std::stod(digits);
     const auto decimals = match[3].matched ? match[3].length() - 1 : 0;
     EXPECT_LE(std::fabs(shown - expected), 0.5 * std::pow(10.0, -decimals) + 1e-9) << key;
     EXPECT_EQ(share, share && match[4].matched) << key;
@@ -69,6 +71,56 @@ TEST(HtmlReportTest, MarkedNumbersAreThoseOfTheSummary) {
     ++marks;
   EXPECT_EQ(seen, marks) << "a marked text does not start with a number";
   EXPECT_GT(seen, 50);
+}
+
+TEST(HtmlReportTest, NumbersKeepTheirUnits) {
+  SampleRun run = sample_run();
+  run.summary.results.push_back({"rate", "of training", 29265.7, "tokens/s", 1});
+  const std::string html = sample_html(run);
+
+  EXPECT_THAT(html, HasSubstr(">29,266 tokens/s</td>"));
+  EXPECT_THAT(html, HasSubstr("td:not(:first-child) { white-space:nowrap; }"));
+  EXPECT_THAT(html, HasSubstr("<small>%</small>"));
+  EXPECT_THAT(html, HasSubstr("\u00a0% of the best possible"));
+}
+
+TEST(HtmlReportTest, LargeNumbersAreGroupedAndHaveFewDecimals) {
+  const auto text = [](double value, int decimals) {
+    return Result{"key", "label", value, "", decimals}.text();
+  };
+  EXPECT_EQ(text(6945.4223, 3), "6,945");
+  EXPECT_EQ(text(322.29, 2), "322.3");
+  EXPECT_EQ(text(49.6123, 3), "49.612");
+  EXPECT_EQ(text(-1234567.0, 0), "-1,234,567");
+  EXPECT_EQ(text(7238.0, 0), "7,238");
+}
+
+TEST(HtmlReportTest, ChartsThatAreCutOnANarrowScreenSayThatTheyScroll) {
+  EXPECT_THAT(sample_html(sample_run()), HasSubstr("scroll the chart sideways"));
+}
+
+TEST(HtmlReportTest, ALoneChartDoesNotFillTwoColumns) {
+  EXPECT_THAT(sample_html(sample_run()),
+              HasSubstr(".side { display:grid; grid-template-columns:repeat(auto-fill,"));
+}
+
+TEST(HtmlReportTest, EachCurveOverEpisodesHasItsBand) {
+  SampleRun run = sample_run();
+  const auto bands = [](const std::string& html) {
+    std::size_t count = 0;
+    for (std::size_t at = html.find(" band\""); at != std::string::npos;
+         at = html.find(" band\"", at + 1))
+      ++count;
+    return count;
+  };
+  const std::size_t before = bands(sample_html(run));
+  auto& episodes = run.plots.episodes;
+  episodes.source_band = {episodes.source, episodes.source};
+  episodes.hide_rewards_band = {episodes.hide_rewards, episodes.hide_rewards};
+  episodes.clear_context_band = {episodes.clear_context, episodes.clear_context};
+
+  EXPECT_EQ(bands(sample_html(run)), before + 3);
+  EXPECT_THAT(sample_html(run), HasSubstr("Of the early weights only the means are kept."));
 }
 
 TEST(HtmlReportTest, TheOrderIsResultPicturesMachineNotesProvenanceTables) {

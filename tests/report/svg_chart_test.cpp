@@ -69,6 +69,62 @@ TEST(LineChartTest, AHoleSplitsTheCurve) {
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 
+LineChart chart_with(const std::vector<double>& y) {
+  LineChart chart;
+  Curve curve;
+  for (const double value : y) {
+    curve.x.push_back(static_cast<double>(curve.x.size()));
+    curve.y.push_back(value);
+  }
+  chart.curves.push_back({"loss", curve, "c1"});
+  return chart;
+}
+
+TEST(LogAxisTest, IsForPositiveValuesOverMoreThanADecade) {
+  EXPECT_TRUE(spans_decade(chart_with({6.27, 1.0, 0.6})));
+  EXPECT_FALSE(spans_decade(chart_with({6.27, 1.0, 0.63})));
+  EXPECT_FALSE(spans_decade(chart_with({6.27, 0.0})));
+  EXPECT_FALSE(spans_decade(chart_with({6.27, -1.0})));
+  EXPECT_FALSE(spans_decade(chart_with({})));
+  LineChart banded = chart_with({6.27, 1.0});
+  banded.curves[0].low = {6.0, 0.5};
+  EXPECT_TRUE(spans_decade(banded));
+}
+
+TEST(LogAxisTest, TicksAreRound) {
+  EXPECT_THAT(log_ticks(0.4, 7.0), ElementsAre(0.5, 1.0, 2.0, 5.0));
+  EXPECT_THAT(log_ticks(0.001, 20.0), ElementsAre(0.001, 0.01, 0.1, 1.0, 10.0));
+}
+
+TEST(LogAxisTest, EqualRatiosAreEquallyFarApart) {
+  LineChart chart = chart_with({16.0, 4.0, 1.0});
+  chart.log_y = true;
+  const std::string svg = svg_line_chart(chart);
+
+  const std::regex points(R"re(points="[0-9.]+,([0-9.]+) [0-9.]+,([0-9.]+) [0-9.]+,([0-9.]+)")re");
+  std::smatch y;
+  ASSERT_TRUE(std::regex_search(svg, y, points)) << svg;
+  EXPECT_NEAR(std::stod(y[2]) - std::stod(y[1]), std::stod(y[3]) - std::stod(y[2]), 0.2);
+  for (const char* tick : {">1</text>", ">2</text>", ">5</text>", ">10</text>"})
+    EXPECT_THAT(svg, HasSubstr(tick));
+}
+
+TEST(BackdropTest, ItsNameAvoidsTheCurves) {
+  const auto y_of_name = [](std::vector<double> values) {
+    LineChart chart = chart_with(values);
+    chart.from_zero = true;
+    chart.backdrop = {{0.0, 1.0, 2.0}, {1.0, 0.5, 0.1}};
+    chart.backdrop_label = "learning rate";
+    const std::string svg = svg_line_chart(chart);
+    std::smatch y;
+    const std::regex name(R"re(<text class="backdrop-name" x="[0-9.]+" y="([0-9.]+)")re");
+    return std::regex_search(svg, y, name) ? std::stod(y[1]) : 0.0;
+  };
+  const double above = y_of_name({1.0, 1.0, 1.0});
+  EXPECT_EQ(y_of_name({0.1, 0.1, 1.0}), above);
+  EXPECT_GT(y_of_name({0.87, 0.87, 1.0}), above + 20.0);
+}
+
 TEST(LineChartTest, AConstantOrEmptyCurveHasAxes) {
   EXPECT_THAT(chart_of({{1, 2}, {5, 5}}), Not(HasSubstr("nan")));
   EXPECT_THAT(chart_of({}), HasSubstr("class=\"grid\""));

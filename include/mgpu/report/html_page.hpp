@@ -12,10 +12,14 @@ namespace mgpu::report {
 
 /// A number that the top of the page shows in large type.
 struct Tile {
-  std::string value;  // "14.6"
-  std::string label;  // "return in episode 8, goals never seen"
-  std::string key{};  // JSON pointer into summary.json; "" for none
+  std::string value;   // "14.6"
+  std::string label;   // "return in episode 8, goals never seen"
+  std::string key{};   // JSON pointer into summary.json; "" for none
+  std::string unit{};  // smaller, after the value; "" for none
 };
+
+/// Returns the tile of a result. `label` replaces the label of the result if it is not empty.
+Tile tile_of(const Result& result, const std::string& label = "");
 
 /// A chart with a sentence that explains how to read it.
 struct Figure {
@@ -24,19 +28,21 @@ struct Figure {
   std::string caption{};
 };
 
-/// Figures under one heading, side by side if there is room.
-struct Section {
-  std::string title;
-  std::vector<Figure> figures;
-  bool side_by_side = false;
-};
-
 struct Table {
   std::string title;
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;    // aligned left in the first column, else right
   std::vector<std::vector<std::string>> keys{};  // a JSON pointer for each cell of `rows`, or ""
   bool is_text = false;                          // true: all columns are aligned left
+  bool is_stacked = false;  // true: on a narrow screen, the cells of a row lie below each other
+};
+
+/// Figures under one heading, side by side if there is room, and tables below them.
+struct Section {
+  std::string title;
+  std::vector<Figure> figures;
+  bool side_by_side = false;
+  std::vector<Table> tables{};
 };
 
 /// A page for one run: result, charts of the job and of the machine, notes, provenance, tables.

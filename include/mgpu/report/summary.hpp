@@ -24,7 +24,9 @@ struct Result {
   std::string unit{};  // "" for none
   int decimals = 1;    // decimals of `value` in printed text
 
-  std::string text() const;  // "14.5" or "14.5 steps"
+  /// Formats the value for a person: "14.5", "1,234". Large values have fewer decimals.
+  std::string number() const;
+  std::string text() const;  // number() and the unit: "14.5 steps"
 };
 
 /// All facts at the end of a run. The end table, summary.json and report.html show only numbers

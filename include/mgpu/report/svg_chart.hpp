@@ -56,9 +56,18 @@ struct LineChart {
   std::string backdrop_label{};
   bool from_zero = false;  // the y axis begins at 0
   bool whole_x = false;    // a tick at each integer
+  bool log_y = false;      // a logarithmic y axis; all values must be above 0, and from_zero false
   int label_decimals = 1;  // decimals of the value in the label of each curve
 };
 std::string svg_line_chart(const LineChart& chart);
+
+/// Returns whether the curves of a chart need a logarithmic y axis: all their values are above 0,
+/// and the largest is more than ten times the smallest.
+bool spans_decade(const LineChart& chart);
+
+/// Returns the ticks of a logarithmic axis over [low, high], where `low` is above 0: 1, 2 and 5
+/// times powers of ten, or only the powers if there are many.
+std::vector<double> log_ticks(double low, double high);
 
 /// Draws a time line with one row per rank, which shows the share of each phase at every moment.
 /// Waiting is red, and exposed communication is orange.

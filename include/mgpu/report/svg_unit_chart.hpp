@@ -14,10 +14,11 @@ struct UnitChart {
   std::string y_label;
   std::string diagonal;  // text that explains the diagonal
   Curve curve{};
-  std::vector<double> low{};         // lower end of an interval for each point; or empty
-  std::vector<double> high{};        // upper end of the interval for each point
-  std::vector<std::string> hover{};  // text for each point, which then has a dot; or empty
-  std::string note{};                // text next to `diagonal`
+  std::vector<double> low{};          // lower end of an interval for each point; or empty
+  std::vector<double> high{};         // upper end of the interval for each point
+  std::vector<std::string> hover{};   // text for each point, which then has a dot; or empty
+  std::vector<std::string> counts{};  // text under each point; or empty
+  std::string note{};                 // text next to `diagonal`
   bool has_room_above = false;  // true: `diagonal`, `note` at the upper left; false: lower right
   std::string css = "c1";
 };

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/config/config.hpp>
@@ -27,6 +29,7 @@ struct ModelRows {
   std::optional<text::TextFiles> text;  // tokenizer files; nullopt: rows must be token ids
   input::RowFile rows;
   KeptColumns kept;
+  std::uint32_t fingerprint = 0;  // result of model_fingerprint() of `folder`
   std::uint32_t crc = 0;  // checksum of rows, weights, tokenizer and chat template; if sums depend
                           // on the number of ranks that share the model, also of that number
   std::map<std::string, std::string> inputs{};  // what `crc` is made of, see record_inputs()
@@ -62,6 +65,12 @@ void record_inputs(const run::RunContext& run, const ModelRows& inputs);
 /// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed.
 void require_recorded_inputs(const cluster::Group& world, const store::RunDirectory& directory,
                              const ModelRows& inputs);
+
+/// Returns the checksums of the rows and of the model, for JobOutcome::inputs.
+std::vector<std::pair<std::string, std::string>> checksums_of(const ModelRows& inputs);
+
+/// Returns the checksum of a model folder for JobOutcome::inputs, from model_fingerprint().
+std::pair<std::string, std::string> model_checksum(std::uint32_t fingerprint);
 
 /// Writes lm::head_note() of the model, if it has one, to the log of the run.
 void log_head_note(const run::RunContext& run, const ModelRows& inputs);

@@ -94,6 +94,7 @@ run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   SealedLabels sealed = seal(run, inputs);
   run::log_part(run, keys_.run);
   run::JobOutcome outcome = phase.outcome(ExitCode::done);
+  outcome.inputs = rows::checksums_of(inputs);
   add_label_results(run, inputs, std::move(sealed.plots), phase.work_of_groups(),
                     worker.batch_size(), outcome);
   run::add_quarantined(run, phase.chunks(), outcome);

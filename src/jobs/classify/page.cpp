@@ -126,16 +126,19 @@ report::Figure calibration_figure(const ClassifyPlots& plots) {
   chart.curve = plots.calibration;
   chart.low = plots.calibration_low;
   chart.high = plots.calibration_high;
-  for (std::size_t i = 0; i < chart.curve.x.size(); ++i)
+  for (std::size_t i = 0; i < chart.curve.x.size(); ++i) {
+    chart.counts.push_back(report::grouped(plots.calibration_rows.at(i)));
     chart.hover.push_back(
-        report::grouped(plots.calibration_rows.at(i)) + " rows: " +
+        chart.counts.back() + " rows: " +
         report::text_of("probability %.3f, right %.3f", chart.curve.x[i], chart.curve.y[i]));
+  }
   const ClassifyPlots::Metric* error = find_metric(plots, "calibration_error");
   if (error != nullptr && error->is_defined)
     chart.note = report::text_of("expected error %.4f", error->value);
   return {"Calibration", report::svg_unit_chart(chart),
-          "Rows in ten classes by the probability of their label, with 95 % intervals (Wilson); "
-          "below the line the model is too sure of itself."};
+          "Rows in ten classes by the probability of their label, with 95 % intervals (Wilson). "
+          "The number at a point counts its rows. Below the line the model is too sure of "
+          "itself."};
 }
 
 report::Figure score_figure(const ClassifyPlots& plots) {
@@ -249,8 +252,7 @@ report::HtmlPage ClassifyPage::page(const report::RunSummary& summary) const {
   report::HtmlPage report;
   report.headline = headline(plots_, summary);
   for (const report::Result& result : summary.results)
-    if (!result.key.starts_with("outcome_"))
-      report.tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
+    if (!result.key.starts_with("outcome_")) report.tiles.push_back(report::tile_of(result));
   report.sections = {{"What came out", figures_of(plots_), true},
                      {"Each label against all others", each_roc_figure(plots_), true},
                      {"Groups", {group_figure(plots_)}},

@@ -84,7 +84,6 @@ void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
 
 void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::string text = report::grouped(plots.rows) + " texts";
-  if (plots.judged > 0 && !plots.has_positive) add_worst_label(plots, outcome);
   for (const ClassifyPlots::Metric& metric : plots.metrics) {
     if (plots.judged == 0) break;
     if (!plots.has_positive && !is_of_all_labels(metric)) continue;
@@ -94,6 +93,7 @@ void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
     if (metric.key == "accuracy" || metric.key == "f1" || metric.key == "macro_f1")
       text += "; " + metric.label + report::text_of(" %.4f", metric.value);
   }
+  if (plots.judged > 0 && !plots.has_positive) add_worst_label(plots, outcome);
   if (plots.total_samples_per_second > 0.0) {
     outcome.results.push_back({"samples_per_second", "samples per second, all ranks",
                                plots.total_samples_per_second, "samples/s", 2});

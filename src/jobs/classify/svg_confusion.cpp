@@ -49,8 +49,8 @@ std::string svg_confusion(const ClassifyPlots& plots) {
   const double wide = (kWidth - kLeft) / static_cast<double>(columns);
   const double high = std::clamp(330.0 / static_cast<double>(labels), 30.0, 110.0);
   report::Svg svg(kWidth, kTop + high * static_cast<double>(labels) + 4,
-                  "Rows by their true label and the one that was given");
-  svg.text({kLeft, 13}, "given", "axis-name");
+                  "Rows by their true label and the predicted one");
+  svg.text({kLeft, 13}, "predicted", "axis-name");
   svg.text({0, kTop - 10}, "true", "axis-name");
   const std::size_t name_width = std::min(kNameWidth, static_cast<std::size_t>(wide / 7.5));
   for (std::size_t column = 0; column < columns; ++column) {

@@ -182,6 +182,7 @@ run::JobOutcome GenerateJob::run(run::RunContext& run) const {
 
   seal_completions(run, job.inputs());
   run::JobOutcome outcome = job.phase().outcome(ExitCode::done);
+  outcome.inputs = rows::checksums_of(job.inputs());
   add_completion_results(run, job.inputs(), job.phase().work_of_groups(), outcome);
   run::add_quarantined(run, job.phase().chunks(), outcome);
   return outcome;

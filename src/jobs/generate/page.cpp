@@ -90,10 +90,11 @@ report::HtmlPage GeneratePage::page(const report::RunSummary& summary) const {
   report::HtmlPage report;
   report.headline = headline(plots_, summary);
   for (const report::Result& result : summary.results)
-    if (!result.key.starts_with("finish_"))
-      report.tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
-  report.sections = {{"What came out", {length_figure(plots_), speed_figure(plots_)}, true}};
-  if (!plots_.samples.empty()) report.tables = {sample_table(plots_)};
+    if (!result.key.starts_with("finish_")) report.tiles.push_back(report::tile_of(result));
+  report.sections = {{"What came out",
+                      {length_figure(plots_), speed_figure(plots_)},
+                      true,
+                      {sample_table(plots_)}}};
   if (!plots_.settings.empty()) report.tables.push_back(settings_table(plots_));
   return report;
 }

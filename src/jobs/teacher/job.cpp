@@ -110,6 +110,7 @@ run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   seal_targets(run, inputs);
   run::JobOutcome outcome = phase.outcome(ExitCode::done);
   const std::vector<run::GroupWork> work = phase.work_of_groups();
+  outcome.inputs = rows::checksums_of(inputs);
   add_target_results(run, inputs, work, rank_map(run, inputs, phase, worker), outcome);
   run::add_quarantined(run, phase.chunks(), outcome);
   return outcome;

@@ -150,8 +150,7 @@ report::HtmlPage TeacherPage::page(const report::RunSummary& summary) const {
                         ? report::plain_headline(summary)
                         : "A teacher's view of " + report::grouped(plots_.tokens) + " tokens.";
   for (const report::Result& result : summary.results)
-    if (!result.key.starts_with("samples_"))
-      report.tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
+    if (!result.key.starts_with("samples_")) report.tiles.push_back(report::tile_of(result));
   report.sections = {{"Uncertainty of the teacher", {text_figure(plots_)}},
                      {"What was kept", {mass_figure(plots_), length_figure(plots_)}, true},
                      {"Who held what", {rank_figure(plots_), speed_figure(plots_)}}};

@@ -123,17 +123,16 @@ EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLis
   const auto per_control = static_cast<std::size_t>(grid.size()) / grid.controls.size();
   EvaluationResult result;
   result.returns.assign(grid.controls.size(), EpisodeReturns(episodes, 0.0));
-  std::map<int, std::pair<EpisodeReturns, double>> sums;  // by task: sums, number of rollouts
+  using Sums = std::map<int, std::pair<EpisodeReturns, double>>;  // by task: sums, rollouts
+  std::vector<Sums> sums(grid.controls.size());
   for (std::size_t id = 0; id < static_cast<std::size_t>(grid.size()); ++id) {
     const std::size_t row = id * episodes;
     const auto rollout = static_cast<std::int64_t>(id);
-    if (grid.control(rollout) == Control::none) {
-      auto& [sum, count] = sums[static_cast<int>(grid.task(rollout))];
-      sum.resize(episodes, 0.0);
-      for (std::size_t e = 0; e < episodes; ++e)
-        sum[e] += static_cast<double>(returns[row + e]);
-      count += 1.0;
-    }
+    auto& [sum, count] = sums[id / per_control][static_cast<int>(grid.task(rollout))];
+    sum.resize(episodes, 0.0);
+    for (std::size_t e = 0; e < episodes; ++e)
+      sum[e] += static_cast<double>(returns[row + e]);
+    count += 1.0;
     for (std::size_t e = 0; e < episodes; ++e) {
       result.returns[id / per_control][e] +=
           static_cast<double>(returns[row + e]) / static_cast<double>(per_control);
@@ -150,10 +149,13 @@ EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLis
                             static_cast<double>(returns[row]),
                             static_cast<double>(returns[row + episodes - 1])});
   }
-  for (auto& [task, of_task] : sums) {
-    for (double& sum : of_task.first)
-      sum /= of_task.second;
-    result.by_task.push_back(std::move(of_task.first));
+  for (Sums& of_control : sums) {
+    std::vector<EpisodeReturns>& means = result.by_task.emplace_back();
+    for (auto& [task, of_task] : of_control) {
+      for (double& sum : of_task.first)
+        sum /= of_task.second;
+      means.push_back(std::move(of_task.first));
+    }
   }
   return result;
 }

@@ -62,7 +62,8 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
 /// `path`.
 struct EvaluationResult {
   std::vector<EpisodeReturns> returns;  // for each of EvaluationGrid::controls
-  std::vector<EpisodeReturns> by_task;  // mean over the rollouts of each task under Control::none
+  /// The mean over the rollouts of each task. Shapes: [controls][tasks]
+  std::vector<std::vector<EpisodeReturns>> by_task;
   std::vector<TrainPlots::Walk> walks;  // paths of rollout 0 of each task under Control::none
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <mgpu/base/random_streams.hpp>
@@ -73,11 +74,14 @@ double mean_random(const ad::Environment& environment) {
   return total / environment.num_tasks();
 }
 
-const EpisodeReturns* returns_under(const TrainVerdict& verdict, Control control) {
+/// Copies the returns under a control and their band; does nothing if the control was not played.
+void fill_control(const TrainVerdict& verdict, Control control, std::vector<double>& returns,
+                  TrainPlots::Band& band) {
   for (std::size_t c = 0; c < verdict.grid.controls.size(); ++c) {
-    if (verdict.grid.controls[c] == control) return &verdict.result.returns[c];
+    if (verdict.grid.controls[c] != control) continue;
+    returns = verdict.result.returns[c];
+    band = band_of(verdict.result.by_task[c]);
   }
-  return nullptr;
 }
 
 void fill_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPlots& plots) {
@@ -97,23 +101,23 @@ void fill_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPlots& pl
 
 void fill_episodes(const TrainVerdict& verdict, std::int64_t steps,
                    TrainPlots::PerEpisode& episodes) {
-  episodes.late = *returns_under(verdict, Control::none);
-  if (const std::size_t goals = verdict.result.by_task.size(); goals >= kGoalsOfBand) {
-    std::tie(episodes.late_low, episodes.late_high) = interval_of_mean(verdict.result.by_task);
-    episodes.band = report::text_of("95 %% interval of the mean over %zu goals (bootstrap)", goals);
-  }
+  fill_control(verdict, Control::none, episodes.late, episodes.late_band);
+  fill_control(verdict, Control::hide_rewards, episodes.hide_rewards, episodes.hide_rewards_band);
+  fill_control(verdict, Control::clear_context, episodes.clear_context,
+               episodes.clear_context_band);
   episodes.late_step = steps;
   if (verdict.curves.evaluations() > 0 && verdict.curves.evaluated_at(0) < steps) {
     episodes.early = returns_at(verdict.curves, 0);
     episodes.early_step = verdict.curves.evaluated_at(0);
   }
   episodes.source = ad::mean_returns(verdict.histories);
-  if (const auto* hidden = returns_under(verdict, Control::hide_rewards)) {
-    episodes.hide_rewards = *hidden;
-  }
-  if (const auto* cleared = returns_under(verdict, Control::clear_context)) {
-    episodes.clear_context = *cleared;
-  }
+  const std::vector<EpisodeReturns> sources = returns_by_task(verdict.histories);
+  episodes.source_band = band_of(sources);
+  episodes.band = report::text_of(
+      "95 %% intervals of the mean over goals (bootstrap), %zu unseen ones for the agent and %zu "
+      "of "
+      "the training for the source algorithm",
+      verdict.result.by_task.front().size(), sources.size());
   episodes.random = mean_random(verdict.environment);
   episodes.optimum = mean_optimum(verdict.environment);
 }
@@ -143,12 +147,36 @@ void log_episodes(run::RunContext& run, const TrainPlots::PerEpisode& episodes) 
 
 }  // namespace
 
-std::pair<EpisodeReturns, EpisodeReturns> interval_of_mean(
-    const std::vector<EpisodeReturns>& by_task) {
+std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories) {
+  const auto horizon = static_cast<std::size_t>(histories.shape().horizon);
+  const auto episodes = static_cast<std::size_t>(histories.shape().episodes);
+  std::map<std::int32_t, std::pair<EpisodeReturns, double>> sums;  // by task: sums, histories
+  for (std::size_t i = 0; i < histories.size(); ++i) {
+    auto& [sum, count] = sums[histories.task()[i]];
+    sum.resize(episodes, 0.0);
+    const ad::History history = histories[i];
+    for (std::size_t t = 0; t < history.reward.size(); ++t)
+      sum[t / horizon] += history.reward[t];
+    count += 1.0;
+  }
+  std::vector<EpisodeReturns> means;
+  for (auto& [task, of_task] : sums) {
+    for (double& sum : of_task.first)
+      sum /= of_task.second;
+    means.push_back(std::move(of_task.first));
+  }
+  return means;
+}
+
+TrainPlots::Band band_of(const std::vector<EpisodeReturns>& by_task) {
+  return by_task.size() < kGoalsOfBand ? TrainPlots::Band{} : interval_of_mean(by_task);
+}
+
+TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task) {
   constexpr std::uint32_t kResamples = 2000;
   constexpr std::size_t kTail = kResamples / 40;  // 2.5 %
   const std::size_t tasks = by_task.size();
-  std::pair<EpisodeReturns, EpisodeReturns> interval;
+  TrainPlots::Band interval;
   for (std::size_t e = 0; e < by_task.front().size(); ++e) {
     std::vector<double> means;
     for (std::uint32_t sample = 0; sample < kResamples; ++sample) {
@@ -159,8 +187,8 @@ std::pair<EpisodeReturns, EpisodeReturns> interval_of_mean(
       means.push_back(sum / static_cast<double>(tasks));
     }
     std::ranges::sort(means);
-    interval.first.push_back(means[kTail]);
-    interval.second.push_back(means[kResamples - 1 - kTail]);
+    interval.low.push_back(means[kTail]);
+    interval.high.push_back(means[kResamples - 1 - kTail]);
   }
   return interval;
 }

@@ -21,8 +21,13 @@ inline constexpr std::size_t kGoalsOfBand = 3;
 /// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). All
 /// ranks and runs draw the same.
 /// Shapes: by_task [tasks], each with one return per episode
-std::pair<EpisodeReturns, EpisodeReturns> interval_of_mean(
-    const std::vector<EpisodeReturns>& by_task);
+TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task);
+
+/// Returns interval_of_mean(), or no band for fewer than kGoalsOfBand tasks.
+TrainPlots::Band band_of(const std::vector<EpisodeReturns>& by_task);
+
+/// Returns the mean return of each episode of the histories of each task that has any.
+std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 
 /// Returns table /metrics/train: loss, accuracy, learning rate and gradient norm of the first
 /// `steps` steps.

@@ -68,6 +68,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
     data.method = method.read(settings.seq_len, vocab);
+    if (!settings.is_fresh) data.folder_crc = rows::model_fingerprint(settings.folder);
     const bool has_examples = data.method.examples.has_value();
     if (has_examples) data.training = *std::exchange(data.method.examples, std::nullopt);
     if (has_examples && !settings.eval_rows) return;
@@ -91,6 +92,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   share(world, data.evaluation);
   share(world, data.method.numbers);
   world.broadcast(std::span(&data.method.crc, 1), 0);
+  world.broadcast(std::span(&data.folder_crc, 1), 0);
   share(world, data.stop_ids);
   return data;
 }

@@ -25,6 +25,7 @@ struct LmData {
   MethodData method;  // what LmMethod::read() returned; its examples are moved to `training`
   /// Token ids that end a completion, from the folder of the trained model.
   std::vector<std::int64_t> stop_ids;
+  std::uint32_t folder_crc = 0;   // model_fingerprint() of the trained model; 0: random weights
   std::string chat_template;      // template that data.chat_template gives, or ""; rank 0 only
   std::vector<LeftOut> left_out;  // one for each file with unusable rows; rank 0 only
 };

@@ -68,7 +68,7 @@ report::Figure loss_figure(const LmPlots& plots) {
     add_guess(plots, plots.train_loss.y.front(), chart);
     caption += guess_caption(plots);
   }
-  return {"Loss", report::svg_line_chart(chart), caption};
+  return loss_chart_figure("Loss", std::move(chart), caption);
 }
 
 /// Draws the cross-entropy of a distillation: that of the training data, and of held-out rows.
@@ -85,7 +85,7 @@ report::Figure cross_entropy_figure(const LmPlots& plots) {
     caption += " Held out: " + plots.held_out + ", which is not trained on.";
   }
   add_guess(plots, chart.curves.front().curve.y.front(), chart);
-  return {"Cross-entropy", report::svg_line_chart(chart), caption + guess_caption(plots)};
+  return loss_chart_figure("Cross-entropy", std::move(chart), caption + guess_caption(plots));
 }
 
 /// Draws the distance from the teacher apart from the cross-entropy.
@@ -96,9 +96,9 @@ report::Figure distance_figure(const LmPlots& plots) {
                                        std::string("distance (") + kUnit + ")", plots);
   chart.from_zero = true;
   chart.curves.push_back(banded_curve("train", "distance", distance, "c4"));
-  return {"Distance from the teacher", report::svg_line_chart(chart),
-          "Distance of the student from its teacher: " + plots.meaning.distance +
-              ". It is 0 where both give every token the same probability."};
+  return loss_chart_figure("Distance from the teacher", std::move(chart),
+                           "Distance of the student from its teacher: " + plots.meaning.distance +
+                               ". It is 0 where both give every token the same probability.");
 }
 
 report::Figure accuracy_figure(const LmPlots& plots) {
@@ -110,6 +110,23 @@ report::Figure accuracy_figure(const LmPlots& plots) {
     chart.curves.push_back(held_out_curve("eval_accuracy", plots.held_out_accuracy));
   return {"Accuracy", report::svg_line_chart(chart),
           "Share of the predictions that are right: " + plots.accuracy + "."};
+}
+
+report::Table sample_table(const LmPlots& plots) {
+  constexpr std::size_t kCharacters = 300;
+  report::Table table{plots.samples_are_held_out
+                          ? "What the model writes after prompts of " + plots.held_out
+                          : "What the model writes after prompts of the training data",
+                      {"prompt", "in the data", "the model, greedily", "log-probability per token"},
+                      {},
+                      {},
+                      true};
+  for (const SampleText& sample : plots.samples)
+    table.rows.push_back({report::clip(sample.prompt, kCharacters),
+                          report::clip(sample.expected, kCharacters),
+                          report::clip(sample.generated, kCharacters),
+                          report::text_of("%.2f nats", sample.log_prob)});
+  return table;
 }
 
 /// Returns the perplexities, which are known only after the losses.
@@ -151,8 +168,7 @@ std::vector<report::Tile> lm_tiles(const report::RunSummary& summary) {
   std::vector<report::Tile> tiles;
   for (const TileOf& tile : kTiles)
     for (const report::Result& result : summary.results)
-      if (result.key == tile.key)
-        tiles.push_back({result.text(), tile.label, "/results/" + result.key + "/value"});
+      if (result.key == tile.key) tiles.push_back(report::tile_of(result, tile.label));
   return tiles;
 }
 
@@ -215,7 +231,8 @@ report::HtmlPage LmPage::page(const report::RunSummary& summary) const {
   report.sections = {{"What it learned",
                       {loss_figure(plots_), cross_entropy_figure(plots_), distance_figure(plots_),
                        accuracy_figure(plots_)},
-                      true}};
+                      true,
+                      {sample_table(plots_)}}};
   return report;
 }
 

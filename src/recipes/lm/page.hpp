@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <mgpu/report/job_page.hpp>
 #include <mgpu/report/svg_chart.hpp>
 
 #include "method.hpp"
+#include "sample_texts.hpp"
 
 namespace mgpu::recipes {
 
@@ -21,6 +23,9 @@ struct LmPlots {
   double epochs = 0.0;       // visits of each sequence, on average
   double fill = 0.0;         // share of the positions of sequences that examples fill
   double mean_tokens = 0.0;  // mean number of tokens of a sequence
+
+  std::vector<SampleText> samples{};  // texts that the trained model wrote
+  bool samples_are_held_out = false;  // true: the examples of `samples` are not trained on
 
   report::Curve train_loss;
   report::Curve cross_entropy;  // the part of train_loss; empty without LossMeaning::ce_weight

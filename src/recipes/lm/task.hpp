@@ -52,6 +52,8 @@ public:
   void load_weights();
 
   const lm::LmWindows& windows() const { return windows_; }
+  /// The held-out examples; empty without data.eval_path or a validation split.
+  const lm::LmWindows& held_out() const { return held_out_; }
   const lm::TrainableModel& model() const { return model_; }
   const LmMethod& method() const { return method_; }
 

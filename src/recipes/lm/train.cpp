@@ -9,6 +9,7 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_rows.hpp>
 #include <mgpu/store/results/small_table.hpp>
 
 #include "data.hpp"
@@ -144,6 +145,25 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   return plots;
 }
 
+/// Lets rank 0 write texts with the trained model, for the page. There are none if the folder has
+/// no tokenizer, or the model no vocabulary head.
+/// Ranks:  collective over the world.
+void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
+                 LmPlots& plots) {
+  cluster::run_together(world, [&] {
+    if (world.rank() != 0) return;
+    const std::optional<lm::ModelHead> head = task.method().head(task.model().config());
+    if (head && head->replaces_vocabulary) return;
+    const std::optional<text::TextFiles> files =
+        rows::read_tokenizer_files(settings.folder, settings.chat);
+    if (!files) return;
+    plots.samples_are_held_out = task.held_out().examples().size() > 0;
+    const lm::LmWindows& from = plots.samples_are_held_out ? task.held_out() : task.windows();
+    plots.samples = sample_texts(task.model(), from.examples(),
+                                 text::parse_text_folder(*files, settings.folder));
+  });
+}
+
 void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
           run::JobOutcome& outcome) {
   fill_curves(curves, outcome.done, plots);
@@ -234,6 +254,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   // together.
   log_notes(run, lm::head_note(settings.folder, config), data);
   const std::vector<LeftOut> left_out = data.left_out;
+  const std::uint32_t folder_crc = data.folder_crc;
   std::unique_ptr<OpenMethod> open;
   std::optional<LmTask> task;
   std::optional<Trainer> trainer;
@@ -259,7 +280,12 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   const bool has_split = settings.eval_rows && settings.eval_rows->generated;
   const ResultNames names{has_split ? "split validation" : "data.eval_path", method_->accuracy()};
-  show(trainer->curves(), names, plots_of(*task, settings, names, outcome.done), outcome);
+  LmPlots plots = plots_of(*task, settings, names, outcome.done);
+  add_samples(world, *task, settings, plots);
+  show(trainer->curves(), names, std::move(plots), outcome);
+  outcome.inputs.push_back(settings.is_fresh
+                               ? std::pair<std::string, std::string>{"model", "random weights"}
+                               : rows::model_checksum(folder_crc));
   add_rows_left_out(left_out, outcome);
   return outcome;
 }

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/lm/training/lm_windows.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/text/text_folder.hpp>
+
+namespace mgpu::recipes {
+
+/// An example of the data, and what the trained model writes after its prompt.
+struct SampleText {
+  std::string prompt;
+  std::string expected;   // the completion in the data, cut to the length that was asked for
+  std::string generated;  // the most probable token at each position
+  double log_prob = 0.0;  // mean log-probability of a generated token, in nats
+};
+
+/// On the CPU, sample_texts() writes nothing for models whose weights have more bytes than this.
+inline constexpr std::int64_t kSampledBytes = std::int64_t{1} << 30;
+
+/// Returns greedy completions for some examples, which are evenly spread over `examples`. An
+/// example without a prompt is divided in the middle. The result depends on nothing but weights,
+/// examples and tokenizer.
+///
+/// Memory: on the CPU a packed copy of the weights.
+/// Errors: those of TrainableModel::decoder() and Generator::run().
+std::vector<SampleText> sample_texts(const lm::TrainableModel& model,
+                                     const lm::LmExamples& examples,
+                                     const text::TextFolder& folder);
+
+}  // namespace mgpu::recipes
