@@ -1,4 +1,5 @@
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <utility>
 
@@ -68,6 +69,12 @@ ErrorReport report_of(const std::exception& error) {
   if (const auto* failure = dynamic_cast<const Failure*>(&error)) return failure->report();
   if (is_out_of_host_memory(error)) return out_of_memory("host", "");
   if (is_out_of_device_memory(error)) return out_of_memory("GPU", first_line(error.what()));
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return {"E603",
+            ExitCode::no_input,
+            "cannot use a file: " + file->code().message(),
+            {"  --> " + file->path1().string()},
+            ""};
   const auto* ours = dynamic_cast<const Error*>(&error);
   return {"E901",
           ours != nullptr ? ours->exit_code() : ExitCode::internal,

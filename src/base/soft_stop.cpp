@@ -31,7 +31,8 @@ std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 int holders = 0;                                             // living StopSignals
-std::array<struct sigaction, kStopSignals.size()> before{};  // actions that the first one found
+bool is_ignoring = false;                                    // StopSignals::ignore() was called
+std::array<struct sigaction, kStopSignals.size()> before{};  // actions that the first holder found
 
 /// Tells launch/mgpu-run and the batch scripts that this process hears signals from now on.
 void tell_launcher() {
@@ -117,6 +118,7 @@ std::string_view name_of(StopReason reason) {
 
 StopSignals::StopSignals() {
   if (holders++ > 0) return;
+  is_ignoring = false;
   first_signal = 0;
   struct sigaction action {};
   action.sa_handler = &on_stop_signal;
@@ -129,12 +131,13 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-  if (--holders > 0) return;
+  if (--holders > 0 || is_ignoring) return;
   for (std::size_t i = 0; i < kStopSignals.size(); ++i)
     ::sigaction(kStopSignals[i], &before[i], nullptr);
 }
 
 void StopSignals::ignore() noexcept {
+  is_ignoring = true;
   for (const int signal : kStopSignals)
     std::signal(signal, SIG_IGN);
 }

@@ -1,5 +1,6 @@
 #include "required_file.hpp"
 
+#include <mgpu/base/missing_file.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/text/text_folder.hpp>
@@ -8,11 +9,8 @@ namespace mgpu::recipes {
 
 void require_file(const Config& config, const char* key, const std::filesystem::path& path,
                   const std::string& help) {
-  std::error_code error;
-  if (std::filesystem::is_regular_file(path, error)) return;
-  throw ConfigFailure(
-      {{"E603", "there is no such file: " + path.string(), config.place(key), "", help}},
-      ExitCode::no_input);
+  if (const auto missing = missing_file(path))
+    throw ConfigFailure({{"E603", *missing, config.place(key), "", help}}, ExitCode::no_input);
 }
 
 void require_tokenizer(const Config& config, const char* key, const std::filesystem::path& folder) {

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <string>
 
+#include <mgpu/base/missing_file.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
@@ -104,10 +104,9 @@ std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_
 
 void check_data_file(const Config& config, const input::RowOptions& rows, const char* help) {
   if (rows.generated) return;
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(rows.path, missing)) return;
-  throw ConfigFailure({{"E603", "there is no such file: " + rows.path.string(),
-                        config.place("data.path"), "", help}},
+  const auto missing = missing_file(rows.path);
+  if (!missing) return;
+  throw ConfigFailure({{"E603", *missing, config.place("data.path"), "", help}},
                       ExitCode::no_input);
 }
 

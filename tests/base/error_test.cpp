@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <new>
 #include <string>
 
@@ -44,6 +45,11 @@ TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
   EXPECT_EQ(report_of(std::runtime_error("x")).exit, ExitCode::internal);
   EXPECT_EQ(report_of(std::make_exception_ptr(std::bad_alloc())).code, "E301");
   EXPECT_EQ(report_of(std::make_exception_ptr(7)).code, "E901");
+  const std::filesystem::filesystem_error loop(
+      "status", "/a/b", std::make_error_code(std::errc::too_many_symbolic_link_levels));
+  EXPECT_EQ(render(report_of(loop)),
+            "error[E603]: cannot use a file: Too many levels of symbolic links\n  --> /a/b");
+  EXPECT_EQ(report_of(loop).exit, ExitCode::no_input);
   EXPECT_EQ(report_of(NotBuiltError("NCCL")).exit, ExitCode::unavailable);
 }
 

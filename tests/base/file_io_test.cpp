@@ -5,6 +5,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/missing_file.hpp>
 
 namespace mgpu {
 namespace {
@@ -78,6 +79,15 @@ TEST(Crc32cTest, GivesThePublishedValues) {
 // FIPS 180-4 example: "abc".
 TEST(Sha256Test, GivesThePublishedDigest) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_F(FileIoTest, SaysWhatAPathIsThatIsNoFile) {
+  const fs::path file = folder_ / "file";
+  EXPECT_EQ(missing_file(file), "there is no such file: " + file.string());
+  write_file_durably(file, "text", "file");
+  EXPECT_EQ(missing_file(file), std::nullopt);
+  EXPECT_EQ(missing_file("/dev/null"), "this is no regular file: /dev/null");
+  EXPECT_EQ(missing_file(folder_), "this is no regular file: " + folder_.string());
 }
 
 }  // namespace

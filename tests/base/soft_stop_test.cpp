@@ -73,8 +73,10 @@ TEST_F(SoftStopTest, ABlockedSignalIsHeardOnceMainHasBegun) {
 TEST_F(SoftStopTest, NoSignalEndsAProcessThatIgnoresThem) {
   EXPECT_EXIT(
       {
-        const StopSignals heard;
-        StopSignals::ignore();
+        {
+          const StopSignals heard;
+          StopSignals::ignore();
+        }
         for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT})
           std::raise(signal);
         std::_Exit(3);

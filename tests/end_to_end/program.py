@@ -93,6 +93,10 @@ class Job:
                 raise subprocess.TimeoutExpired("ranks", deadline_s)
             time.sleep(0.01)
 
+    def out(self):
+        """The text on stdout so far."""
+        return self._read(self._out)
+
     def err(self):
         """The text on stderr so far."""
         return self._read(self._err)

@@ -53,10 +53,12 @@ class StopInstants(program.ProgramTest):
 
     def test_of_a_rank_that_has_published(self):
         job = self.start(2, *STEPS)
-        self.assertTrue(job.wait_until(self.published))
-        for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
-            for rank in job.ranks():
-                program.send(rank, number)
+        self.assertTrue(job.wait_until(lambda: "done, exit 0" in job.out()))
+        while job.is_running():  # also while MPI and libraries end
+            for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
+                for rank in job.ranks():
+                    program.send(rank, number)
+            time.sleep(0.002)
         ended = job.wait()
         self.assertEqual(ended.code, 0, ended.out + ended.err)
 

@@ -107,7 +107,7 @@ private:
 };
 
 /// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
-/// otherwise E901 with what().
+/// E603 with the path for an error of std::filesystem. Any other one gives E901 with what().
 ErrorReport report_of(const std::exception& error);
 ErrorReport report_of(const std::exception_ptr& failure);
 

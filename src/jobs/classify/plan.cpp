@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <mgpu/base/missing_file.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
@@ -24,12 +25,11 @@ constexpr double kBytesPerToken = 3.0;  // bytes of data per token, at least
 
 void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (path.empty()) return;
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure(
-      {{"E603", "there is no such file: " + path.string(), config.place("classify.prompt"), "",
-        "classify.prompt is a file, or the text of a template with {text}"}},
-      ExitCode::no_input);
+  const auto missing = missing_file(path);
+  if (!missing) return;
+  throw ConfigFailure({{"E603", *missing, config.place("classify.prompt"), "",
+                        "classify.prompt is a file, or the text of a template with {text}"}},
+                      ExitCode::no_input);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include <mgpu/ad/ad_objective.hpp>
+#include <mgpu/base/missing_file.hpp>
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -117,14 +117,13 @@ void AdRecipe::check_files() const {
   if (path.empty()) return;
   const auto refuse = [&](const char* code, ExitCode exit, const std::string& why) {
     throw ConfigFailure(
-        {{code, why + path, config_.place("data.path"), "",
+        {{code, why, config_.place("data.path"), "",
           "histories.h5 of another run, or data.path=null, which plays the histories first"}},
         exit);
   };
-  std::error_code missing;
-  if (!std::filesystem::is_regular_file(path, missing))
-    refuse("E603", ExitCode::no_input, "there is no such file: ");
-  if (!store::looks_like_hdf5(path)) refuse("E605", ExitCode::data, "this is no HDF5 file: ");
+  if (const auto missing = missing_file(path)) refuse("E603", ExitCode::no_input, *missing);
+  if (!store::looks_like_hdf5(path))
+    refuse("E605", ExitCode::data, "this is no HDF5 file: " + path);
 }
 
 std::vector<run::FileCheck> AdRecipe::file_checks() const {

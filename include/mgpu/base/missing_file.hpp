@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu {
+
+/// Returns why `path` cannot be read as a file: "there is no such file: PATH", or "this is no
+/// regular file: PATH" for a folder, a device or a pipe. Returns nothing for a regular file.
+std::optional<std::string> missing_file(const fs::path& path);
+
+}  // namespace mgpu
