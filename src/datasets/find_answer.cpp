@@ -48,7 +48,8 @@ std::optional<std::string> after_mark(std::string_view text) {
   return std::string(line.substr(begin, line.find_last_not_of(" \t") + 1 - begin));
 }
 
-/// Returns whether a number can begin after `before`: x2, x^2 and x_2 have none.
+/// Returns whether a number can begin after `before`. The digits in x2, x^2 and x_2 are not
+/// numbers.
 bool can_precede(char before) {
   return !is_letter(before) && !is_digit(before) && before != '^' && before != '_' &&
          before != '.' && before != '\\';

@@ -12,8 +12,7 @@ namespace {
 constexpr std::size_t kMostFractionDigits = 10'000;
 constexpr std::size_t kMostExponentDigits = 9;
 
-/// Reads a text from its start. A function that returns nullopt or false leaves the place as it
-/// was, unless its comment says otherwise.
+/// Reads a text from its start. number() may move the place although it returns nullopt.
 class NumberReader {
 public:
   explicit NumberReader(std::string_view text) : text_(text) {}

@@ -11,7 +11,9 @@
 #endif
 
 // The registry. A data set is one source file NAME.cpp with NAME_dataset(), and its name here.
-#define MGPU_DATASETS(line) line(synthetic_texts) MGPU_MORE_DATASETS(line)
+#define MGPU_DATASETS(line)                                                        \
+  line(synthetic_texts) line(star_graph) line(arithmetic) line(choice) line(gsm8k) \
+      MGPU_MORE_DATASETS(line)
 
 namespace mgpu::datasets {
 

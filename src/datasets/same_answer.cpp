@@ -25,7 +25,8 @@ bool is_unit_word(std::string_view word, bool follows_blank) {
   return word.size() > 1 || (follows_blank && kShortUnits.find(word[0]) != std::string_view::npos);
 }
 
-/// Returns the length of ^2, ^{2}, ^3 or ^{3} at the start of `text`; 0 if there is none.
+/// Returns the length of ^2, ^{2}, ^3 or ^{3} at the start of `text`; 0 if it starts with something
+/// else.
 std::size_t power_of_unit(std::string_view text) {
   for (const std::string_view power : {"^2", "^3", "^{2}", "^{3}"})
     if (text.starts_with(power)) return power.size();

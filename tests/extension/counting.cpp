@@ -82,7 +82,7 @@ DatasetEntry counting_dataset() {
   return {.name = "counting",
           .summary = "count on from three token ids",
           .add_keys = add_keys,
-          .has_texts = false,
+          .has_texts = [](const Config& /*config*/) { return false; },
           .make = make};
 }
 

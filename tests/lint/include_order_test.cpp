@@ -35,7 +35,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"train", {"base", "config", "kernels", "cluster", "tensor"}},
     {"lm", {"base", "config", "kernels", "cluster", "formats", "tensor", "train"}},
     {"ad", {"base", "config", "kernels", "tensor", "train"}},
-    {"datasets", {"base", "config", "input"}},
+    {"datasets", {"base", "config", "formats", "input"}},
     {"report", {"base", "config", "cluster", "formats"}},
     {"run", {"base", "config", "kernels", "cluster", "store", "tensor", "train", "lm", "report"}},
     {"rows",

@@ -8,7 +8,7 @@ namespace mgpu::datasets {
 
 /// Returns the answer that a completion states. It is the content of the last closed \boxed{...};
 /// without one, what follows the last `####` on its line; without either, the last number. Returns
-/// nullopt if the completion has none of these.
+/// nullopt if the completion states no answer.
 std::optional<std::string> find_answer(std::string_view completion);
 
 /// Returns an answer without LaTeX commands for spacing, style and text, without dollar signs and

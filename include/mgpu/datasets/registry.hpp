@@ -27,7 +27,10 @@ struct DatasetEntry {
   const char* chosen_by = "";
 
   bool has_prompts = true;  // every row has a prompt and a completion
-  bool has_texts = true;    // false: all rows are token ids, so that no tokenizer is needed
+
+  /// Returns whether rows have texts. If not, all are token ids, so that no tokenizer is needed.
+  /// nullptr: they always have texts.
+  bool (*has_texts)(const Config& config) = nullptr;
 
   /// Makes the data set. Errors: Failure (exit 78) if its keys contradict each other.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;

@@ -112,8 +112,8 @@ std::optional<rows::RowTemplate> read_template(const Config& config) {
 /// Returns whether the examples need a tokenizer, since rows of a data set may be token ids.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
-  return dataset == nullptr || dataset->has_texts || !config.is("data.eval_path", "null") ||
-         method.needs_tokenizer();
+  return dataset == nullptr || dataset->has_texts == nullptr || dataset->has_texts(config) ||
+         !config.is("data.eval_path", "null") || method.needs_tokenizer();
 }
 
 }  // namespace

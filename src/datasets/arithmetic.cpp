@@ -1,0 +1,134 @@
+// Chains of sums and differences, such as 3 + 15 - 7 =.
+#include <memory>
+#include <string>
+
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/datasets/answers.hpp>
+#include <mgpu/datasets/exact_number.hpp>
+#include <mgpu/datasets/registry.hpp>
+#include <mgpu/formats/json_value.hpp>
+
+#include "row_space.hpp"
+
+namespace mgpu::datasets {
+namespace {
+
+constexpr const char* kArithmetic = "arithmetic";
+
+/// How hard the chains are.
+struct ChainSettings {
+  std::int64_t terms = 2;
+  std::int64_t largest = 20;
+  std::int64_t modulus = 0;  // 0: the sum itself
+};
+
+struct Chain {
+  std::string prompt{};
+  std::int64_t sum = 0;
+};
+
+std::vector<std::uint64_t> choices_of_chain(const ChainSettings& settings) {
+  std::vector<std::uint64_t> choices;
+  for (std::int64_t i = 0; i < settings.terms; ++i) {
+    if (i > 0) choices.push_back(2);
+    choices.push_back(static_cast<std::uint64_t>(settings.largest) + 1);
+  }
+  return choices;
+}
+
+Chain make_chain(const ChainSettings& settings, RowDraws draws) {
+  Chain chain;
+  for (std::int64_t i = 0; i < settings.terms; ++i) {
+    const bool is_minus = i > 0 && draws.below(2) == 1;
+    const auto term =
+        static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(settings.largest) + 1));
+    if (i > 0) chain.prompt += is_minus ? " - " : " + ";
+    chain.prompt += std::to_string(term);
+    chain.sum += is_minus ? -term : term;
+  }
+  if (settings.modulus > 0) {
+    chain.prompt = "(" + chain.prompt + ") mod " + std::to_string(settings.modulus);
+    chain.sum = (chain.sum % settings.modulus + settings.modulus) % settings.modulus;
+  }
+  chain.prompt += " =";
+  return chain;
+}
+
+class Arithmetic final : public Dataset {
+public:
+  Arithmetic(const ChainSettings& settings, const RowSpace& space, SplitSizes sizes)
+      : settings_(settings), space_(space), sizes_(sizes) {}
+
+  std::int64_t rows(Split split) const override { return sizes_.of(split); }
+
+  std::string row(Split split, std::int64_t index) const override {
+    const Chain chain = chain_of(split, index);
+    const std::string sum = std::to_string(chain.sum);
+    return formats::to_json_line(formats::JsonValue::Members{
+        {"prompt", chain.prompt}, {"completion", " " + sum}, {"answer", sum}});
+  }
+
+  bool has_check() const override { return true; }
+
+  /// Returns 1 if the answer begins with the sum, or states it in \boxed{...} or after `####`.
+  double score(Split split, std::int64_t index, const Answer& answer) const override {
+    const std::string sum = std::to_string(chain_of(split, index).sum);
+    const std::string stated = stated_answer(answer.text);
+    if (stated != answer.text) return same_answer(stated, sum) ? 1.0 : 0.0;
+    const std::string plain = plain_answer(answer.text);
+    const std::optional<NumberAtStart> number = read_number(plain);
+    return number && same_answer(plain.substr(0, number->length), sum) ? 1.0 : 0.0;
+  }
+
+private:
+  Chain chain_of(Split split, std::int64_t index) const {
+    return make_chain(settings_, space_.row(sizes_.number(split, index)));
+  }
+
+  ChainSettings settings_;
+  RowSpace space_;
+  SplitSizes sizes_;
+};
+
+void add_arithmetic_keys(KeyTable& table) {
+  table.add({.name = "data.arithmetic.terms",
+             .type = KeyType::integer,
+             .default_value = "2",
+             .summary = "numbers in a chain of data set arithmetic; more are harder",
+             .min = 2,
+             .max = 100});
+  table.add({.name = "data.arithmetic.largest",
+             .type = KeyType::integer,
+             .default_value = "99",
+             .summary = "the largest number in a chain; larger is harder",
+             .min = 1,
+             .max = 1e6});
+  table.add({.name = "data.arithmetic.modulus",
+             .type = KeyType::integer,
+             .default_value = "0",
+             .summary = "the sum is taken modulo this number; 0: the sum itself",
+             .min = 0,
+             .max = 1e6});
+  add_rows_key(table, kArithmetic);
+}
+
+std::unique_ptr<Dataset> make_arithmetic(const Config& config) {
+  const ChainSettings settings{config.integer("data.arithmetic.terms"),
+                               config.integer("data.arithmetic.largest"),
+                               config.integer("data.arithmetic.modulus")};
+  const RowSpace space(choices_of_chain(settings), read_seed(config));
+  const SplitSizes sizes =
+      split_sizes(config, kArithmetic, config.integers("data.arithmetic.rows"), space.size());
+  return std::make_unique<Arithmetic>(settings, space, sizes);
+}
+
+}  // namespace
+
+DatasetEntry arithmetic_dataset() {
+  return {.name = kArithmetic,
+          .summary = "chains of sums and differences",
+          .add_keys = add_arithmetic_keys,
+          .make = make_arithmetic};
+}
+
+}  // namespace mgpu::datasets

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/random_streams.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+#include <mgpu/datasets/dataset.hpp>
+
+namespace mgpu::datasets {
+
+/// The choices that make one row, in order.
+class RowDraws {
+public:
+  RowDraws(std::uint64_t seed, std::uint64_t number, std::size_t counted);
+
+  /// Returns the next choice, one of {0, ..., n - 1}. For a counted choice, n is the number that
+  /// RowSpace has for it. Otherwise n is below 2^32.
+  std::uint64_t below(std::uint64_t n);
+
+  /// Returns whether the next choice is a counted one.
+  bool is_counted() const { return made_ < counted_; }
+
+private:
+  RandomStream stream_;
+  std::uint64_t number_;
+  std::size_t counted_;
+  std::size_t made_ = 0;
+};
+
+/// All rows that a list of choices can make, in a random order. No two rows have the same counted
+/// choices. These are as many of the first choices as make at most 2^62 rows.
+class RowSpace {
+public:
+  /// `choices`: how many values each choice has, in order; 0 if it is too large to be counted.
+  RowSpace(const std::vector<std::uint64_t>& choices, std::uint64_t seed);
+
+  /// Returns the number of rows that differ in their counted choices.
+  std::uint64_t size() const { return size_; }
+
+  /// Returns the choices of row `index` < size(). Rows with another `salt` are in another order.
+  RowDraws row(std::uint64_t index, std::uint64_t salt = 0) const;
+
+private:
+  std::uint64_t seed_;
+  std::uint64_t size_ = 1;
+  std::size_t counted_ = 0;
+};
+
+/// Numbers of rows of the splits. The rows of split test have the first numbers, then those of
+/// validation, so that more rows to train on do not change them.
+struct SplitSizes {
+  std::array<std::int64_t, 3> rows{};  // by Split
+
+  std::int64_t of(Split split) const { return rows.at(static_cast<std::size_t>(split)); }
+  std::uint64_t total() const;
+
+  /// Returns the number of row `index` of a split among the rows of all splits.
+  std::uint64_t number(Split split, std::int64_t index) const;
+};
+
+/// Adds the key data.NAME.rows, whose value is a list of three numbers of rows.
+void add_rows_key(KeyTable& table, const std::string& dataset);
+
+/// Checks `value`, which is that of key data.NAME.rows.
+/// Errors: Failure E107 (exit 78) if it is not three numbers of at least 0; E124 if the splits need
+///         more rows than the `room` different ones.
+SplitSizes split_sizes(const Config& config, const std::string& dataset,
+                       const std::vector<std::int64_t>& value, std::uint64_t room);
+
+/// Returns a * b, but at most 2^62.
+std::uint64_t capped_product(std::uint64_t a, std::uint64_t b);
+
+}  // namespace mgpu::datasets

@@ -1,0 +1,127 @@
+// Star graphs. Source: Bachmann and Nagarajan, The pitfalls of next-token prediction (ICML 2024).
+#include "star_graph.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/datasets/registry.hpp>
+#include <mgpu/formats/json_value.hpp>
+
+#include "characters.hpp"
+
+namespace mgpu::datasets {
+namespace {
+
+constexpr const char* kStarGraph = "star_graph";
+constexpr const char* kNodesKey = "data.star_graph.nodes";
+constexpr const char* kFormKey = "data.star_graph.form";
+
+using formats::JsonValue;
+
+JsonValue list_of_ids(const std::vector<std::int64_t>& ids) {
+  return JsonValue::List(ids.begin(), ids.end());
+}
+
+class StarGraphRows final : public Dataset {
+public:
+  StarGraphRows(const StarGraphs& graphs, SplitSizes sizes, std::int64_t nodes, bool has_texts)
+      : graphs_(graphs), sizes_(sizes), nodes_(nodes), has_texts_(has_texts) {}
+
+  std::int64_t rows(Split split) const override { return sizes_.of(split); }
+
+  std::string row(Split split, std::int64_t index) const override {
+    const StarGraph graph = graphs_.row(sizes_.number(split, index));
+    if (has_texts_)
+      return formats::to_json_line(JsonValue::Members{{"prompt", graph.prompt()},
+                                                      {"completion", graph.path_text()},
+                                                      {"answer", graph.path_text()}});
+    return formats::to_json_line(
+        JsonValue::Members{{"token_ids", list_of_ids(graph.prompt_ids(nodes_))},
+                           {"completion_ids", list_of_ids(graph.path)}});
+  }
+
+  bool has_check() const override { return true; }
+
+  /// Returns 1 if the answer begins with the path, otherwise 0.
+  double score(Split split, std::int64_t index, const Answer& answer) const override {
+    const StarGraph graph = graphs_.row(sizes_.number(split, index));
+    return (has_texts_ ? begins_with(answer.text, graph.path_text())
+                       : answer.ids.size() >= graph.path.size() &&
+                             std::ranges::equal(answer.ids.first(graph.path.size()), graph.path))
+               ? 1.0
+               : 0.0;
+  }
+
+private:
+  static bool begins_with(std::string_view text, const std::string& path) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (!text.starts_with(path)) return false;
+    return text.size() == path.size() || !is_digit(text[path.size()]);
+  }
+
+  StarGraphs graphs_;
+  SplitSizes sizes_;
+  std::int64_t nodes_;
+  bool has_texts_;
+};
+
+void add_star_graph_keys(KeyTable& table) {
+  table.add({.name = "data.star_graph.arms",
+             .type = KeyType::integer,
+             .default_value = "2",
+             .summary = "d of star graphs G(d, l): paths that begin at the start",
+             .min = 2,
+             .max = 100});
+  table.add({.name = "data.star_graph.path",
+             .type = KeyType::integer,
+             .default_value = "5",
+             .summary = "l of star graphs G(d, l): nodes of a path, with the start and the goal",
+             .min = 2,
+             .max = 100});
+  table.add({.name = kNodesKey,
+             .type = KeyType::integer,
+             .default_value = "50",
+             .summary = "labels that nodes of star graphs can have",
+             .min = 3,
+             .max = 10000});
+  table.add({.name = kFormKey,
+             .type = KeyType::choice,
+             .default_value = "ids",
+             .summary = "rows of star_graph: token ids, a node each, or texts for a tokenizer",
+             .choices = {"ids", "texts"}});
+  add_rows_key(table, kStarGraph);
+}
+
+bool has_star_graph_texts(const Config& config) {
+  return config.is(kFormKey, "texts");
+}
+
+std::unique_ptr<Dataset> make_star_graphs(const Config& config) {
+  const StarGraphShape shape{config.integer("data.star_graph.arms"),
+                             config.integer("data.star_graph.path"), config.integer(kNodesKey)};
+  const std::int64_t needed = 1 + shape.edges();
+  if (shape.nodes < needed)
+    throw config.problem("E124", kNodesKey,
+                         "a star graph G(" + std::to_string(shape.arms) + ", " +
+                             std::to_string(shape.path) + ") has " + std::to_string(needed) +
+                             " nodes, and there are only " + std::to_string(shape.nodes) +
+                             " labels",
+                         std::string(kNodesKey) + "=" + std::to_string(needed));
+  const StarGraphs graphs(shape, read_seed(config));
+  const SplitSizes sizes =
+      split_sizes(config, kStarGraph, config.integers("data.star_graph.rows"), graphs.rows());
+  return std::make_unique<StarGraphRows>(graphs, sizes, shape.nodes, has_star_graph_texts(config));
+}
+
+}  // namespace
+
+DatasetEntry star_graph_dataset() {
+  return {.name = kStarGraph,
+          .summary = "paths from a start to a goal in star graphs G(d, l)",
+          .add_keys = add_star_graph_keys,
+          .has_texts = has_star_graph_texts,
+          .make = make_star_graphs};
+}
+
+}  // namespace mgpu::datasets

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "row_space.hpp"
+
+namespace mgpu::datasets {
+
+/// The shape of star graphs G(d, l).
+struct StarGraphShape {
+  std::int64_t arms = 2;    // d: paths that begin at the start
+  std::int64_t path = 5;    // l: nodes of a path, with the start
+  std::int64_t nodes = 50;  // N: labels of nodes
+
+  std::int64_t edges() const { return arms * (path - 1); }
+};
+
+/// A star graph, whose start and goal are the ends of `path`.
+struct StarGraph {
+  std::vector<std::int64_t> path{};                            // [l] from the start to the goal
+  std::vector<std::pair<std::int64_t, std::int64_t>> edges{};  // [d (l - 1)] in a random order
+
+  /// Returns `a,b|c,d/start,goal=`.
+  std::string prompt() const;
+
+  /// Returns `start,...,goal`.
+  std::string path_text() const;
+
+  /// Returns the tokens of the prompt: nodes are their labels, and of N labels, `|` is N, `=` is
+  /// N + 1 and `/` is N + 2. Commas have no token.
+  std::vector<std::int64_t> prompt_ids(std::int64_t nodes) const;
+};
+
+/// The star graphs of a shape, in a random order. The first graphs() rows are different graphs.
+/// Later rows are these graphs with their edges in another order.
+class StarGraphs {
+public:
+  StarGraphs(const StarGraphShape& shape, std::uint64_t seed);
+
+  std::uint64_t graphs() const { return graphs_.size(); }
+
+  /// Returns the number of different rows, at most 2^62.
+  std::uint64_t rows() const { return capped_product(graphs_.size(), orders_.size()); }
+
+  /// Returns row `index` < rows().
+  StarGraph row(std::uint64_t index) const;
+
+private:
+  StarGraphShape shape_;
+  RowSpace graphs_;
+  RowSpace orders_;
+};
+
+}  // namespace mgpu::datasets
