@@ -64,12 +64,19 @@ void check_text(const JsonValue* value, const std::string& name) {
   if (value == nullptr || value->text() == nullptr) throw RowError("`" + name + "` is not a text");
 }
 
-void check_messages(const JsonValue& value) {
+void check_messages(const JsonValue& value, const std::string& name) {
   if (value.list() == nullptr || value.list()->empty())
-    throw RowError("`messages` is not a list of messages");
+    throw RowError("`" + name + "` is not a list of messages");
   for (const JsonValue& message : *value.list())
-    for (const char* name : {"role", "content"})
-      check_text(message.find(name), name);
+    for (const char* part : {"role", "content"})
+      check_text(message.find(part), part);
+}
+
+void check_text_or_messages(const JsonValue& value, const std::string& name) {
+  if (value.text() != nullptr) return;
+  if (value.list() == nullptr)
+    throw RowError("`" + name + "` is neither a text nor a list of messages");
+  check_messages(value, name);
 }
 
 bool is_id_list(const std::string& name) {
@@ -84,9 +91,11 @@ void check_ids(const std::string& name, const JsonValue& value) {
       throw RowError("`" + name + "` has a value that is no id");
 }
 
-void check_kind(const std::string& name, const JsonValue& value) {
+void check_kind(const std::string& name, const JsonValue& value, bool has_pairs) {
+  const bool is_of_pair = name == "prompt" || name == "chosen" || name == "rejected";
+  if (has_pairs && is_of_pair) return check_text_or_messages(value, name);
   if (name == "text" || name == "prompt" || name == "completion") check_text(&value, name);
-  if (name == "messages") check_messages(value);
+  if (name == "messages") check_messages(value, name);
   if (is_id_list(name)) check_ids(name, value);
   if (name == "id" && value.text() == nullptr && value.integer() == nullptr)
     throw RowError("`id` is neither a text nor a whole number");
@@ -212,10 +221,11 @@ void RowFields::check(const JsonValue& row) const {
   }
   for (const std::string& name : all_of_)
     if (find_value(row, name) == nullptr) throw RowError("it has no `" + name + "`");
+  const bool has_pairs = contains(all_of_, "chosen");
   for (const std::string& name : checked_) {
     // Rows without token_ids may have a column `completion_ids` for another purpose.
     if (name == "completion_ids" && find_value(row, "token_ids") == nullptr) continue;
-    if (const JsonValue* value = find_value(row, name)) check_kind(name, *value);
+    if (const JsonValue* value = find_value(row, name)) check_kind(name, *value, has_pairs);
   }
 }
 

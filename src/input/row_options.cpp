@@ -15,6 +15,8 @@ constexpr std::array kOurNames = {
     OurName{"text", "column with texts"},
     OurName{"prompt", "column with the text before a completion"},
     OurName{"completion", "column with what follows a prompt"},
+    OurName{"chosen", "column with the better completion of a pair"},
+    OurName{"rejected", "column with the worse completion of a pair"},
     OurName{"messages", "column with conversations: lists of {role, content}"},
     OurName{"token_ids", "column with lists of token ids"},
     OurName{"completion_ids", "column with the token ids that follow those of token_ids"},

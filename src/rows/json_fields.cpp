@@ -28,9 +28,9 @@ std::vector<std::int64_t> ids_of(const JsonValue& value, const char* name) {
   return ids;
 }
 
-std::vector<text::ChatMessage> messages_of(const JsonValue& value) {
+std::vector<text::ChatMessage> messages_of(const JsonValue& value, const char* name) {
   if (value.list() == nullptr || value.list()->empty())
-    throw JsonError("`messages` is not a list of messages");
+    throw JsonError(std::string("`") + name + "` is not a list of messages");
   std::vector<text::ChatMessage> messages;
   for (const JsonValue& item : *value.list())
     messages.push_back(

@@ -32,7 +32,7 @@ EncodedPrompt PromptEncoder::encode_content(const JsonValue& row) {
   if (const JsonValue* ids = member_of(row, "token_ids"))
     return encode_ids(ids_of(*ids, "token_ids"));
   if (const JsonValue* messages = member_of(row, "messages"))
-    return encode_text(render(messages_of(*messages)), false);
+    return encode_text(render(messages_of(*messages, "messages")), false);
   return encode_text(text_of(member_of(row, "prompt"), "prompt"), options_.add_special_tokens);
 }
 

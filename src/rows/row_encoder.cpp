@@ -17,6 +17,43 @@ std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
+/// Marks as not learned the tokens with which `prompt` and both completions begin.
+void learn_after(const std::vector<std::int64_t>& prompt, LearnedPair& pair) {
+  const std::int64_t given =
+      std::min(shared_tokens(prompt, pair.chosen.ids), shared_tokens(prompt, pair.rejected.ids));
+  for (LearnedText* text : {&pair.chosen, &pair.rejected})
+    std::fill_n(text->is_learned.begin(), given, std::uint8_t{0});
+}
+
+using Messages = std::vector<text::ChatMessage>;
+
+/// Returns the messages with which both conversations begin, but at least the last message of each
+/// is left out.
+Messages shared_messages(const Messages& chosen, const Messages& rejected) {
+  const auto most = static_cast<std::ptrdiff_t>(std::min(chosen.size(), rejected.size())) - 1;
+  return {chosen.begin(),
+          std::mismatch(chosen.begin(), chosen.begin() + most, rejected.begin()).first};
+}
+
+/// Returns the messages of the prompt, and makes both conversations whole. If `prompt` is no list,
+/// both conversations must begin with the prompt.
+Messages take_prompt(const JsonValue* prompt, Messages& chosen, Messages& rejected) {
+  if (prompt != nullptr && prompt->list() != nullptr) {
+    Messages messages = messages_of(*prompt, "prompt");
+    for (Messages* answer : {&chosen, &rejected})
+      answer->insert(answer->begin(), messages.begin(), messages.end());
+    return messages;
+  }
+  Messages messages = shared_messages(chosen, rejected);
+  if (messages.empty())
+    throw JsonError(
+        "`chosen` and `rejected` begin with different messages, and `prompt` is no list of "
+        "messages");
+  if (prompt != nullptr && text_of(prompt, "prompt") != messages.back().content)
+    throw JsonError("`prompt` is a text that `chosen` and `rejected` do not both repeat");
+  return messages;
+}
+
 }  // namespace
 
 RowEncoder::RowEncoder(std::optional<text::TextFolder> folder, Options options)
@@ -47,8 +84,54 @@ LearnedText RowEncoder::encode_completion(const std::string& prompt,
   LearnedText encoded = encode_text(prompt + completion, true);
   const std::int64_t given = shared_tokens(ids_of(prompt, true), encoded.ids);
   std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
-  check_ids(encoded);
   return encoded;
+}
+
+LearnedPair RowEncoder::encode_texts(const JsonValue& row) const {
+  const std::string& prompt = text_of(member_of(row, "prompt"), "prompt");
+  const std::string& chosen = text_of(row.find("chosen"), "chosen");
+  const std::string& rejected = text_of(row.find("rejected"), "rejected");
+  if (chosen.empty() || rejected.empty())
+    throw JsonError(chosen.empty() ? "`chosen` is empty" : "`rejected` is empty");
+  LearnedPair pair{encode_text(prompt + chosen, true), encode_text(prompt + rejected, true)};
+  learn_after(ids_of(prompt, true), pair);
+  return pair;
+}
+
+LearnedText RowEncoder::encode_answer(const std::string& prompt,
+                                      const std::vector<text::ChatMessage>& messages) {
+  const std::string whole = render(messages, false);
+  if (!whole.starts_with(prompt))
+    throw JsonError(
+        "the chat template writes the prompt in another way when an answer follows, so what to "
+        "learn is not known");
+  LearnedText encoded{ids_of(whole, false), {}};
+  encoded.is_learned.assign(encoded.ids.size(), 1);
+  return encoded;
+}
+
+LearnedPair RowEncoder::encode_conversations(const JsonValue& row) {
+  Messages chosen = messages_of(*row.find("chosen"), "chosen");
+  Messages rejected = messages_of(*row.find("rejected"), "rejected");
+  const Messages prompt = take_prompt(member_of(row, "prompt"), chosen, rejected);
+  const std::string before = render(prompt, true);
+  LearnedPair pair{encode_answer(before, chosen), encode_answer(before, rejected)};
+  learn_after(ids_of(before, false), pair);
+  return pair;
+}
+
+LearnedPair RowEncoder::encode_pair(const JsonValue& row) {
+  const JsonValue* chosen = member_of(row, "chosen");
+  const JsonValue* rejected = member_of(row, "rejected");
+  if (chosen == nullptr || rejected == nullptr)
+    throw JsonError(chosen == nullptr ? "it has no `chosen`" : "it has no `rejected`");
+  const bool has_messages = chosen->list() != nullptr;
+  LearnedPair pair = has_messages ? encode_conversations(row) : encode_texts(row);
+  check_ids(pair.chosen);
+  check_ids(pair.rejected);
+  if (pair.chosen.ids == pair.rejected.ids)
+    throw JsonError("`chosen` and `rejected` are equal, so nothing can be preferred");
+  return pair;
 }
 
 std::string RowEncoder::render(const std::vector<text::ChatMessage>& messages, bool begins_answer) {
@@ -87,7 +170,7 @@ LearnedText RowEncoder::encode_content(const JsonValue& row) {
     return encode_completion(text_of(prompt, "prompt"),
                              text_of(row.find("completion"), "completion"));
   if (const JsonValue* messages = member_of(row, "messages"))
-    return encode_messages(messages_of(*messages));
+    return encode_messages(messages_of(*messages, "messages"));
   if (const JsonValue* text = member_of(row, "text"))
     return encode_text(text_of(text, "text"), options_.ends_texts);
   const JsonValue* token_ids = member_of(row, "token_ids");

@@ -179,7 +179,7 @@ class Extension(program.ProgramTest):
         bad = self.pairs("bad.jsonl", 4, ("yes", ""))
         ended = self.run_job(1, *(f"data.path={bad}" if key.startswith("data.path") else key
                                   for key in self.ranking()), code=65)
-        self.assertIn("its completion is empty", ended.err)
+        self.assertIn("`rejected` is empty", ended.err)
         ended = self.run_job(1, "job=train", f"model.path={self.folder / 'texts'}",
                              f"data.path={self.folder / 'pairs.jsonl'}", "ranking.margin=1", code=78)
         self.assertIn("train.recipe=ranking", ended.err)

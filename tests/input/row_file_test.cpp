@@ -84,6 +84,30 @@ TEST(RowFileTest, FieldsAreOfTheirKind) {
   EXPECT_EQ(rows[5].problem, "`token_ids` is not a list of ids");
 }
 
+TEST(RowFileTest, PairsAreTextsOrMessages) {
+  MadeFile made("data.jsonl",
+                "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n"
+                "{\"prompt\": [{\"role\": \"user\", \"content\": \"a\"}], \"chosen\": [{\"role\": "
+                "\"assistant\", \"content\": \"b\"}], \"rejected\": [{\"role\": \"assistant\", "
+                "\"content\": \"c\"}]}\n"
+                "{\"prompt\": 1, \"chosen\": \"b\", \"rejected\": \"c\"}\n"
+                "{\"prompt\": \"a\", \"chosen\": [{\"role\": 1}], \"rejected\": \"c\"}\n"
+                "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": []}\n"
+                "{\"prompt\": \"a\", \"chosen\": \"b\"}\n");
+  made.options.all_of = {"chosen", "rejected"};
+  made.options.may_have = {"prompt"};
+  made.options.on_bad_row = BadRow::mark;
+
+  const std::vector<Row> rows = read_all(made.options);
+
+  EXPECT_EQ(rows[0].problem, "");
+  EXPECT_EQ(rows[1].problem, "");
+  EXPECT_EQ(rows[2].problem, "`prompt` is neither a text nor a list of messages");
+  EXPECT_EQ(rows[3].problem, "`role` is not a text");
+  EXPECT_EQ(rows[4].problem, "`rejected` is not a list of messages");
+  EXPECT_EQ(rows[5].problem, "it has no `rejected`");
+}
+
 TEST(RowFileTest, IdsDiffer) {
   MadeFile made("data.jsonl",
                 "{\"key\": \"a\"}\n{\"key\": 123456789012345678901}\n{\"key\": \"b\"}\n"

@@ -44,6 +44,19 @@ protected:
     return shown;
   }
 
+  LearnedPair pair(const std::string& json) {
+    return encoder_.encode_pair(test::row_of(json).object);
+  }
+
+  std::string why_no_pair(const std::string& json) {
+    try {
+      pair(json);
+    } catch (const formats::JsonError& error) {
+      return error.why();
+    }
+    return "";
+  }
+
   std::string why(const std::string& json) {
     try {
       encode(json);
@@ -167,6 +180,58 @@ TEST_F(RowEncoderTest, TokensOfAnotherVocabularyAreRefused) {
   EXPECT_EQ(why(R"({"token_ids": [63, -1]})"), "token -1 is not in the model's vocabulary of 64");
   RowEncoder small(char_folder(), {.vocab = 2});
   EXPECT_THROW(small.encode(test::row_of(R"({"text": "c"})").object), formats::JsonError);
+}
+
+TEST_F(RowEncoderTest, BothCompletionsOfAPairAreLearned) {
+  const LearnedPair texts = pair(R"({"prompt": "one", "chosen": " two", "rejected": " six."})");
+
+  EXPECT_EQ(shown(texts.chosen), "... two$");
+  EXPECT_EQ(shown(texts.rejected), "... six.$");
+}
+
+TEST_F(RowEncoderTest, APairOfMessagesContinuesItsPrompt) {
+  const LearnedPair apart = pair(
+      R"({"prompt": [{"role": "user", "content": "hi"}],
+          "chosen": [{"role": "assistant", "content": "yes"}],
+          "rejected": [{"role": "assistant", "content": "no"}, {"role": "user", "content": "so"}]})");
+  const LearnedPair joined = pair(
+      R"({"prompt": "hi",
+          "chosen": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}],
+          "rejected": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "no"},
+                       {"role": "user", "content": "so"}]})");
+
+  EXPECT_EQ(shown(apart.chosen), ".......yes!");
+  EXPECT_EQ(shown(apart.rejected), ".......no!u:so\n");
+  EXPECT_EQ(apart.chosen.ids, joined.chosen.ids);
+  EXPECT_EQ(apart.rejected.ids, joined.rejected.ids);
+  EXPECT_EQ(apart.rejected.is_learned, joined.rejected.is_learned);
+}
+
+TEST_F(RowEncoderTest, PairsThatCannotBeComparedAreRefused) {
+  const std::string chosen = R"({"prompt": "a", "chosen": "b")";
+  EXPECT_EQ(why_no_pair(chosen + "}"), "it has no `rejected`");
+  EXPECT_EQ(why_no_pair(chosen + R"(, "rejected": null})"), "it has no `rejected`");
+  EXPECT_EQ(why_no_pair(chosen + R"(, "rejected": ""})"), "`rejected` is empty");
+  EXPECT_EQ(why_no_pair(chosen + R"(, "rejected": [5]})"), "`rejected` is not a text");
+  EXPECT_EQ(why_no_pair(chosen + R"(, "rejected": "b"})"),
+            "`chosen` and `rejected` are equal, so nothing can be preferred");
+  EXPECT_EQ(why_no_pair(chosen + R"(, "rejected": "b<e>"})"),
+            "`chosen` and `rejected` are equal, so nothing can be preferred");
+  EXPECT_EQ(why_no_pair(R"({"chosen": "b", "rejected": "c"})"), "`prompt` is not a text");
+}
+
+TEST_F(RowEncoderTest, PairsOfMessagesNeedOnePrompt) {
+  const std::string yes =
+      R"({"role": "user", "content": "hi"}, {"role": "assistant", "content": "y"})";
+  const std::string no =
+      R"({"role": "user", "content": "ho"}, {"role": "assistant", "content": "n"})";
+  EXPECT_THAT(why_no_pair("{\"chosen\": [" + yes + "], \"rejected\": [" + no + "]}"),
+              HasSubstr("begin with different messages"));
+  EXPECT_THAT(why_no_pair("{\"chosen\": [" + yes + "], \"rejected\": \"no\"}"),
+              HasSubstr("`rejected` is not a list of messages"));
+  EXPECT_THAT(
+      why_no_pair("{\"prompt\": \"so\", \"chosen\": [" + yes + "], \"rejected\": [" + yes + "]}"),
+      HasSubstr("`prompt` is a text that `chosen` and `rejected` do not both repeat"));
 }
 
 TEST_F(RowEncoderTest, ARowOfNothingIsOurBug) {

@@ -125,15 +125,16 @@ TEST_F(JsonFieldsTest, TokenIdsAreWholeNumbers) {
 }
 
 TEST_F(JsonFieldsTest, MessagesHaveARoleAndAContent) {
-  const auto messages = messages_of(value(
+  const auto read = [](const JsonValue& value) { return messages_of(value, "messages"); };
+  const auto messages = read(value(
       R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho", "x": 1}])"));
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[0].role, "user");
   EXPECT_EQ(messages[1].content, "ho");
-  EXPECT_EQ(why("[]", messages_of), "`messages` is not a list of messages");
-  EXPECT_EQ(why(R"([{"role": "user"}])", messages_of), "`content` is not a text");
-  EXPECT_EQ(why(R"([{"content": "hi"}])", messages_of), "`role` is not a text");
-  EXPECT_EQ(why(R"(["hi"])", messages_of), "`role` is not a text");
+  EXPECT_EQ(why("[]", read), "`messages` is not a list of messages");
+  EXPECT_EQ(why(R"([{"role": "user"}])", read), "`content` is not a text");
+  EXPECT_EQ(why(R"([{"content": "hi"}])", read), "`role` is not a text");
+  EXPECT_EQ(why(R"(["hi"])", read), "`role` is not a text");
 }
 
 }  // namespace

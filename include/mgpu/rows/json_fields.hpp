@@ -20,8 +20,8 @@ const formats::JsonValue* member_of(const formats::JsonValue& object, const char
 /// not a list of integers, or is empty.
 std::vector<std::int64_t> ids_of(const formats::JsonValue& value, const char* name);
 
-/// Converts the value of `messages` in a row. Errors: JsonError when it is not a list of messages
-/// with the texts `role` and `content`, or is empty.
-std::vector<text::ChatMessage> messages_of(const formats::JsonValue& value);
+/// Converts a list of messages. `name` is its name for messages of errors. Errors: JsonError when
+/// `value` is not a list of messages with the texts `role` and `content`, or is empty.
+std::vector<text::ChatMessage> messages_of(const formats::JsonValue& value, const char* name);
 
 }  // namespace mgpu::rows

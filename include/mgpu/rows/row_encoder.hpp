@@ -18,6 +18,12 @@ struct LearnedText {
   std::vector<std::uint8_t> is_learned;
 };
 
+/// The tokens of two completions of one prompt. The prompt comes first in both.
+struct LearnedPair {
+  LearnedText chosen;
+  LearnedText rejected;
+};
+
 /// Turns rows of training data into tokens, and marks the tokens that the loss covers.
 ///
 /// The loss covers `completion` after `prompt`, `completion_ids` after `token_ids`, and the
@@ -45,12 +51,20 @@ public:
   ///         E544, E546 of the folder's chat template, and E603 if a text lacks a tokenizer.
   LearnedText encode(const formats::JsonValue& row);
 
-  /// Encodes a prompt with a completion, which the loss covers.
-  /// Errors: JsonError if the completion is empty, or a token is outside the model's vocabulary;
-  ///         Failure E543 for texts that the tokenizer cannot encode, and E603 without a tokenizer.
-  LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
+  /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. All three are texts,
+  /// or all three are lists of messages. Without a list `prompt`, the prompt is the messages with
+  /// which both lists begin. The loss covers both completions from the same token on. That is the
+  /// first token at which one of them differs from the prompt alone. Errors: JsonError for a row
+  /// that cannot be used, such as one with equal completions; the
+  ///         failures of encode().
+  LearnedPair encode_pair(const formats::JsonValue& row);
 
 private:
+  LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
+  LearnedPair encode_texts(const formats::JsonValue& row) const;
+  LearnedPair encode_conversations(const formats::JsonValue& row);
+  LearnedText encode_answer(const std::string& prompt,
+                            const std::vector<text::ChatMessage>& messages);
   LearnedText encode_text(const std::string& text, bool ends) const;
   LearnedText encode_messages(const std::vector<text::ChatMessage>& messages);
   LearnedText encode_content(const formats::JsonValue& row);

@@ -11,6 +11,8 @@ namespace mgpu::text {
 
 struct ChatMessage {
   std::string role, content;
+
+  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
 };
 
 struct ChatOptions {

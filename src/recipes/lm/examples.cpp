@@ -97,9 +97,10 @@ void ExampleEncoder::add_row(const formats::JsonValue& row, lm::LmExamples& exam
   append(rows_.encode(row), rows::member_of(row, "text") != nullptr, examples);
 }
 
-void ExampleEncoder::add_completion(const std::string& prompt, const std::string& completion,
-                                    lm::LmExamples& examples) {
-  append(rows_.encode_completion(prompt, completion), false, examples);
+void ExampleEncoder::add_pair(const formats::JsonValue& row, lm::LmExamples& examples) {
+  const rows::LearnedPair pair = rows_.encode_pair(row);
+  append(pair.chosen, false, examples);
+  append(pair.rejected, false, examples);
 }
 
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,

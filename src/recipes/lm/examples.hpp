@@ -43,10 +43,11 @@ public:
   ///         template.
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds one example: a prompt, and a completion on which the loss is computed.
-  /// Errors: JsonError if the example has more than seq_len tokens, or no token that is learned.
-  void add_completion(const std::string& prompt, const std::string& completion,
-                      lm::LmExamples& examples);
+  /// Adds two examples, the chosen and the rejected completion of a row's prompt. The row is as
+  /// rows::RowEncoder::encode_pair() describes.
+  /// Errors: JsonError if the row cannot be used, or if an example has more than seq_len tokens or
+  ///         no token that is learned; Failure E544 or E546 of the folder's chat template.
+  void add_pair(const formats::JsonValue& row, lm::LmExamples& examples);
 
 private:
   void append(const rows::LearnedText& encoded, bool may_cut, lm::LmExamples& examples) const;

@@ -9,7 +9,6 @@
 
 #include <mgpu/lm/training/classifier_folder.hpp>
 #include <mgpu/lm/training/sequence_loss.hpp>
-#include <mgpu/rows/json_fields.hpp>
 
 #include "recipes/lm/examples.hpp"
 
@@ -62,9 +61,7 @@ public:
 
   void encode(const formats::JsonValue& row, RowUse /*use*/, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override {
-    const std::string& prompt = rows::text_of(row.find("prompt"), "prompt");
-    for (const char* name : {"chosen", "rejected"})
-      encoder.add_completion(prompt, rows::text_of(row.find(name), name), examples);
+    encoder.add_pair(row, examples);
   }
 
   std::int64_t group_size() const override { return kMembers; }
