@@ -37,19 +37,31 @@ T value(const store::CheckpointState& state, const std::string& name) {
 }  // namespace
 
 TrainCurves::TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
-                         std::vector<std::string> value_names, bool has_cross_entropy)
+                         std::vector<std::string> value_names, bool has_cross_entropy,
+                         std::vector<ReportedValue> step_values)
     : steps_(at::zeros({max_steps, num_fields}, at::kDouble)),
       cross_entropies_(has_cross_entropy ? at::zeros({max_steps}, at::kDouble) : at::Tensor()),
+      step_values_(std::move(step_values)),
+      step_value_rows_(at::zeros({max_steps, std::ssize(step_values_)}, at::kDouble)),
       value_names_(std::move(value_names)),
       evaluation_rows_(at::zeros({max_evaluations, 1 + std::ssize(value_names_)}, at::kDouble)) {}
 
-void TrainCurves::add_step(std::int64_t step, const train::StepRow& row) {
+void TrainCurves::add_step(std::int64_t step, const train::StepRow& row,
+                           std::span<const double> values) {
+  if (values.size() != step_values_.size()) throw Error("a step has other values");
+  std::copy(values.begin(), values.end(),
+            step_value_rows_.data_ptr<double>() + step * std::ssize(step_values_));
   double* fields = steps_.data_ptr<double>() + step * num_fields;
   fields[loss] = row.loss;
   fields[accuracy] = row.accuracy;
   fields[learning_rate] = row.learning_rate;
   fields[grad_norm] = row.grad_norm;
   if (has_cross_entropy()) cross_entropies_.data_ptr<double>()[step] = row.cross_entropy;
+}
+
+double TrainCurves::step_value(std::int64_t step, std::size_t index) const {
+  return step_value_rows_
+      .const_data_ptr<double>()[step * std::ssize(step_values_) + static_cast<std::int64_t>(index)];
 }
 
 train::StepRow TrainCurves::step(std::int64_t step) const {
@@ -103,6 +115,8 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
                       named("curves.evaluations", curves.evaluation_table())};
   if (curves.has_cross_entropy())
     trainer_tensors_.push_back(named("curves.cross_entropy", curves.cross_entropies()));
+  if (!curves.step_values().empty())
+    trainer_tensors_.push_back(named("curves.step_values", curves.step_value_table()));
 }
 
 void TrainState::from_device() {

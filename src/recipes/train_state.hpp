@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/store/checkpoint/checkpoint_store.hpp>
 #include <mgpu/train/adamw.hpp>
 #include <mgpu/train/loss_scaler.hpp>
@@ -21,16 +22,23 @@ class TrainCurves {
 public:
   /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` names
   /// the values of an evaluation. With `has_cross_entropy`, StepRow::cross_entropy is kept, too.
+  /// `step_values` describes further numbers of each step.
   TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
-              std::vector<std::string> value_names, bool has_cross_entropy = false);
+              std::vector<std::string> value_names, bool has_cross_entropy = false,
+              std::vector<ReportedValue> step_values = {});
 
-  void add_step(std::int64_t step, const train::StepRow& row);
+  /// Adds the metrics of a step, and the numbers that step_values() describes.
+  /// Errors: Error if `values` has another size.
+  void add_step(std::int64_t step, const train::StepRow& row, std::span<const double> values = {});
   /// Adds the values of the evaluation after `steps_done` steps.
   /// Errors: Error if `values` has other names than the constructor got, or max_evaluations are
   ///         already stored.
   void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;
+  const std::vector<ReportedValue>& step_values() const { return step_values_; }
+  /// Returns number `index` of step_values() of a step.
+  double step_value(std::int64_t step, std::size_t index) const;
   bool has_cross_entropy() const { return cross_entropies_.defined(); }
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t evaluated_at(std::int64_t index) const;  // number of steps done
@@ -41,12 +49,15 @@ public:
 
   const at::Tensor& step_table() const { return steps_; }
   const at::Tensor& cross_entropies() const { return cross_entropies_; }
+  const at::Tensor& step_value_table() const { return step_value_rows_; }
   const at::Tensor& evaluation_table() const { return evaluation_rows_; }
   void set_evaluations(std::int64_t count) { evaluations_ = count; }
 
 private:
   at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, gradient norm
   at::Tensor cross_entropies_;  // [max_steps] float64, host; undefined: not kept
+  std::vector<ReportedValue> step_values_;
+  at::Tensor step_value_rows_;  // [max_steps, step_values_] float64, host
   std::vector<std::string> value_names_;
   at::Tensor evaluation_rows_;  // [max_evaluations, 1 + values] float64: steps done, then values
   std::int64_t evaluations_ = 0;

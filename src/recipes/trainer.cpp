@@ -58,7 +58,7 @@ Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& 
       loop_({task.objective(), optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
             settings.train, settings.optimizer.schedule),
       curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
-              settings.evaluation_values, settings.splits_loss),
+              settings.evaluation_values, settings.splits_loss, settings.step_values),
       state_(parameters_, optimizer_, scaler_, curves_),
       checkpoints_(run.topology.world(), run.directory.path(),
                    {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {
@@ -109,7 +109,7 @@ bool Trainer::train() {
     const bool wants_stop = run_.stop.poll() != StopReason::none;
     step_began_s_ = run_.clock.elapsed_s();
     const train::StepOutcome outcome = step(wants_stop);
-    curves_.add_step(state_.steps_done, outcome.row);
+    curves_.add_step(state_.steps_done, outcome.row, task_.step_values());
     ++state_.steps_done;
     ++steps_here_;
     pace_.mark(state_.steps_done, run_.clock.elapsed_s());
@@ -157,7 +157,10 @@ void Trainer::report(const train::StepOutcome& outcome) {
   run_.scalars.scalar("train/loss", step, outcome.row.loss);
   run_.scalars.scalar("train/learning_rate", step, outcome.row.learning_rate);
   run_.scalars.scalar("train/grad_norm", step, outcome.row.grad_norm);
-  run_.scalars.scalar("train/mean_token_accuracy", step, outcome.row.accuracy);
+  run_.scalars.scalar("train/" + settings_.accuracy_scalar, step, outcome.row.accuracy);
+  for (std::size_t i = 0; i < settings_.step_values.size(); ++i)
+    run_.scalars.scalar("train/" + settings_.step_values[i].scalar, step,
+                        curves_.step_value(step - 1, i));
   run_.scalars.scalar("train/epoch", step,
                       static_cast<double>(step * settings_.train.batch.global_batch) /
                           static_cast<double>(task_.objective().epoch_size()));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <mgpu/recipes/loop_settings.hpp>
@@ -41,6 +42,9 @@ public:
   /// Returns the files that every checkpoint has in addition to the weights, as contents by name.
   /// All ranks call it, but only the files of rank 0 are saved.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
+
+  /// Returns the numbers of the last step that LoopSettings::step_values describes.
+  virtual std::span<const double> step_values() const { return {}; }
 
   struct Evaluation {
     std::map<std::string, double> values;  // by name, as in LoopSettings::evaluation_values

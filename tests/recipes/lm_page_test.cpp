@@ -1,6 +1,7 @@
 // Tests the page of a training of a language model.
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -112,6 +113,27 @@ TEST(LmPageTest, AStudentHasItsCrossEntropyAndItsDistanceApart) {
                           HasSubstr("the cross-entropy is 0.75")));
   EXPECT_EQ(report::charts_in(html).size(), 4U);  // loss, cross-entropy, distance, accuracy
   EXPECT_THAT(html, Not(HasSubstr("perplexity of the last batch")));
+}
+
+TEST(LmPageTest, ValuesOfARecipeHaveAChartForEachTitle) {
+  LmPlots plots = sample_plots();
+  plots.meaning = {.name = "preference loss",
+                   .per = "pair",
+                   .is_cross_entropy = false,
+                   .held_out_is_cross_entropy = false};
+  for (const auto& [name, chart] :
+       {std::pair{"chosen_reward", "Rewards"}, std::pair{"reward_margin", "Rewards"},
+        std::pair{"chosen_log_prob", "Log-probabilities"}}) {
+    ValueCurves value{{name, name, "a mean", "", chart}, plots.train_loss, {}};
+    plots.values.push_back(value);
+  }
+  const std::string html = page_of(plots);
+
+  EXPECT_THAT(html, AllOf(HasSubstr("<h3>Rewards</h3>"), HasSubstr("<h3>Log-probabilities</h3>"),
+                          HasSubstr("chosen_reward: a mean, reward_margin: a mean"),
+                          HasSubstr("loss (nats per pair)"), HasSubstr("last batch, per pair")));
+  EXPECT_EQ(report::charts_in(html).size(), 4U);  // loss, accuracy, rewards, log-probabilities
+  EXPECT_THAT(lm_headline(plots, {}), HasSubstr("nats per pair"));
 }
 
 TEST(LmPageTest, AModelThatBeginsWithALowLossHasRoomForItsCurves) {

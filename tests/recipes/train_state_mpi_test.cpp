@@ -39,6 +39,18 @@ TEST(TrainCurvesTest, CrossEntropiesAreKeptIfTheLossHasThem) {
   EXPECT_EQ(with.step(1).cross_entropy, 0.75);
 }
 
+TEST(TrainCurvesTest, ValuesOfARecipeAreKeptWithTheirStep) {
+  TrainCurves curves(3, 0, {}, false, {{"a", "a", "first"}, {"b", "b", "second"}});
+  curves.add_step(1, {.loss = 0.5}, std::vector{1.0, 2.0});
+
+  EXPECT_EQ(curves.step_value(1, 0), 1.0);
+  EXPECT_EQ(curves.step_value(1, 1), 2.0);
+  EXPECT_EQ(curves.step_value(0, 1), 0.0);
+  EXPECT_EQ(curves.step_values()[1].text, "second");
+  EXPECT_THROW(curves.add_step(2, {}), Error);
+  EXPECT_THROW(curves.add_step(2, {}, std::vector{1.0}), Error);
+}
+
 TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
   TrainCurves curves(3, 3, {"a", "b"});
   EXPECT_EQ(curves.evaluations(), 0);
@@ -69,7 +81,7 @@ struct Training {
   void step() {
     at::Tensor(parameters.gradients()).fill_(0.5);
     optimizer.step(0.1);
-    curves.add_step(state.steps_done, {0.5, 0.25, 0.1, 2.0, 0.75});
+    curves.add_step(state.steps_done, {0.5, 0.25, 0.1, 2.0, 0.75}, std::vector{3.5});
     ++state.steps_done;
   }
 
@@ -82,7 +94,7 @@ struct Training {
   tensor::ParameterArena parameters;
   train::Adamw optimizer;
   train::LossScaler scaler{true};
-  TrainCurves curves{4, 2, {"a"}, true};
+  TrainCurves curves{4, 2, {"a"}, true, {{"margin", "margins", "a value"}}};
   TrainState state{parameters, optimizer, scaler, curves};
 };
 
@@ -134,6 +146,7 @@ TEST_F(TrainStateTest, WhatWasSavedComesBackInAnotherProcess) {
   EXPECT_TRUE(loaded.optimizer.second_moment().equal(saved.optimizer.second_moment()));
   EXPECT_EQ(loaded.curves.step(1).loss, 0.5);
   EXPECT_EQ(loaded.curves.step(1).cross_entropy, 0.75);
+  EXPECT_EQ(loaded.curves.step_value(1, 0), 3.5);
   EXPECT_EQ(loaded.curves.value(0, "a"), 7.0);
 }
 

@@ -12,6 +12,15 @@
 
 namespace mgpu::recipes {
 
+/// Describes a number that a recipe reports of each step and each evaluation.
+struct ReportedValue {
+  std::string name;     // of the column and of the result: "reward_margin"
+  std::string scalar;   // in TensorBoard, after "train/" or "eval/": "rewards/margins"
+  std::string text;     // "mean of chosen minus rejected reward"
+  std::string unit{};   // "nats"; "" for none
+  std::string chart{};  // title of the chart of the page that has the curve
+};
+
 /// The settings that all recipes share: the keys run.*, the training loop, the optimizer and
 /// checkpoints.
 struct LoopSettings : run::JobKeys {
@@ -21,6 +30,8 @@ struct LoopSettings : run::JobKeys {
   std::int64_t memory_every = 0;                 // log.memory_every, steps; 0: never
   std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation gives,
                                                  // such as "loss"; empty: none
+  std::vector<ReportedValue> step_values{};      // numbers of each step, after loss and accuracy
+  std::string accuracy_scalar = "mean_token_accuracy";  // name of the accuracy in TensorBoard
   bool splits_loss = false;          // true: the curves have the cross-entropy, apart from the loss
   bool evaluates_last_step = false;  // true: the loop always evaluates after its last step
 

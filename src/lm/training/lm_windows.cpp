@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
@@ -70,6 +71,11 @@ LmWindows::LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t se
     if (room_of(example) > seq_len_) throw ShapeError(kTooLong);
     add_example(example, example);
   }
+}
+
+void LmWindows::set_sequence_column(const std::string& name, std::vector<double> values) {
+  examples_.sequence_columns[name] = std::move(values);
+  require_whole(examples_);
 }
 
 void LmWindows::add_example(std::size_t window, std::size_t example) {

@@ -83,21 +83,24 @@ MeanLoss mean_loss(const cluster::Group& group, const TrainableModel& model, con
   ItemSums sums;
   cluster::run_together(group, [&] { sums.resize(items.epoch_size()); });
   std::int64_t terms = 0;
+  MeanLoss mean;
   if (const SequenceLoss* sequences = loss.in_two_sweeps()) {
     SequenceSurvey survey(model, items, *sequences, nullptr);
     terms = sum_sequences(group, survey, items, sums);
+    mean.digest = survey.digest();
   } else {
     terms = sum_items(group, model, items, loss, sums);
   }
   group.all_reduce(std::span(sums.loss));
   group.all_reduce(std::span(sums.correct));
-  MeanLoss mean;
   for (std::uint64_t item = 0; item < items.epoch_size(); ++item) {
     mean.loss += sums.loss[item];
     mean.accuracy += static_cast<double>(sums.correct[item]);
   }
   const auto divisor = static_cast<double>(std::max<std::int64_t>(terms, 1));
-  return {mean.loss / divisor, mean.accuracy / divisor};
+  mean.loss /= divisor;
+  mean.accuracy /= divisor;
+  return mean;
 }
 
 }  // namespace mgpu::lm

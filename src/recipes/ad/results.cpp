@@ -211,11 +211,18 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
   }
   std::vector<store::SmallColumn> columns{{"step", step, "optimizer steps done", "steps"},
                                           {"loss", loss, "mean over the global batch", "nats"},
-                                          {"accuracy", accuracy, "largest logit is the target"},
+                                          {"accuracy", accuracy, "share of right predictions"},
                                           {"learning_rate", learning_rate, "of this step"},
                                           {"grad_norm", grad_norm, "before clipping"}};
   if (curves.has_cross_entropy())
     columns.push_back({"cross_entropy", cross_entropy, "of the data, a part of the loss", "nats"});
+  for (std::size_t i = 0; i < curves.step_values().size(); ++i) {
+    const ReportedValue& value = curves.step_values()[i];
+    std::vector<double> values;
+    for (std::int64_t s = 0; s < steps; ++s)
+      values.push_back(curves.step_value(s, i));
+    columns.push_back({value.name, values, value.text, value.unit});
+  }
   return store::make_small_table("metrics/train", columns, {.signal = "loss", .axis = "step"});
 }
 

@@ -186,7 +186,11 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
+  settings.loop.step_values = method.reported_values();
+  settings.loop.accuracy_scalar = method.accuracy_scalar();
   if (settings.eval_rows) settings.loop.evaluation_values = {"loss", "accuracy"};
+  for (const ReportedValue& value : settings.loop.step_values)
+    if (settings.eval_rows) settings.loop.evaluation_values.push_back(value.name);
   settings.loop.evaluates_last_step = true;
   settings.loop.splits_loss = method.loss_meaning().ce_weight.has_value();
   return settings;

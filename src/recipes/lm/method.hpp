@@ -14,6 +14,7 @@
 #include <mgpu/lm/training/model_head.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
+#include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/run/run_context.hpp>
 
 #include "recipes/trainer.hpp"
@@ -45,6 +46,7 @@ struct MethodCosts {
 /// Describes the loss of a training, for the page and the curves.
 struct LossMeaning {
   std::string name = "cross-entropy";
+  std::string per = "token";  // the loss is a mean over these
   /// Whether the loss of training and the loss on held-out rows are cross-entropies, so that
   /// exp(loss) is a perplexity.
   bool is_cross_entropy = true;
@@ -156,6 +158,15 @@ public:
 
   /// Returns what the fraction of correct predictions means, for the end table and the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }
+  /// Returns the name of that fraction in TensorBoard, which TRL uses, too.
+  virtual std::string accuracy_scalar() const { return "mean_token_accuracy"; }
+
+  /// Describes the first numbers of SequenceLoss::digest(), which curves and tables show.
+  virtual std::vector<ReportedValue> reported_values() const { return {}; }
+
+  /// Returns whether the loss compares the model with the model before the training. Then examples
+  /// have the sequence column kReferenceColumn, which is computed before the first step.
+  virtual bool needs_reference() const { return false; }
 
 private:
   lm::CrossEntropy cross_entropy_;

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <mgpu/report/text_format.hpp>
 
@@ -11,7 +13,9 @@
 namespace mgpu::recipes {
 namespace {
 
-const char* const kUnit = "nats per token";
+std::string unit_of(const LmPlots& plots) {
+  return "nats per " + plots.meaning.per;
+}
 
 /// Returns " (perplexity 1.45)" if `loss` is a cross-entropy, else "".
 std::string perplexity_text(double loss, bool is_cross_entropy) {
@@ -57,7 +61,7 @@ report::Figure loss_figure(const LmPlots& plots) {
   if (plots.train_loss.empty()) return {};
   const LossMeaning& meaning = plots.meaning;
   report::LineChart chart =
-      wide_chart("Loss over optimizer steps", std::string("loss (") + kUnit + ")", plots);
+      wide_chart("Loss over optimizer steps", "loss (" + unit_of(plots) + ")", plots);
   chart.curves.push_back(banded_curve("train", "train_loss", plots.train_loss, "c2"));
   const bool has_one_meaning = meaning.is_cross_entropy == meaning.held_out_is_cross_entropy;
   const bool has_held_out = !plots.held_out_loss.empty() && has_one_meaning;
@@ -76,7 +80,7 @@ report::Figure cross_entropy_figure(const LmPlots& plots) {
   const bool has_held_out = !plots.held_out_loss.empty() && plots.meaning.held_out_is_cross_entropy;
   if (plots.meaning.is_cross_entropy || (plots.cross_entropy.empty() && !has_held_out)) return {};
   report::LineChart chart = wide_chart("Cross-entropy over optimizer steps",
-                                       std::string("cross-entropy (") + kUnit + ")", plots);
+                                       "cross-entropy (" + unit_of(plots) + ")", plots);
   std::string caption = "Cross-entropy of the next token of the data.";
   if (!plots.cross_entropy.empty())
     chart.curves.push_back(banded_curve("train", "cross_entropy", plots.cross_entropy, "c3"));
@@ -93,7 +97,7 @@ report::Figure distance_figure(const LmPlots& plots) {
   const report::Curve distance = distance_of(plots);
   if (distance.empty()) return {};
   report::LineChart chart = wide_chart("Distance from the teacher over optimizer steps",
-                                       std::string("distance (") + kUnit + ")", plots);
+                                       "distance (" + unit_of(plots) + ")", plots);
   chart.from_zero = true;
   chart.curves.push_back(banded_curve("train", "distance", distance, "c4"));
   return loss_chart_figure("Distance from the teacher", std::move(chart),
@@ -129,6 +133,31 @@ report::Table sample_table(const LmPlots& plots) {
   return table;
 }
 
+/// Draws the values of one chart, whose first value is values[first].
+report::Figure values_figure(const LmPlots& plots, std::size_t first) {
+  const std::string& title = plots.values[first].about.chart;
+  const std::string& unit = plots.values[first].about.unit;
+  report::LineChart chart =
+      wide_chart((title + " over optimizer steps").c_str(), unit.empty() ? "value" : unit, plots);
+  std::string caption;
+  for (std::size_t v = first; v < plots.values.size() && plots.values[v].about.chart == title;
+       ++v) {
+    const ValueCurves& value = plots.values[v];
+    const std::string css = "c" + std::to_string(2 + v - first);
+    chart.curves.push_back(banded_curve(value.about.name, value.about.name, value.train, css));
+    caption += (caption.empty() ? "" : ", ") + value.about.name + ": " + value.about.text;
+  }
+  return {title, report::svg_line_chart(chart),
+          caption + ". " + band_caption(plots.values[first].train)};
+}
+
+/// Draws the values that the recipe reports, in one chart for each title.
+void add_value_figures(const LmPlots& plots, std::vector<report::Figure>& figures) {
+  for (std::size_t v = 0; v < plots.values.size(); ++v)
+    if (v == 0 || plots.values[v].about.chart != plots.values[v - 1].about.chart)
+      figures.push_back(values_figure(plots, v));
+}
+
 /// Returns the perplexities, which are known only after the losses.
 void add_perplexities(const LmPlots& plots, report::RunSummary& summary) {
   if (plots.meaning.is_cross_entropy && !plots.train_loss.empty())
@@ -154,21 +183,27 @@ struct TileOf {
   const char* label;
 };
 constexpr std::array kTiles = {
-    TileOf{"loss", "training loss of the last batch, per token"},
+    TileOf{"loss", "training loss of the last batch"},
     TileOf{"cross_entropy", "cross-entropy of the last batch, per token"},
     TileOf{"distance", "distance from the teacher, per token"},
     TileOf{"perplexity", "perplexity of the last batch"},
-    TileOf{"eval_loss", "loss on held-out rows, per token"},
+    TileOf{"eval_loss", "loss on held-out rows"},
     TileOf{"eval_perplexity", "perplexity on held-out rows"},
     TileOf{"tokens_per_second", "of training"},
     TileOf{"epochs", "epochs: visits of each sequence"},
 };
 
-std::vector<report::Tile> lm_tiles(const report::RunSummary& summary) {
+/// Returns the label of a tile. A loss is a mean, so its label says over what.
+std::string label_of(const TileOf& tile, const LmPlots& plots) {
+  const bool is_loss = std::string_view(tile.key).ends_with("loss");
+  return is_loss ? tile.label + (", per " + plots.meaning.per) : tile.label;
+}
+
+std::vector<report::Tile> lm_tiles(const LmPlots& plots, const report::RunSummary& summary) {
   std::vector<report::Tile> tiles;
   for (const TileOf& tile : kTiles)
     for (const report::Result& result : summary.results)
-      if (result.key == tile.key) tiles.push_back(report::tile_of(result, tile.label));
+      if (result.key == tile.key) tiles.push_back(report::tile_of(result, label_of(tile, plots)));
   return tiles;
 }
 
@@ -193,7 +228,7 @@ std::string lm_headline(const LmPlots& plots, const report::RunSummary& summary)
   const bool fell = loss.back() < loss.front();
   std::string text = report::text_of(fell ? "Loss fell from %.4g to %.4g %s"
                                           : "Loss did not fall: %.4g, then %.4g %s",
-                                     loss.front(), loss.back(), kUnit) +
+                                     loss.front(), loss.back(), unit_of(plots).c_str()) +
                      perplexity_text(loss.back(), meaning.is_cross_entropy);
   if (plots.held_out_loss.empty()) return text + '.';
   const double held_out = plots.held_out_loss.y.back();
@@ -214,6 +249,11 @@ void LmPage::record(report::RunSummary& summary) const {
                              std::pair{"eval_accuracy", &plots_.held_out_accuracy}};
   for (const auto& [name, curve] : curves)
     if (!curve->empty()) summary.series[name] = report::thinned(*curve, kShownPoints).y;
+  for (const ValueCurves& value : plots_.values) {
+    summary.series[value.about.name] = report::thinned(value.train, kShownPoints).y;
+    if (!value.held_out.empty())
+      summary.series["eval_" + value.about.name] = report::thinned(value.held_out, kShownPoints).y;
+  }
   if (!distance.empty()) {
     summary.results.push_back({"cross_entropy", "cross-entropy of the last batch",
                                plots_.cross_entropy.y.back(), "nats", 4});
@@ -227,12 +267,13 @@ void LmPage::record(report::RunSummary& summary) const {
 report::HtmlPage LmPage::page(const report::RunSummary& summary) const {
   report::HtmlPage report;
   report.headline = lm_headline(plots_, summary);
-  report.tiles = lm_tiles(summary);
+  report.tiles = lm_tiles(plots_, summary);
   report.sections = {{"What it learned",
                       {loss_figure(plots_), cross_entropy_figure(plots_), distance_figure(plots_),
                        accuracy_figure(plots_)},
                       true,
                       {sample_table(plots_)}}};
+  add_value_figures(plots_, report.sections.front().figures);
   return report;
 }
 

@@ -13,8 +13,15 @@
 
 namespace mgpu::recipes {
 
-/// Has the data of the page of a training of a language model. Losses are in nats per token, and x
-/// values of curves are numbers of steps done.
+/// The curves of a number that the recipe reports.
+struct ValueCurves {
+  ReportedValue about;
+  report::Curve train;
+  report::Curve held_out;  // empty: no held-out rows
+};
+
+/// Has the data of the page of a training of a language model. The x values of curves are numbers
+/// of steps done.
 struct LmPlots {
   LossMeaning meaning;
   std::int64_t vocab = 0;    // number of tokens of the vocabulary
@@ -33,6 +40,7 @@ struct LmPlots {
   report::Curve train_accuracy;
   report::Curve held_out_accuracy;
   report::Curve learning_rate;
+  std::vector<ValueCurves> values;  // values of one chart follow each other
 };
 
 /// Returns the distance D of each step from a loss w CE + (1 - w) D; empty if the loss has no such

@@ -1,5 +1,7 @@
 #include "task.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -10,6 +12,8 @@
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/tensor/read_back.hpp>
+
+#include "reference.hpp"
 
 namespace mgpu::recipes {
 
@@ -34,12 +38,8 @@ LmTask::LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig conf
       items_(windows_, parts.open.sources()),
       model_(config, run.device, settings_.loop.seed, options_of(settings_, method_, config)),
       objective_(model_, items_, parts.open.loss(), run.clock),
-      method_crc_(data.method.crc),
+      data_crc_(lm::crc_of(windows_.examples()) ^ data.method.crc),
       chat_template_(std::move(data.chat_template)) {}
-
-std::uint32_t LmTask::data_crc() const {
-  return lm::crc_of(windows_.examples()) ^ method_crc_;
-}
 
 TrainTask::DataPlace LmTask::data_place() const {
   if (const auto place = method_.data_place()) return *place;
@@ -55,6 +55,24 @@ std::map<std::string, std::string> LmTask::model_files() const {
   return files;
 }
 
+std::span<const double> LmTask::step_values() const {
+  const std::span<const double> digest = objective_.digest();
+  return digest.first(std::min(digest.size(), settings_.loop.step_values.size()));
+}
+
+bool LmTask::add_reference() {
+  if (!method_.needs_reference()) return true;
+  const auto measuring = run_.clock.enter("reference");
+  const auto log_probs = reference_log_probs(run_, model_, {windows_, held_out_});
+  if (!log_probs) return false;
+  const auto held_out = log_probs->begin() + std::ssize(windows_.examples().ends);
+  cluster::run_together(run_.topology.world(), [&] {
+    windows_.set_sequence_column(kReferenceColumn, {log_probs->begin(), held_out});
+    held_out_.set_sequence_column(kReferenceColumn, {held_out, log_probs->end()});
+  });
+  return true;
+}
+
 TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
   const auto evaluating = run_.clock.enter("evaluation");
   const lm::HeldOutItems items(held_out_);
@@ -62,7 +80,13 @@ TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
   run_.log.event({"eval", {{"step", step}, {"loss", mean.loss}, {"accuracy", mean.accuracy}}});
   run_.scalars.scalar("eval/loss", step, mean.loss);
   run_.scalars.scalar("eval/accuracy", step, mean.accuracy);
-  return {{{"loss", mean.loss}, {"accuracy", mean.accuracy}}, std::nullopt};
+  Evaluation evaluation{{{"loss", mean.loss}, {"accuracy", mean.accuracy}}, std::nullopt};
+  for (std::size_t i = 0; i < settings_.loop.step_values.size(); ++i) {
+    const ReportedValue& value = settings_.loop.step_values[i];
+    run_.scalars.scalar("eval/" + value.scalar, step, mean.digest.at(i));
+    evaluation.values[value.name] = mean.digest[i];
+  }
+  return evaluation;
 }
 
 void LmTask::load_weights() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include <mgpu/lm/training/lm_objective.hpp>
@@ -41,15 +42,23 @@ public:
   LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig config, LmData data);
 
   train::Objective& objective() override { return objective_; }
-  std::uint32_t data_crc() const override;
+  std::uint32_t data_crc() const override { return data_crc_; }
   DataPlace data_place() const override;
   std::map<std::string, std::string> model_files() const override;
+  std::span<const double> step_values() const override;
   Evaluation evaluate(std::int64_t step) override;
 
   /// Loads the weights from the model's folder: rank 0 reads them, and the other ranks receive
   /// them. Does nothing for a training from random weights.
   /// Ranks:  collective over the world.
   void load_weights();
+
+  /// If the method needs a reference, adds the log-probabilities of the current weights to all
+  /// examples. Call it before the first step and after load_weights(). Returns false if a stop was
+  /// requested.
+  /// Ranks:  collective over the world.
+  /// Errors: those of reference_log_probs().
+  bool add_reference();
 
   const lm::LmWindows& windows() const { return windows_; }
   /// The held-out examples; empty without data.eval_path or a validation split.
@@ -66,7 +75,7 @@ private:
   lm::WindowItems items_;
   lm::TrainableModel model_;
   lm::LmObjective objective_;
-  std::uint32_t method_crc_;
+  std::uint32_t data_crc_;
   std::string chat_template_;  // chat template of the examples; "": that of the model's folder
 };
 

@@ -74,12 +74,17 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
     loss.push_back(curves.value(i, "loss"));
     accuracy.push_back(curves.value(i, "accuracy"));
   }
-  return store::make_small_table(
-      "metrics/eval",
-      {{"step", step, "optimizer steps done", "steps"},
-       {"loss", loss, "mean loss of held-out rows", "nats"},
-       {"accuracy", accuracy, "share of right predictions on held-out rows", ""}},
-      {.signal = "loss", .axis = "step"});
+  std::vector<store::SmallColumn> columns{
+      {"step", step, "optimizer steps done", "steps"},
+      {"loss", loss, "mean loss of held-out rows", "nats"},
+      {"accuracy", accuracy, "share of right predictions on held-out rows", ""}};
+  for (const ReportedValue& value : curves.step_values()) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < curves.evaluations(); ++i)
+      values.push_back(curves.value(i, value.name));
+    columns.push_back({value.name, values, value.text + ", held-out rows", value.unit});
+  }
+  return store::make_small_table("metrics/eval", columns, {.signal = "loss", .axis = "step"});
 }
 
 store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
@@ -112,6 +117,20 @@ void add_point(report::Curve& curve, double x, double y) {
   curve.y.push_back(y);
 }
 
+/// Returns the curves of the values that the recipe reports.
+std::vector<ValueCurves> value_curves(const TrainCurves& curves, std::int64_t steps) {
+  std::vector<ValueCurves> all;
+  for (std::size_t v = 0; v < curves.step_values().size(); ++v) {
+    ValueCurves& value = all.emplace_back(ValueCurves{curves.step_values()[v], {}, {}});
+    for (std::int64_t s = 0; s < steps; ++s)
+      add_point(value.train, static_cast<double>(s + 1), curves.step_value(s, v));
+    for (std::int64_t i = 0; i < curves.evaluations(); ++i)
+      add_point(value.held_out, static_cast<double>(curves.evaluated_at(i)),
+                curves.value(i, value.about.name));
+  }
+  return all;
+}
+
 /// Fills the curves of the page with the first `steps` steps.
 void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) {
   for (std::int64_t s = 0; s < steps; ++s) {
@@ -127,6 +146,7 @@ void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) 
     add_point(plots.held_out_loss, step, curves.value(i, "loss"));
     add_point(plots.held_out_accuracy, step, curves.value(i, "accuracy"));
   }
+  plots.values = value_curves(curves, steps);
 }
 
 /// Returns the data for the plots of the HTML page after `steps` training steps.
@@ -172,6 +192,9 @@ void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
                      {"accuracy", names.accuracy, last.accuracy, "", 4}};
   outcome.result =
       report::text_of("loss %.4f, %s %.4f", last.loss, names.accuracy.c_str(), last.accuracy);
+  for (const ValueCurves& value : plots.values)
+    outcome.results.push_back(
+        {value.about.name, value.about.text, value.train.y.back(), value.about.unit, 4});
   if (curves.evaluations() > 0) show_held_out(curves, names, outcome);
   outcome.page = std::make_unique<LmPage>(std::move(plots));
 }
@@ -271,6 +294,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     task->load_weights();
   }
   print_banner(run, settings, *task, *trainer);
+  if (!task->add_reference()) return trainer->outcome(ExitCode::stopped);
   trainer->restore();
   if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
   const auto sealing = run.clock.enter("results");
@@ -315,7 +339,7 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
   train::Adamw optimizer(model->parameters(), loop.optimizer.adamw);
   train::LossScaler scaler(loop.optimizer.mixed_precision == tensor::ComputeKind::f16);
   TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),
-                     loop.evaluation_values, loop.splits_loss);
+                     loop.evaluation_values, loop.splits_loss, loop.step_values);
   TrainState state(model->parameters(), optimizer, scaler, curves);
   run::MergedRun merged;
   merged.warnings =

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <mgpu/lm/training/lm_batch.hpp>
@@ -56,6 +57,10 @@ public:
   /// Returns the number of windows of an epoch.
   std::uint64_t size() const { return windows_.size(); }
   const LmExamples& examples() const { return examples_; }
+
+  /// Adds a sequence column, or replaces it.
+  /// Errors: ShapeError when `values` has not one value per example.
+  void set_sequence_column(const std::string& name, std::vector<double> values);
 
   /// Returns the fraction of size() * seq_len() tokens that the examples fill.
   double fill() const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/lm/training/lm_items.hpp>
@@ -31,6 +32,7 @@ private:
 struct MeanLoss {
   double loss = 0.0;  // nats
   double accuracy = 0.0;
+  std::vector<double> digest{};  // SequenceLoss::digest() of all items; empty for other losses
 };
 
 /// Computes the mean of a loss over an epoch of items, forward only. Each item is evaluated alone,

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/lm/training/sequence_loss.hpp>
+
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// The losses of a pair. c and r are the log-ratios of the chosen and the rejected completion. The
+/// log-ratio of a completion is its log-probability minus that of the reference. s is the sigmoid
+/// function, and b is DpoSettings::beta.
+enum class DpoKind : std::uint8_t {
+  sigmoid,       // -log s(b (c - r)); Rafailov et al., arXiv 2305.18290
+  ipo,           // (c / tokens - r / tokens - 1 / (2 b))^2; Azar et al., arXiv 2310.12036
+  hinge,         // max(0, 1 - b (c - r)); Zhao et al., arXiv 2305.10425
+  robust,        // sigmoid for labels of which a known share is wrong; arXiv 2403.00409
+  apo_zero,      // 1 - s(b c) + s(b r); D'Oosterlinck et al., arXiv 2408.06266
+  sigmoid_norm,  // -log s(b (c / tokens - r / tokens))
+};
+
+/// The settings of recipe `dpo`.
+struct DpoSettings {
+  DpoKind kind = DpoKind::sigmoid;
+  double beta = 0.1;             // how strongly the reference holds the model
+  double label_smoothing = 0.0;  // robust only: share of pairs whose labels are wrong, below 0.5
+  double sft_weight = 0.0;       // weight of the cross-entropy of the chosen completions
+};
+
+/// The log-ratios of a pair, and the numbers of tokens of its completions.
+struct PairRatios {
+  double chosen = 0.0;
+  double rejected = 0.0;
+  std::int64_t chosen_tokens = 1;
+  std::int64_t rejected_tokens = 1;
+};
+
+/// The loss of a pair, and its derivatives with respect to both log-ratios.
+struct PairLoss {
+  double loss = 0.0;
+  double chosen = 0.0;
+  double rejected = 0.0;
+};
+
+/// Returns the loss of a pair without the part that DpoSettings::sft_weight weighs.
+PairLoss loss_of_pair(const DpoSettings& settings, const PairRatios& pair);
+
+/// Preference optimization. The sequences are groups of two: the chosen completion, then the
+/// rejected one. Sequence column kReferenceColumn has the log-probabilities of the reference.
+///
+/// The loss is the mean over the pairs of the global batch. To it comes sft_weight times the mean
+/// cross-entropy of all tokens of chosen completions of the global batch. The digest has the values
+/// that reported_values() describes, and then the number of these tokens.
+class DpoLoss final : public lm::SequenceLoss {
+public:
+  explicit DpoLoss(const DpoSettings& settings) : settings_(settings) {}
+
+  /// Describes the numbers that the loss reports of a batch.
+  static std::vector<ReportedValue> reported_values();
+
+  std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;
+  std::vector<double> digest(const lm::SequenceTable& all) const override;
+  lm::SequenceTerm weigh(const lm::MeasuredSequence& sequence,
+                         const lm::SequencePlace& place) const override;
+  std::int64_t terms(const lm::SequenceTable& all) const override {
+    return static_cast<std::int64_t>(all.num_groups());
+  }
+
+private:
+  DpoSettings settings_;
+};
+
+}  // namespace mgpu::recipes
