@@ -13,7 +13,7 @@
 
 // The registry of recipes. Each has a folder with a function NAME_recipe(), and its NAME in this
 // list.
-#define MGPU_RECIPES(line) line(ad) line(sft) line(distill) MGPU_MORE_RECIPES(line)
+#define MGPU_RECIPES(line) line(ad) line(sft) line(distill) line(dpo) MGPU_MORE_RECIPES(line)
 
 namespace mgpu::recipes {
 
@@ -50,12 +50,16 @@ void add_recipe_key(KeyTable& table) {
                .type = KeyType::choice,
                .default_value = "auto",
                .summary =
-                   "what is trained; auto: distill with keys of distill, sft with a model, else "
-                   "ad",
+                   "what is trained; auto: dpo or distill with keys of them, sft with a model, "
+                   "else ad",
                .choices = {"auto"}};
   for (const RecipeSpec& recipe : recipes())
     spec.choices.emplace_back(recipe.name);
   table.add(std::move(spec));
+}
+
+bool names_recipe(const Config& config, std::string_view name) {
+  return config.is("train.recipe", name);
 }
 
 void check_recipe(const Config& config) {
@@ -68,7 +72,7 @@ void check_recipe(const Config& config) {
 
 const RecipeSpec& recipe_of(const Config& config) {
   for (const RecipeSpec& recipe : recipes())
-    if (config.is("train.recipe", recipe.name)) return recipe;
+    if (names_recipe(config, recipe.name)) return recipe;
   for (const RecipeSpec& recipe : std::views::reverse(recipes()))
     if (recipe.is_chosen(config)) return recipe;
   throw Error("no recipe is chosen");

@@ -36,9 +36,10 @@ TEST(RecipeChoiceTest, TheRegistryHasTheRecipesInTheirOrder) {
   for (const RecipeSpec& recipe : recipes())
     names.emplace_back(recipe.name);
   std::erase_if(names, [](const std::string& name) {
-    return name != "ad" && name != "sft" && name != "distill";  // others may come between them
+    // others may come between them
+    return name != "ad" && name != "sft" && name != "distill" && name != "dpo";
   });
-  EXPECT_THAT(names, ElementsAre("ad", "sft", "distill"));
+  EXPECT_THAT(names, ElementsAre("ad", "sft", "distill", "dpo"));
 }
 
 TEST(RecipeChoiceTest, AutoGoesByTheKeysThatAreThere) {
@@ -47,6 +48,7 @@ TEST(RecipeChoiceTest, AutoGoesByTheKeysThatAreThere) {
   EXPECT_EQ(recipe_of(train({{"model.init", "m"}})).name, "sft");
   EXPECT_EQ(recipe_of(train({{"model.path", "m"}, {"distill.model", "t"}})).name, "distill");
   EXPECT_EQ(recipe_of(train({{"distill.model", "t"}})).name, "ad");  // no student
+  EXPECT_EQ(recipe_of(train({{"model.path", "m"}, {"dpo.beta", "0.2"}})).name, "dpo");
 }
 
 TEST(RecipeChoiceTest, ANameCountsBeforeTheKeys) {

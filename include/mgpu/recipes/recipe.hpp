@@ -110,6 +110,9 @@ void add_recipe_key(KeyTable& table);
 /// decides.
 const RecipeSpec& recipe_of(const Config& config);
 
+/// Returns whether train.recipe is `name`.
+bool names_recipe(const Config& config, std::string_view name);
+
 /// Refuses a configuration that lacks the keys that its recipe needs.
 /// Errors: Failure E114 (exit 78).
 void check_recipe(const Config& config);

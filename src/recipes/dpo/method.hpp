@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// Direct preference optimization: a model learns which of two completions of a prompt is
+/// preferred. The reference is the model before the training.
+class DpoMethod final : public LmMethod {
+public:
+  explicit DpoMethod(const DpoSettings& settings) : settings_(settings), loss_(settings) {}
+
+  input::RowOptions row_options(input::RowOptions options) const override;
+
+  /// Adds two examples to `examples`, the chosen and the rejected completion.
+  /// Errors: those of ExampleEncoder::add_pair().
+  void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+              lm::LmExamples& examples) const override;
+
+  std::int64_t group_size() const override { return 2; }
+  bool needs_reference() const override { return true; }
+  const lm::TokenLoss& loss() const override { return loss_; }
+  std::vector<ReportedValue> reported_values() const override { return DpoLoss::reported_values(); }
+  LossMeaning loss_meaning() const override;
+  std::string accuracy() const override { return "pair accuracy"; }
+  std::string accuracy_scalar() const override { return "rewards/accuracies"; }
+
+private:
+  DpoSettings settings_;
+  DpoLoss loss_;
+};
+
+}  // namespace mgpu::recipes

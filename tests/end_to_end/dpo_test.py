@@ -1,0 +1,141 @@
+"""Tests recipe dpo of job train: its start, the table of the reference, resumed runs, and pairs that
+cannot be used."""
+import json
+import math
+import sys
+
+import program
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
+import pages
+
+CONFIG = program.TOP / "conf/train/dpo.yaml"
+VALUES = ("chosen_reward", "rejected_reward", "reward_margin", "chosen_log_prob",
+          "rejected_log_prob")
+FILES = ("results.h5", "reference.h5", "ckpt/last/model.safetensors",
+         "ckpt/last/trainer.safetensors")
+
+
+class Dpo(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        if h5py is None:
+            self.skipTest("h5py is not installed")
+
+    def train(self, ranks, *arguments, code=0, **options):
+        return self.run_to(code, ranks, "run.name=tiny", "train.lanes=4", "train.max_steps=6",
+                           "train.eval_every=3", "data.max_samples=24", *arguments, config=CONFIG, **options)
+
+    def bytes_of(self, folder=None):
+        folder = folder or self.run_folder()
+        return {name: (folder / name).read_bytes() for name in FILES}
+
+    def golden(self, *arguments):
+        elsewhere = self.folder / "golden"
+        self.train(1, *arguments, f"run.output={elsewhere}")
+        return self.bytes_of(elsewhere / "tiny" / "latest")
+
+    def test_4_ranks_give_the_bytes_of_one(self):
+        golden = self.golden()
+        self.train(4)
+        self.assertEqual(self.bytes_of(), golden)
+
+    def test_1_and_2_ranks_give_the_same_bytes_and_begin_at_ln_2(self):
+        golden = self.golden()
+        self.train(2)
+        self.assertEqual(self.bytes_of(), golden)
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            train = {name: column[:] for name, column in file["metrics/train"].items()}
+            self.assertEqual(file["metrics/eval/reward_margin"].shape, (2,))
+        self.assertEqual(train["loss"][0], math.log(2))
+        for name in ("chosen_reward", "rejected_reward", "reward_margin", "accuracy"):
+            self.assertEqual(train[name][0], 0.0)
+        self.assertLess(train["loss"][-1], train["loss"][0])
+        self.assertGreater(train["reward_margin"][-1], 0.0)
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(len(summary["series"]["reward_margin"]), 6)
+        page = (self.run_folder() / "report.html").read_text()
+        self.assertIn("<h3>Rewards</h3>", page)
+        self.assertIn("per pair", page)
+        with h5py.File(self.run_folder() / "reference.h5") as file:
+            self.assertEqual(len(file["reference/log_prob"]), 2 * (24 + 32))
+            self.assertLess(file["reference/log_prob"][:].max(), 0.0)
+
+    def test_the_example_prints_the_result_of_the_page(self):
+        shown = page_numbers.result_of("docs/dpo.md", "pair accuracy")
+        self.run_to(0, 2, config=CONFIG)
+        summary = json.loads((self.run_folder("dpo") / "summary.json").read_text())
+        self.assertEqual(pages.shape(summary["result"]), pages.shape(shown))
+        for mine, other in zip(page_numbers.numbers(summary["result"]),
+                               page_numbers.numbers(shown), strict=True):
+            self.assertAlmostEqual(mine, other, delta=page_numbers.LOSS)
+
+    def test_a_killed_run_uses_its_reference_again(self):
+        golden = self.golden("checkpoint.every=2")
+        kill = program.failpoint("chunk.work:5:kill")
+        self.train(1, "checkpoint.every=2", code=137, env=kill)
+        self.assertFalse((self.run_folder() / "reference.h5").exists())
+        kill = program.failpoint("train.pass:16:kill")  # in step 4
+        self.train(1, "checkpoint.every=2", code=137, env=kill)
+        reference = self.run_folder() / "reference.h5"
+        written = reference.stat().st_mtime_ns
+        self.train(2, "checkpoint.every=2")
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(reference.stat().st_mtime_ns, written)
+        self.assertEqual(self.bytes_of(), golden)
+
+    def test_pairs_that_cannot_be_used_are_named_or_left_out(self):
+        path = self.folder / "pairs.jsonl"
+        good = {"prompt": "Who?", "chosen": " Mia.", "rejected": " Tom."}
+        bad = [good | {"rejected": " Mia."}, good | {"chosen": ""}, good | {"chosen": " Mia." * 40}]
+
+        def write(*rows):
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+        write({"prompt": "Who?", "chosen": " Mia."}, good)
+        self.assertIn(":1: it has no `rejected`", self.train(1, f"data.path={path}", code=65).err)
+        write(*bad, *[good] * 8)
+        ended = self.train(1, f"data.path={path}", code=65)
+        for line in (":1: `chosen` and `rejected` are equal", ":2: `chosen` is empty",
+                     ":3: it has "):
+            self.assertIn(line, ended.err)
+        write(*bad, {"prompt": "Who?"}, *[good] * 8)
+        self.train(1, f"data.path={path}", "data.on_bad_row=mark")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["results"]["bad_rows"]["value"], 4)
+        ended = self.train(1, "dpo.label_smoothing=0.1", code=78)
+        self.assertIn("means something with dpo.loss=robust only", ended.err)
+        ended = self.train(1, "train.recipe=sft", "dpo.beta=0.2", code=78)
+        self.assertIn("dpo.beta", ended.err)
+
+    def test_other_pairs_are_refused_and_a_damaged_reference_is_made_again(self):
+        path = self.folder / "pairs.jsonl"
+        rows = [{"prompt": f"{n}?", "chosen": " yes", "rejected": " no"} for n in range(8)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        more = (f"data.path={path}", "checkpoint.every=2")
+        golden = self.golden(*more)
+        kill = program.failpoint("train.pass:12:kill")  # in step 3
+        self.train(1, *more, code=137, env=kill)
+        reference = self.run_folder() / "reference.h5"
+        written = bytearray(reference.read_bytes())
+        place = bytes(golden["reference.h5"])
+        self.assertEqual(place, bytes(written))
+        with h5py.File(reference, "r+") as file:
+            file["reference/log_prob"][0] = -1.0
+        path.write_text(path.read_text().replace("yes", "yep"))
+        ended = self.train(1, *more, code=73)
+        self.assertIn("about other examples", ended.err)
+        path.write_text(path.read_text().replace("yep", "yes"))
+        ended = self.train(1, *more)
+        self.assertEqual(self.bytes_of(), golden)
+
+
+if __name__ == "__main__":
+    program.main()
