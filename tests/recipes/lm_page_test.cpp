@@ -156,6 +156,8 @@ TEST(LmPageTest, ShowsTextsOfTheModel) {
   plots.samples = {{"3 + 4 =", " 7", "<b> 8", -0.25}};
   EXPECT_THAT(page_of(plots), AllOf(HasSubstr("after prompts of the training data"),
                                     HasSubstr("&lt;b&gt; 8"), HasSubstr("-0.25 nats")));
+  plots.samples.push_back({"Spell cat:", " c a t", "", -0.1});
+  EXPECT_THAT(page_of(plots), HasSubstr("(ends at once)"));
   plots.samples_are_held_out = true;
   EXPECT_THAT(page_of(plots), HasSubstr("after prompts of data.eval_path"));
 }

@@ -126,10 +126,10 @@ report::Table sample_table(const LmPlots& plots) {
                       {},
                       true};
   for (const SampleText& sample : plots.samples)
-    table.rows.push_back({report::clip(sample.prompt, kCharacters),
-                          report::clip(sample.expected, kCharacters),
-                          report::clip(sample.generated, kCharacters),
-                          report::text_of("%.2f nats", sample.log_prob)});
+    table.rows.push_back(
+        {report::clip(sample.prompt, kCharacters), report::clip(sample.expected, kCharacters),
+         sample.generated.empty() ? "(ends at once)" : report::clip(sample.generated, kCharacters),
+         report::text_of("%.2f nats", sample.log_prob)});
   return table;
 }
 
