@@ -12,6 +12,7 @@ targets=(
   'config_fuzz 4096 tests/fuzz/corpus tests/config/config_errors'
   'chat_fuzz 4096 tests/fuzz/chat_corpus tests/text/chat_templates'
   'json_fuzz 4096 tests/fuzz/json_corpus'
+  'model_config_fuzz 4096 tests/fuzz/model_config_corpus'
   'records_fuzz 4096 tests/fuzz/records_corpus'
   'safetensors_fuzz 4096 tests/fuzz/safetensors_corpus'
   'tokenizer_fuzz 8192 tests/fuzz/text_corpus'
