@@ -48,8 +48,8 @@ class LanguageTraining(program.ProgramTest):
     def written_texts(self, folder):
         """The rows of the page's table of texts that the model wrote after held-out prompts."""
         page = report_page.read(self, folder)
-        self.assertIn("What the model writes after prompts of data.eval_path", page.captions)
-        table = (folder / "report.html").read_text().split("What the model writes")[1]
+        self.assertIn("Texts of the model after prompts of data.eval_path", page.captions)
+        table = (folder / "report.html").read_text().split("Texts of the model")[1]
         rows = table.split("</table>")[0].split("<tr>")[2:]
         return [re.sub(r"<[^>]*>", "|", row) for row in rows]
 

@@ -15,7 +15,7 @@
 
 namespace mgpu::lm {
 
-/// No input has weights, so that nothing looks for a stored head.
+/// Replaces the search in weights, which no input has.
 StoredHead find_stored_head(const fs::path& /*folder*/, const LmConfig& /*config*/) {
   std::abort();
 }

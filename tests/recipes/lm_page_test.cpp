@@ -152,7 +152,7 @@ TEST(LmPageTest, EveryChartIsWellFormed) {
 
 TEST(LmPageTest, ShowsTextsOfTheModel) {
   LmPlots plots = sample_plots();
-  EXPECT_THAT(page_of(plots), Not(HasSubstr("What the model writes")));
+  EXPECT_THAT(page_of(plots), Not(HasSubstr("Texts of the model")));
   plots.samples = {{"3 + 4 =", " 7", "<b> 8", -0.25}};
   EXPECT_THAT(page_of(plots), AllOf(HasSubstr("after prompts of the training data"),
                                     HasSubstr("&lt;b&gt; 8"), HasSubstr("-0.25 nats")));

@@ -65,8 +65,8 @@ std::string svg_line_chart(const LineChart& chart);
 /// and the largest is more than ten times the smallest.
 bool spans_decade(const LineChart& chart);
 
-/// Returns the ticks of a logarithmic axis over [low, high], where `low` is above 0: 1, 2 and 5
-/// times powers of ten, or only the powers if there are many.
+/// Returns the ticks of a logarithmic axis over [low, high], where `low` is above 0. They are 1, 2
+/// and 5 times powers of ten, or only the powers if these are many.
 std::vector<double> log_ticks(double low, double high);
 
 /// Draws a time line with one row per rank, which shows the share of each phase at every moment.

@@ -119,8 +119,8 @@ report::Figure accuracy_figure(const LmPlots& plots) {
 report::Table sample_table(const LmPlots& plots) {
   constexpr std::size_t kCharacters = 300;
   report::Table table{plots.samples_are_held_out
-                          ? "What the model writes after prompts of " + plots.held_out
-                          : "What the model writes after prompts of the training data",
+                          ? "Texts of the model after prompts of " + plots.held_out
+                          : "Texts of the model after prompts of the training data",
                       {"prompt", "in the data", "the model, greedily", "log-probability per token"},
                       {},
                       {},

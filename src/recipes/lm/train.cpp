@@ -165,7 +165,7 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   return plots;
 }
 
-/// Lets rank 0 write texts with the trained model, for the page. There are none if the folder has
+/// Lets rank 0 write texts with the trained model, for the page. It writes none if the folder has
 /// no tokenizer, or the model no vocabulary head.
 /// Ranks:  collective over the world.
 void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
