@@ -114,7 +114,12 @@ ExitCode export_run(const Options& options, std::ostream& out) {
                             ? fs::path(results).replace_extension(std::string(format.name))
                             : results.parent_path() / format.file_name;
   const std::int64_t rows = write_whole(format, {config, results, path});
-  out << "wrote " << path.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
+  out << "wrote " << path.string() << ": " << report::grouped(rows) << " rows\n";
+  if (format.name == "csv")
+    out << "note: a spreadsheet takes a cell that begins with =, +, - or @ for a formula, so "
+           "import "
+           "the columns as text\n";
+  out << std::flush;
   return ExitCode::done;
 }
 

@@ -309,7 +309,8 @@ class Answers(ClassifyCase):
     def test_columns_of_the_csv_export(self):
         self.classify(0, 2)
         folder = self.run_folder()
-        self.run_to(0, 1, "--export", "csv", str(folder), config=None)
+        ended = self.run_to(0, 1, "--export", "csv", str(folder), config=None)
+        self.assertIn("note: a spreadsheet takes a cell that begins with =", ended.out)
         with (folder / "results.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual(list(rows[0]), [
