@@ -94,6 +94,15 @@ class Hostile(GenerateCase):
         self.assertTrue(self.output.exists())
         self.assertFalse((self.folder / "~").exists())
 
+    def test_a_prompt_of_gigabytes_is_not_read(self):
+        path = self.folder / "prompt.txt"
+        path.touch()
+        os.truncate(path, 3 << 30)
+        rows = tiny_lm.write_rows(self.folder / "rows.jsonl", [{"text": "a", "label": "hate"}])
+        ended = self.run_to(65, 1, *self.keys(f"data.path={rows}", f"classify.prompt={path}"),
+                            config=program.HERE / "classify.yaml")
+        self.assertIn("a file is larger than the 16777216 bytes that it may have", ended.err)
+
     def test_pipes_and_devices_are_not_read(self):
         pipe = self.folder / "pipe.jinja"
         os.mkfifo(pipe)

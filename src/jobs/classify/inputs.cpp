@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,8 +16,11 @@
 namespace mgpu::jobs {
 namespace {
 
+constexpr std::uint64_t kMaxStrategyBytes = std::uint64_t{16} << 20;
+
 std::string strategy_file(const ClassifyConfig& config) {
-  return config.prompt_file.empty() ? config.prompt_text : read_file(config.prompt_file);
+  return config.prompt_file.empty() ? config.prompt_text
+                                    : read_file(config.prompt_file, kMaxStrategyBytes);
 }
 
 PromptStrategy strategy_of(const ClassifyConfig& config, const std::string& strategies) {
