@@ -14,6 +14,7 @@
 #include <mgpu/input/error_pages.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/lm/error_pages.hpp>
+#include <mgpu/rewards/error_pages.hpp>
 #include <mgpu/store/error_pages.hpp>
 #include <mgpu/text/error_pages.hpp>
 #include <mgpu/train/error_pages.hpp>
@@ -35,6 +36,7 @@ const std::vector<ErrorPage>& program_errors() {
     add(formats::kFormatsErrors);
     add(store::kStoreErrors);
     add(input::kInputErrors);
+    add(rewards::kRewardErrors);
     add(train::kTrainErrors);
     add(lm::kLmErrors);
     add(ad::kAdErrors);

@@ -97,6 +97,9 @@ void check_kind(const std::string& name, const JsonValue& value, bool has_pairs)
   if (name == "text" || name == "prompt" || name == "completion") check_text(&value, name);
   if (name == "messages") check_messages(value, name);
   if (is_id_list(name)) check_ids(name, value);
+  if (name == "answer" && value.text() == nullptr && value.integer() == nullptr &&
+      value.real() == nullptr)
+    throw RowError("`answer` is neither a text nor a number");
   if (name == "id" && value.text() == nullptr && value.integer() == nullptr)
     throw RowError("`id` is neither a text nor a whole number");
 }

@@ -20,6 +20,7 @@ constexpr std::array kOurNames = {
     OurName{"messages", "column with conversations: lists of {role, content}"},
     OurName{"token_ids", "column with lists of token ids"},
     OurName{"completion_ids", "column with the token ids that follow those of token_ids"},
+    OurName{"answer", "column with the right answer, for rewards of completions"},
     OurName{"label", "column with the true label"},
     OurName{"group", "column with the group that errors are counted by"},
     OurName{"id", "column that tells rows apart; an id that comes twice makes a bad row"},

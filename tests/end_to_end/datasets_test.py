@@ -1,5 +1,8 @@
 """Data sets with checked answers: training on them, and the scores of completions."""
 
+import pathlib
+import sys
+
 import program
 import tiny_lm
 
@@ -53,6 +56,43 @@ class Datasets(program.ProgramTest):
         ended = self.run_job(2, "job=generate", f"model.path={self.model}", "data.dataset=gsm8k",
                              f"data.gsm8k.path={self.folder}", code=66)
         self.assertIn("train.jsonl", ended.err)
+
+    EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "conf/examples/reward.py"
+
+    def judge(self, ranks, *more, code=0):
+        model = self.folder / "texts"
+        if not model.exists():
+            tiny_lm.make_folder(model)
+        rows = [{"question": f"what is {i}", "answer": i} for i in range(6)]
+        path = tiny_lm.write_rows(self.folder / "rows.jsonl", rows)
+        return self.run_job(ranks, "job=generate", f"model.path={model}", f"data.path={path}",
+                            "data.columns.prompt=question", "generate.max_new_tokens=3",
+                            "run.name=tiny", *more, code=code)
+
+    def test_completions_of_a_file_are_judged_by_rewards(self):
+        keys = ("reward.functions={match: 1, length: 0.5, command: 0.25}", "reward.length=3",
+                f"reward.command={sys.executable} {self.EXAMPLE}")
+        ended = self.judge(2, *keys, "reward.batch_size=2")
+        self.assertIn("; reward ", ended.out)
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            total, match, length, command = (
+                file[f"samples/{name}"][:]
+                for name in ("reward", "reward_match", "reward_length", "reward_command"))
+        self.assertEqual(command.tolist(), [-0.1] * 6)
+        self.assertEqual(total.tolist(), (match + 0.5 * length + 0.25 * command).tolist())
+        two = self.results()
+        self.judge(1, *keys)
+        self.assertEqual(self.results(), two)
+
+    def test_rewards_that_cannot_be_computed_end_all_ranks(self):
+        ended = self.judge(2, "reward.functions=[command]",
+                           "reward.command=echo no model >&2; exit 3", code=65)
+        self.assertIn("error[E551]: the reward command ended with exit code 3", ended.err)
+        self.assertIn("its last words: no model", ended.err)
+        ended = self.judge(2, "reward.functions=[match]", "data.columns.answer=solution", code=65)
+        self.assertIn("solution", ended.err)
+        ended = self.judge(1, "reward.functions=[regex]", "reward.regex=a(b", code=78)
+        self.assertIn("missing closing parenthesis at character 4", ended.err)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,21 @@ TEST(RowFileTest, PairsAreTextsOrMessages) {
   EXPECT_EQ(rows[5].problem, "it has no `rejected`");
 }
 
+TEST(RowFileTest, AnswersAreTextsOrNumbers) {
+  MadeFile made("data.jsonl",
+                "{\"answer\": \"1/2\"}\n{\"answer\": 5}\n{\"answer\": 0.5}\n{\"answer\": [1]}\n"
+                "{\"text\": \"a\"}\n");
+  made.options.all_of = {"answer"};
+  made.options.on_bad_row = BadRow::mark;
+
+  const std::vector<Row> rows = read_all(made.options);
+
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(rows[i].problem, "");
+  EXPECT_EQ(rows[3].problem, "`answer` is neither a text nor a number");
+  EXPECT_THAT(rows[4].problem, HasSubstr("`answer`"));
+}
+
 TEST(RowFileTest, IdsDiffer) {
   MadeFile made("data.jsonl",
                 "{\"key\": \"a\"}\n{\"key\": 123456789012345678901}\n{\"key\": \"b\"}\n"

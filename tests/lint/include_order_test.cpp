@@ -36,6 +36,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"lm", {"base", "config", "kernels", "cluster", "formats", "tensor", "train"}},
     {"ad", {"base", "config", "kernels", "tensor", "train"}},
     {"datasets", {"base", "config", "formats", "input"}},
+    {"rewards", {"base", "config", "formats", "input", "text", "datasets"}},
     {"report", {"base", "config", "cluster", "formats"}},
     {"run", {"base", "config", "kernels", "cluster", "store", "tensor", "train", "lm", "report"}},
     {"rows",
@@ -43,13 +44,13 @@ const std::vector<std::pair<std::string, Names>> kModules = {
       "run"}},
     {"recipes",
      {"base", "config", "kernels", "cluster", "text", "formats", "store", "input", "tensor",
-      "train", "lm", "ad", "datasets", "report", "run", "rows"}},
+      "train", "lm", "ad", "datasets", "rewards", "report", "run", "rows"}},
     {"jobs",
      {"base", "config", "kernels", "cluster", "text", "formats", "store", "input", "tensor",
-      "train", "lm", "ad", "datasets", "report", "run", "rows", "recipes"}},
-    {"app",
-     {"base", "config", "kernels", "cluster", "watch", "text", "formats", "store", "input",
-      "tensor", "train", "lm", "ad", "datasets", "report", "run", "rows", "recipes", "jobs"}},
+      "train", "lm", "ad", "datasets", "rewards", "report", "run", "rows", "recipes"}},
+    {"app", {"base",    "config", "kernels", "cluster", "watch",   "text", "formats",
+             "store",   "input",  "tensor",  "train",   "lm",      "ad",   "datasets",
+             "rewards", "report", "run",     "rows",    "recipes", "jobs"}},
 };
 
 /// The modules that may include a library's headers, by the start of the header's name.

@@ -37,7 +37,7 @@ struct Row {
 /// In rows without a problem, columns in these lists have the following types. `text`, `prompt` and
 /// `completion` are texts; `messages` is a list of objects with the texts `role` and `content`;
 /// `token_ids` and `completion_ids` are lists of integers >= 0. No list is empty; `id` is a text or
-/// integer.
+/// integer, and `answer` is a text or a number.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.

@@ -20,6 +20,7 @@ struct EncodedPrompt {
   std::string text{};               // "" for token ids without a tokenizer
   std::vector<std::int64_t> ids{};  // not empty unless there is a problem
   RowFacts facts{};                 // with the `reason` why the row cannot be used; "" if it can
+  std::string answer{};             // column `answer` of the row, if the job reads it
 };
 
 /// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has a

@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
 
+/// Returns the right answer of a row as a text; "" without column `answer`.
+std::string answer_of(const input::Row& row) {
+  const formats::JsonValue* answer = row.object.find("answer");
+  if (answer == nullptr || answer->is_null()) return "";
+  return answer->text() != nullptr ? *answer->text() : formats::to_json_line(*answer);
+}
+
 GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read) {
   GenerateInputs inputs{std::move(read)};
   inputs.keys = keys;
@@ -37,6 +44,7 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
     encoded.push_back(encoder.encode(row));
     rows::RowFacts& facts = encoded.back().facts;
     facts.kept = kept.values_of(row);
+    if (keys.rewards.is_given() && row.problem.empty()) encoded.back().answer = answer_of(row);
     const std::int64_t tokens = std::ssize(encoded.back().ids);
     const std::int64_t context = rows::context_of(model);
     const bool is_beyond = context > 0 && tokens > context;

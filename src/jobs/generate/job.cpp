@@ -160,7 +160,7 @@ JobSpec generate_job() {
           .text = "completions and log-probabilities of prompts by a language model",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
                    input::add_input_keys, datasets::add_dataset_keys, rows::add_chat_template_key,
-                   rows::add_keep_columns_key, add_generate_keys},
+                   rows::add_keep_columns_key, add_generate_keys, rewards::add_reward_keys},
           .check = [](const Config& config, int /*ranks*/) { check_generate_keys(config); },
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<GenerateJob>(config);

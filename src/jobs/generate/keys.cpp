@@ -43,10 +43,15 @@ std::optional<std::int64_t> read_integer(const Config& config, const char* name)
   return config.integer(name);
 }
 
-rows::ModelRowKeys read_rows(const Config& config) {
+rows::ModelRowKeys read_rows(const Config& config, const rewards::RewardSettings& rewards) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);
   keys.options.one_of = {"prompt", "messages", "token_ids"};
   keys.options.keeps = {"id", "label"};
+  if (rewards.needs_answers()) {
+    keys.options.all_of = {"answer"};
+  } else if (rewards.is_given()) {
+    keys.options.may_have = {"answer"};
+  }
   return keys;
 }
 
@@ -78,6 +83,15 @@ void check_stops(const Config& config) {
   for (const std::string& stop : config.texts("generate.stop"))
     if (stop.empty())
       throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
+}
+
+void check_rewards(const Config& config) {
+  rewards::check_reward_keys(config);
+  if (rewards::read_reward_settings(config).is_given() &&
+      config.integer("generate.max_new_tokens") == 0)
+    throw config.problem("E124", "reward.functions",
+                         "rewards judge completions, and generate.max_new_tokens=0 makes none",
+                         "generate.max_new_tokens=256");
 }
 
 }  // namespace
@@ -154,12 +168,15 @@ void add_generate_keys(KeyTable& table) {
 
 void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
-             [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); }});
+             [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); },
+             [&] { check_rewards(config); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
+  const rewards::RewardSettings rewards = rewards::read_reward_settings(config);
   return {.run = run::read_job_keys(config),
-          .rows = read_rows(config),
+          .rows = read_rows(config, rewards),
+          .rewards = rewards,
           .max_new_tokens = config.integer("generate.max_new_tokens"),
           .num_samples = config.integer("generate.num_samples"),
           .beyond_context = config.is("generate.beyond_context", "mark")   ? BeyondContext::mark

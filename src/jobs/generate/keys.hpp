@@ -11,6 +11,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/rewards/registry.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/run/chunk_keys.hpp>
@@ -32,6 +33,7 @@ enum class BeyondContext {
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
+  rewards::RewardSettings rewards;  // reward.*
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
   BeyondContext beyond_context = BeyondContext::warn;

@@ -127,6 +127,7 @@ void GenerateJob::check_inputs() const {
   rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
+  if (keys_.rewards.is_given()) rewards::WeightedRewards{keys_.rewards};
 }
 
 std::vector<run::FileCheck> GenerateJob::file_checks() const {

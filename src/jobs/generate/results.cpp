@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/context.hpp>
@@ -96,15 +97,16 @@ GeneratePlots plots_of(const store::ReadTable& samples) {
   return plots;
 }
 
-double mean_score(const store::ReadTable& samples) {
+/// Returns the mean of a column without its NaN, and how many values are not NaN.
+std::pair<double, std::int64_t> mean_of(const store::ReadTable& samples, const char* column) {
   double sum = 0.0;
   std::int64_t count = 0;
-  for (const double score : samples.column("score").values<double>()) {
+  for (const double score : samples.column(column).values<double>()) {
     if (std::isnan(score)) continue;
     sum += score;
     ++count;
   }
-  return count == 0 ? 0.0 : sum / static_cast<double>(count);
+  return {count == 0 ? 0.0 : sum / static_cast<double>(count), count};
 }
 
 void add_result(run::JobOutcome& outcome, const char* key, const char* label, double value,
@@ -148,10 +150,21 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
 /// Adds the mean of the scores that the data set of the prompts gives to the completions.
 void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset,
                run::JobOutcome& outcome) {
-  const double score = mean_score(samples);
+  const double score = mean_of(samples, "score").first;
   const std::string metric(dataset.metric());
   outcome.results.push_back({"score", metric, score, "", 4});
   outcome.result += report::text_of("; %s %.4f", metric.c_str(), score);
+}
+
+/// Adds the mean of the rewards, and the number of completions without one.
+void add_reward(const store::ReadTable& samples, run::JobOutcome& outcome) {
+  const auto [mean, count] = mean_of(samples, "reward");
+  add_result(outcome, "reward", "mean reward", mean, "", 4);
+  outcome.result += report::text_of("; reward %.4f", mean);
+  if (count == samples.rows) return;
+  add_result(outcome, "without_reward", "samples without a reward",
+             static_cast<double>(samples.rows - count), "", 0);
+  outcome.result += " (" + report::grouped(samples.rows - count) + " samples without one)";
 }
 
 /// Counts prompts that could not be completed. The run fails if there are too many such prompts.
@@ -206,6 +219,7 @@ void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
   });
   add_results(plots, outcome);
   if (inputs.has_scores()) add_score(samples, *inputs.keys.rows.dataset->dataset, outcome);
+  if (inputs.keys.rewards.is_given()) add_reward(samples, outcome);
   judge_failures(run, plots, outcome);
   outcome.page = std::make_unique<GeneratePage>(std::move(plots));
 }

@@ -22,6 +22,8 @@ struct CompletionRow {
   const CompletedPrompt* completed = nullptr;
   const lm::Completion* completion = nullptr;    // nullptr: no completion
   const rows::PromptEncoder* encoder = nullptr;  // decodes the completion
+  double reward = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> parts{};  // of each reward; empty without a completion
 };
 
 using Columns = store::Columns<CompletionRow>;
@@ -112,6 +114,40 @@ void add_score(Columns& columns, const GenerateInputs& inputs) {
       });
 }
 
+/// Adds a column for the weighted sum of the rewards, and one for each reward.
+void add_rewards(Columns& columns, const rewards::RewardSettings& settings) {
+  using Row = CompletionRow;
+  columns.add({"reward", "weighted sum of the rewards; NaN without a completion or a score"},
+              [](const Row& row) { return row.reward; });
+  for (std::size_t r = 0; r < settings.names.size(); ++r)
+    columns.add(
+        {"reward_" + settings.names[r], "this reward, without its weight; NaN without a completion or a score"}, [r](const Row& row) {
+          return row.parts.empty() ? std::numeric_limits<double>::quiet_NaN() : row.parts[r];
+        });
+}
+
+/// Judges the rows that have a completion.
+void judge(std::vector<CompletionRow>& rows, rewards::WeightedRewards& rewards) {
+  std::vector<std::size_t> places;
+  std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].completion == nullptr) continue;
+    places.push_back(i);
+    outputs.push_back(output_of(rows[i]));
+  }
+  std::vector<rewards::RewardRow> judged;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const rows::EncodedPrompt& prompt = *rows[places[i]].prompt;
+    judged.push_back({prompt.text, outputs[i], prompt.answer});
+  }
+  const rewards::Scores scores = rewards.score(judged);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    rows[places[i]].reward = scores.total[i];
+    for (const std::vector<double>& part : scores.parts)
+      rows[places[i]].parts.push_back(part[i]);
+  }
+}
+
 Columns columns_of(const GenerateInputs& inputs) {
   using Row = CompletionRow;
   Columns columns;
@@ -129,6 +165,7 @@ Columns columns_of(const GenerateInputs& inputs) {
   add_prompt_columns(columns, inputs.config.generation.scores_prompts);
   add_output_columns(columns);
   if (inputs.has_scores()) add_score(columns, inputs);
+  if (inputs.keys.rewards.is_given()) add_rewards(columns, inputs.keys.rewards);
   rows::add_row_columns(columns, inputs.kept.names(), [](const Row& row) -> const rows::RowFacts& {
     return row.completed->facts;
   });
@@ -148,7 +185,8 @@ store::TableSpec completion_table(const GenerateInputs& inputs) {
 std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_t first,
                                        std::span<const rows::EncodedPrompt> prompts,
                                        std::span<const CompletedPrompt> completed,
-                                       const rows::PromptEncoder& encoder) {
+                                       const rows::PromptEncoder& encoder,
+                                       rewards::WeightedRewards* rewards) {
   const std::int64_t num_samples = inputs.config.num_samples;
   std::vector<CompletionRow> rows;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -160,6 +198,7 @@ std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_
            s < std::ssize(completions) ? &completions[static_cast<std::size_t>(s)] : nullptr,
            &encoder});
   }
+  if (rewards != nullptr) judge(rows, *rewards);
   const Columns columns = columns_of(inputs);
   return columns.encode(columns.table("samples", inputs.samples()), first * num_samples, rows);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include <mgpu/rewards/registry.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/store/results/table.hpp>
 
@@ -23,10 +24,12 @@ const char* name_of(Finish finish);
 store::TableSpec completion_table(const GenerateInputs& inputs);
 
 /// Encodes the rows of prompts for the journal. The first prompt is prompt `first` of the input.
-/// `encoder` decodes completions.
+/// `encoder` decodes completions. `rewards` judges them; nullptr if no rewards are given.
+/// Errors: those of rewards::WeightedRewards::score().
 std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_t first,
                                        std::span<const rows::EncodedPrompt> prompts,
                                        std::span<const CompletedPrompt> completed,
-                                       const rows::PromptEncoder& encoder);
+                                       const rows::PromptEncoder& encoder,
+                                       rewards::WeightedRewards* rewards = nullptr);
 
 }  // namespace mgpu::jobs

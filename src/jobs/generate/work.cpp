@@ -10,7 +10,9 @@ CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEnc
       encoder_(encoder),
       group_(group),
       scalars_(scalars),
-      completer_(group.model(), encoder, inputs.config) {}
+      completer_(group.model(), encoder, inputs.config) {
+  if (inputs.keys.rewards.is_given()) rewards_.emplace(inputs.keys.rewards);
+}
 
 /// Encodes rows. GenerateRun has already checked all prompts, so no row ends the run here.
 std::vector<rows::EncodedPrompt> CompletionWorker::encode(std::int64_t first, std::int64_t count) {
@@ -43,7 +45,8 @@ run::RowTokens CompletionWorker::tokens(const rows::EncodedPrompt& prompt,
 std::vector<std::byte> CompletionWorker::pack(std::int64_t first,
                                               std::span<const rows::EncodedPrompt> prompts,
                                               std::span<const CompletedPrompt> completed) {
-  return completion_rows(inputs_, first, prompts, completed, encoder_);
+  return completion_rows(inputs_, first, prompts, completed, encoder_,
+                         rewards_ ? &*rewards_ : nullptr);
 }
 
 void CompletionWorker::write_scalars(const run::GroupWork& work) {

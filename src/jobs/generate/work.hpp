@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@ namespace mgpu::jobs {
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
   /// Keeps references to all arguments, which must outlive this object.
+  /// Errors: those of rewards::WeightedRewards.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
                    const lm::ModelGroup& group, ScalarSink& scalars);
 
@@ -44,6 +46,7 @@ private:
   const lm::ModelGroup& group_;
   ScalarSink& scalars_;
   Completer completer_;
+  std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions
 };
 
 }  // namespace mgpu::jobs

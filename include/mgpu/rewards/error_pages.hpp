@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+
+#include <mgpu/base/error_page.hpp>
+
+namespace mgpu::rewards {
+
+/// Error codes of rewards, with the texts that --explain prints.
+inline constexpr auto kRewardErrors = std::to_array<ErrorPage>({
+    {"E551", "reward command failed",
+     "The program of reward.command could not be started, ended, did not answer in time, or wrote "
+     "something else than one JSON object per row. The message has its last words.",
+     "Run the command by hand with a row such as {\"prompt\": \"a\", \"completion\": \"b\", "
+     "\"answer\": \"c\"}. It has to write {\"reward\": 1.0} on one line and flush it."},
+    {"E552", "reward file that cannot be used",
+     "A row of reward.file lacks the text `completion` or the number `reward`, or two rows have "
+     "the "
+     "same prompt and completion.",
+     "Repair or remove those rows."},
+});
+
+}  // namespace mgpu::rewards

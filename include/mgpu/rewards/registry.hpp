@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+#include <mgpu/rewards/reward.hpp>
+
+namespace mgpu::rewards {
+
+/// The values of the keys reward.*.
+struct RewardSettings {
+  std::vector<std::string> names{};  // reward.functions, in order
+  std::vector<double> weights{};     // [names.size()]
+  std::string regex{};               // reward.regex
+  std::int64_t length = 0;           // reward.length
+  std::filesystem::path file{};      // reward.file
+  std::string command{};             // reward.command
+  std::int64_t batch_size = 32;      // reward.batch_size
+  double timeout_s = 60;             // reward.timeout
+
+  bool is_given() const { return !names.empty(); }
+
+  /// Returns whether a reward compares completions with the column `answer`.
+  bool needs_answers() const;
+};
+
+/// One reward of the registry. The source file NAME.cpp has a function NAME_reward() that returns
+/// this entry, and MGPU_REWARDS in registry.cpp lists NAME.
+struct RewardEntry {
+  std::string_view name;     // "match"
+  std::string_view summary;  // what the help of reward.functions shows
+  bool needs_answers = false;
+  const char* key = "";  // the key that the reward needs; "": none
+
+  /// Makes the reward. Errors: Failure if it cannot be made from its settings.
+  std::unique_ptr<Reward> (*make)(const RewardSettings& settings) = nullptr;
+};
+
+/// Returns all rewards, in the order of the registry.
+std::span<const RewardEntry> rewards();
+
+/// Adds the keys reward.*.
+void add_reward_keys(KeyTable& table);
+
+/// Checks the keys reward.*: known names, weights that are numbers, and the key of each reward.
+/// Errors: Failure E107 or E124 (exit 78).
+void check_reward_keys(const Config& config);
+
+/// Reads the keys reward.*. Call it only after check_reward_keys() has accepted the configuration.
+RewardSettings read_reward_settings(const Config& config);
+
+/// The rewards of some completions.
+struct Scores {
+  std::vector<double> total{};               // weighted sum; NaN if a reward has no score
+  std::vector<std::vector<double>> parts{};  // [names.size()][rows], without weights
+};
+
+/// The rewards that a configuration chooses, with their weights.
+class WeightedRewards {
+public:
+  /// Errors: those of RewardEntry::make.
+  explicit WeightedRewards(const RewardSettings& settings);
+
+  /// Errors: those of Reward::score().
+  Scores score(std::span<const RewardRow> rows);
+
+private:
+  std::vector<std::unique_ptr<Reward>> rewards_;
+  std::vector<double> weights_;
+};
+
+}  // namespace mgpu::rewards

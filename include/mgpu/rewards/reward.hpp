@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mgpu::rewards {
+
+/// A completion that a reward judges.
+struct RewardRow {
+  std::string_view prompt;
+  std::string_view completion;
+  std::string_view answer;  // column `answer` of the row; "" without that column
+};
+
+/// A function that judges completions.
+class Reward {
+public:
+  Reward() = default;
+  Reward(const Reward&) = delete;
+  Reward& operator=(const Reward&) = delete;
+  Reward(Reward&&) = delete;
+  Reward& operator=(Reward&&) = delete;
+  virtual ~Reward() = default;
+
+  /// Returns the reward of each row. It is NaN for a row that has no score.
+  /// Shapes: [rows.size()]
+  /// Errors: those of the reward, such as Failure E551 for a command.
+  virtual std::vector<double> score(std::span<const RewardRow> rows) = 0;
+};
+
+}  // namespace mgpu::rewards

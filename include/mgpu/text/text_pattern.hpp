@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+namespace mgpu::text {
+
+/// A regular expression of PCRE2, which is searched in texts of a user or a model.
+class TextPattern {
+public:
+  /// Errors: std::invalid_argument, whose text has the reason and its place, if the expression
+  ///         cannot be compiled.
+  explicit TextPattern(std::string_view expression);
+  ~TextPattern();
+  TextPattern(TextPattern&&) noexcept;
+  TextPattern& operator=(TextPattern&&) noexcept;
+
+  /// The result of a search. `gave_up`: the search took more steps than PCRE2's limit.
+  enum class Found { no, yes, gave_up };
+
+  /// Searches a text from its start. Bytes that are not UTF-8 match nothing.
+  Found find(std::string_view text) const;
+
+private:
+  struct Code;
+  std::unique_ptr<Code> code_;
+};
+
+}  // namespace mgpu::text

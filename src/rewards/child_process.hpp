@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace mgpu::rewards {
+
+/// A command of the shell that reads lines and answers with lines, until this object is destroyed.
+/// Its processes form a group, which the destructor ends.
+class ChildProcess {
+public:
+  /// Starts `/bin/sh -c COMMAND`. Errors: Failure E551 if no process can be started.
+  explicit ChildProcess(std::string command);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// Writes `request`, and returns the next `lines` lines of the command without their ends.
+  /// Errors: Failure E551 if the command ends, or has not written them after `timeout_s` seconds.
+  std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
+
+  /// Throws Failure E551 with the command, its last words and something to type.
+  [[noreturn]] void fail(const std::string& what) const;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  void exchange(std::string_view& request, Clock::time_point deadline);
+  void write_some(std::string_view& request);
+  void read_words();
+  std::vector<std::string> take_lines(std::size_t lines);
+  std::string how_it_ended();
+  bool wait(int milliseconds);
+
+  std::string command_;
+  pid_t child_ = -1;
+  std::optional<siginfo_t> ended_{};  // how it ended
+  bool is_silent_ = false;            // its standard output is closed
+  int input_ = -1;
+  int output_ = -1;
+  int words_ = -1;            // its standard error
+  std::string received_{};    // of its output, what no line has taken
+  std::string last_words_{};  // end of its standard error
+};
+
+}  // namespace mgpu::rewards

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <mgpu/base/utf8.hpp>
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/rewards/registry.hpp>
+
+#include "child_process.hpp"
+
+namespace mgpu::rewards {
+namespace {
+
+using formats::JsonValue;
+
+constexpr std::size_t kShownBytes = 200;
+
+/// Asks a command that runs as long as this object. The command starts with the first rows.
+class CommandReward final : public Reward {
+public:
+  explicit CommandReward(const RewardSettings& settings)
+      : command_(settings.command),
+        batch_size_(static_cast<std::size_t>(settings.batch_size)),
+        timeout_s_(settings.timeout_s) {}
+
+  std::vector<double> score(std::span<const RewardRow> rows) override {
+    std::vector<double> scores;
+    while (!rows.empty()) {
+      const std::size_t count = std::min(batch_size_, rows.size());
+      ask(rows.first(count), scores);
+      rows = rows.subspan(count);
+    }
+    return scores;
+  }
+
+private:
+  void ask(std::span<const RewardRow> rows, std::vector<double>& scores) {
+    if (!child_) child_ = std::make_unique<ChildProcess>(command_);
+    std::string request;
+    const std::int64_t first = row_;
+    for (const RewardRow& row : rows)
+      request += formats::to_json_line(JsonValue::Members{{"row", row_++},
+                                                          {"prompt", row.prompt},
+                                                          {"completion", row.completion},
+                                                          {"answer", row.answer}},
+                                       formats::BadUtf8::replace) +
+                 "\n";
+    std::int64_t number = first;
+    for (const std::string& line : child_->ask(request, rows.size(), timeout_s_))
+      scores.push_back(reward_in(line, number++));
+  }
+
+  double reward_in(const std::string& line, std::int64_t number) const {
+    const JsonValue answer = object_in(line);
+    const JsonValue* row = answer.find("row");
+    if (row != nullptr && (row->integer() == nullptr || *row->integer() != number))
+      child_->fail("answered another row than row " + std::to_string(number) + ": " + shown(line));
+    const JsonValue* reward = answer.find("reward");
+    if (reward == nullptr || reward->is_null()) return std::numeric_limits<double>::quiet_NaN();
+    if (reward->integer() == nullptr && reward->real() == nullptr)
+      child_->fail("wrote a reward that is no number: " + shown(line));
+    return reward->as<double>();
+  }
+
+  JsonValue object_in(const std::string& line) const {
+    try {
+      return formats::parse_json_object(line);
+    } catch (const formats::JsonError&) {
+      child_->fail("wrote a line that is no JSON object: " + shown(line));
+    }
+  }
+
+  static std::string shown(const std::string& line) {
+    return printable(line.substr(0, kShownBytes));
+  }
+
+  std::string command_;
+  std::size_t batch_size_;
+  double timeout_s_;
+  std::unique_ptr<ChildProcess> child_;
+  std::int64_t row_ = 0;  // number of the next row that is sent
+};
+
+}  // namespace
+
+RewardEntry command_reward() {
+  return {.name = "command",
+          .summary = "the `reward` that the program of reward.command writes for the row",
+          .key = "reward.command",
+          .make = [](const RewardSettings& settings) -> std::unique_ptr<Reward> {
+            return std::make_unique<CommandReward>(settings);
+          }};
+}
+
+}  // namespace mgpu::rewards

@@ -1,0 +1,110 @@
+// Reward command: answers, rows without a score, and programs that die, hang or write nonsense.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/rewards/registry.hpp>
+
+namespace mgpu::rewards {
+namespace {
+
+std::vector<RewardRow> rows_of(const std::vector<std::string>& completions) {
+  std::vector<RewardRow> rows;
+  for (const std::string& completion : completions)
+    rows.push_back({"p\"", completion, "a"});
+  return rows;
+}
+
+std::vector<double> scores_of(const std::string& command, const std::vector<RewardRow>& rows,
+                              std::int64_t batch_size = 32, double timeout_s = 30) {
+  WeightedRewards rewards({.names = {"command"},
+                           .weights = {1.0},
+                           .command = command,
+                           .batch_size = batch_size,
+                           .timeout_s = timeout_s});
+  return rewards.score(rows).total;
+}
+
+ErrorReport failure_of(const std::string& command, double timeout_s = 30) {
+  const std::vector<std::string> completions(3, "a completion");
+  try {
+    scores_of(command, rows_of(completions), 2, timeout_s);
+  } catch (const Failure& failure) {
+    return failure.report();
+  }
+  return {};
+}
+
+const std::string kEcho = R"(while read -r line; do echo '{"reward": 0.5}'; done)";
+
+TEST(RewardCommandTest, EveryRowGetsItsReward) {
+  const std::vector<std::string> completions(100, "x");
+  EXPECT_EQ(scores_of(kEcho, rows_of(completions)), std::vector<double>(100, 0.5));
+}
+
+TEST(RewardCommandTest, OneProgramAnswersAllBatches) {
+  const std::string count =
+      R"(n=0; while read -r line; do n=$((n+1)); echo "{\"row\": $((n-1)), \"reward\": $n}"; done)";
+  EXPECT_EQ(scores_of(count, rows_of({"a", "b", "c", "d", "e"}), 2),
+            (std::vector{1.0, 2.0, 3.0, 4.0, 5.0}));
+}
+
+TEST(RewardCommandTest, TheProgramReadsPromptCompletionAndAnswer) {
+  const std::string check = R"(while read -r line; do
+    [ "$line" = '{"row":0,"prompt":"p\"","completion":"é\n�","answer":"a"}' ] &&
+      echo '{"reward": 1}' || echo '{"reward": 0}'; done)";
+  EXPECT_EQ(scores_of(check, rows_of({"é\n\xff"})), std::vector{1.0});
+}
+
+TEST(RewardCommandTest, RowsWithoutAScoreAreMarked) {
+  const std::string some = R"(read -r a; echo '{"reward": null}'; read -r b; echo '{}'; cat >&2)";
+  for (const double score : scores_of(some, rows_of({"a", "b"})))
+    EXPECT_TRUE(std::isnan(score));
+}
+
+TEST(RewardCommandTest, LargeBatchesDoNotBlock) {
+  const std::vector<std::string> completions(64, std::string(20'000, 'x'));
+  EXPECT_EQ(
+      scores_of("exec sed -u 's/.*/{\"reward\": 2, \"pad\": \"&\"}/; s/\\(\"pad\": \\).*/\\10}/'",
+                rows_of(completions), 64),
+      std::vector<double>(64, 2.0));
+}
+
+TEST(RewardCommandTest, AProgramThatDiesIsNamed) {
+  const ErrorReport died = failure_of("echo 'no model' >&2; exit 3");
+  EXPECT_EQ(died.code, "E551");
+  EXPECT_EQ(died.exit, ExitCode::data);
+  EXPECT_EQ(died.sentence,
+            "the reward command ended with exit code 3 before it had answered 2 rows");
+  ASSERT_EQ(died.lines.size(), 2U);
+  EXPECT_NE(died.lines[1].find("no model"), std::string::npos);
+  EXPECT_NE(died.help.find("run it by hand: echo"), std::string::npos);
+  EXPECT_NE(failure_of("kill -9 $$").sentence.find("ended with signal 9"), std::string::npos);
+  EXPECT_NE(failure_of("no_such_program_here").sentence.find("exit code 127"), std::string::npos);
+}
+
+TEST(RewardCommandTest, AProgramThatHangsIsEnded) {
+  const ErrorReport hung = failure_of("sleep 1000", 0.2);
+  EXPECT_EQ(hung.sentence,
+            "the reward command did not answer 2 rows within reward.timeout; it has to flush each "
+            "line");
+  EXPECT_EQ(failure_of("read -r a; echo '{\"reward\": 1}'; sleep 1000", 0.2).code, "E551");
+}
+
+TEST(RewardCommandTest, NonsenseIsNamed) {
+  const auto sentence = [](const std::string& text) {
+    return failure_of("while read -r line; do echo '" + text + "'; done").sentence;
+  };
+  EXPECT_NE(sentence("0.5").find("wrote a line that is no JSON object: 0.5"), std::string::npos);
+  EXPECT_NE(sentence(R"({"reward": "good"})").find("is no number"), std::string::npos);
+  EXPECT_NE(sentence(R"({"reward": 1, "row": 7})").find("another row than row 0"),
+            std::string::npos);
+  const std::string three = R"(read -r a; read -r b; printf '{}\n{}\n{}\n'; cat >&2)";
+  EXPECT_NE(failure_of(three).sentence.find("more lines than it read"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mgpu::rewards
