@@ -96,6 +96,16 @@ TEST(LmWindowsTest, ColumnsGoWithTheirTokensAndExamples) {
   EXPECT_EQ(batch.sequence_columns.at("number"), (std::vector<double>{11, 12}));
 }
 
+TEST(LmWindowsTest, AColumnMayBeAddedLater) {
+  LmWindows windows(of_lengths({4, 3}), 8, 0);
+  windows.set_sequence_column("reward", {0.5, 0.25});
+  LmBatch batch;
+  windows.append_example(1, batch);
+
+  EXPECT_EQ(batch.sequence_columns.at("reward"), std::vector{0.25});
+  EXPECT_THROW(windows.set_sequence_column("reward", {0.5}), ShapeError);
+}
+
 TEST(LmWindowsTest, ColumnsAndGroupsThatAreNotWholeAreRefused) {
   const auto make = [](const auto& change) {
     LmExamples examples = of_lengths({4, 3, 2});

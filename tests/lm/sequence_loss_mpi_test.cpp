@@ -64,6 +64,19 @@ TEST(SequenceLossMpiTest, MeansOverHeldOutSequencesHaveTheBitsOfOneRank) {
   EXPECT_EQ(tokens.loss, measured(alone(), CrossEntropy(), examples).loss);
 }
 
+TEST(SequenceLossMpiTest, MeansOverHeldOutSequencesHaveTheDigestOfAll) {
+  const LmExamples examples = grouped_examples(20, 4, kVocab);
+  double sum = 0.0;
+  for (const double reward : examples.sequence_columns.at("reward"))
+    sum += reward;
+
+  const MeanLoss groups = measured(world(), GroupLoss(), examples);
+
+  ASSERT_EQ(groups.digest.size(), 1U);
+  EXPECT_DOUBLE_EQ(groups.digest[0], sum / 20.0);
+  EXPECT_TRUE(measured(world(), CrossEntropy(), examples).digest.empty());
+}
+
 TEST(SequenceLossMpiTest, MeansOverHeldOutPairsAreMeansOverTheirTerms) {
   const LmExamples examples = grouped_examples(18, 2, kVocab);
   const TrainingOptions headed{.head = ModelHead{.replaces_vocabulary = true}};

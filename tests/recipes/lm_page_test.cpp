@@ -133,6 +133,8 @@ TEST(LmPageTest, ValuesOfARecipeHaveAChartForEachTitle) {
                           HasSubstr("chosen_reward: a mean, reward_margin: a mean"),
                           HasSubstr("loss (nats per pair)"), HasSubstr("last batch, per pair")));
   EXPECT_EQ(report::charts_in(html).size(), 4U);  // loss, accuracy, rewards, log-probabilities
+  for (const std::string& drawn : report::charts_in(html))
+    EXPECT_EQ(report::malformed(drawn), "");
   EXPECT_THAT(lm_headline(plots, {}), HasSubstr("nats per pair"));
 }
 
