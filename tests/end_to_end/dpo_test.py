@@ -2,6 +2,7 @@
 cannot be used."""
 import json
 import math
+import signal
 import sys
 
 import program
@@ -29,9 +30,11 @@ class Dpo(program.ProgramTest):
         if h5py is None:
             self.skipTest("h5py is not installed")
 
+    KEYS = ("run.name=tiny", "train.lanes=4", "train.max_steps=6", "train.eval_every=3",
+            "data.max_samples=24")
+
     def train(self, ranks, *arguments, code=0, **options):
-        return self.run_to(code, ranks, "run.name=tiny", "train.lanes=4", "train.max_steps=6",
-                           "train.eval_every=3", "data.max_samples=24", *arguments, config=CONFIG, **options)
+        return self.run_to(code, ranks, *self.KEYS, *arguments, config=CONFIG, **options)
 
     def bytes_of(self, folder=None):
         folder = folder or self.run_folder()
@@ -77,10 +80,20 @@ class Dpo(program.ProgramTest):
                                page_numbers.numbers(shown), strict=True):
             self.assertAlmostEqual(mine, other, delta=page_numbers.LOSS)
 
-    def test_a_killed_run_uses_its_reference_again(self):
+    def stop_in_the_reference(self, *arguments):
+        mark = self.folder / "mark"
+        slow = program.failpoint("chunk.work@0:3:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
+        job = self.start(2, *self.KEYS, *arguments, config=CONFIG, env=slow)
+        self.assertTrue(job.wait_until(mark.exists))
+        program.send(job.process.pid, signal.SIGUSR1)
+        ended = job.wait()
+        self.assertEqual(ended.code, 75, ended.out[-2000:] + ended.err[-2000:])
+
+    def test_a_killed_or_stopped_run_uses_its_reference_again(self):
         golden = self.golden("checkpoint.every=2")
         kill = program.failpoint("chunk.work:5:kill")
         self.train(1, "checkpoint.every=2", code=137, env=kill)
+        self.stop_in_the_reference("checkpoint.every=2")
         self.assertFalse((self.run_folder() / "reference.h5").exists())
         kill = program.failpoint("train.pass:16:kill")  # in step 4
         self.train(1, "checkpoint.every=2", code=137, env=kill)
