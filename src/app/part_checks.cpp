@@ -43,6 +43,25 @@ Facts identifying(const PartRun& run) {
   return keys;
 }
 
+/// Returns the command that makes the part of a run again.
+std::string command_again(const PartRun& run) {
+  const bool is_part = run.part.count > 1;
+  return command_of(run) + " run.resume=never" +
+         (is_part
+              ? " --only " + std::to_string(run.part.index) + "/" + std::to_string(run.part.count)
+              : "");
+}
+
+/// Says how to make a part with the sizes that another run had on its GPUs.
+std::string help_for_sizes(const PartRun& first, const PartRun& other) {
+  if (first.device_keys.empty() != other.device_keys.empty())
+    return "make all parts on GPUs, or all on CPUs";
+  std::string command = command_again(other);
+  for (const auto& [key, value] : first.device_keys)
+    if (key.ends_with(".batch_size")) command += " " + key + "=" + value;
+  return "make the part with the sizes of the first: " + command;
+}
+
 void check_identities(const std::vector<PartRun>& runs) {
   const PartRun& first = runs.front();
   for (const PartRun& run : runs) {
@@ -52,18 +71,11 @@ void check_identities(const std::vector<PartRun>& runs) {
                                       "  --> " + run.folder.string()};
     const std::vector<std::string> different = differences(identifying(first), identifying(run));
     lines.insert(lines.end(), different.begin(), different.end());
-    throw do_not_fit("these runs have different configurations", std::move(lines),
-                     "merge runs that differ in --only alone");
+    const bool has_same_keys = run.config.identity() == first.config.identity();
+    throw do_not_fit(
+        "these runs have different configurations", std::move(lines),
+        has_same_keys ? help_for_sizes(first, run) : "merge runs that differ in --only alone");
   }
-}
-
-/// Returns the command that makes the part of a run again.
-std::string command_again(const PartRun& run) {
-  const bool is_part = run.part.count > 1;
-  return command_of(run) + " run.resume=never" +
-         (is_part
-              ? " --only " + std::to_string(run.part.index) + "/" + std::to_string(run.part.count)
-              : "");
 }
 
 /// Returns the inputs of a run by their names, with the paths of files.

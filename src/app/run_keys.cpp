@@ -73,6 +73,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.identity = run_identity(config, job.run_keys(), of_device);
   request.keys = store::identity_keys(config);
   request.keys.insert(of_device.begin(), of_device.end());
+  for (const auto& [name, value] : of_device)
+    if (value == "auto") request.resolved_later.push_back(name);
   if (job.run_keys().is_part_of_run()) request.keys["--only"] = run::part_text(job.run_keys().part);
   request.reopens = keys.retries_quarantined;
   request.command = command;

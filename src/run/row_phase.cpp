@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/run/chunk_keys.hpp>
@@ -36,9 +37,19 @@ std::int64_t RowPhase::choose_batch(lm::MemoryDemand demand, bool is_auto) {
   demand_.device = run_.device.kind;
   demand_.matrices = keys_.model.matrices;
   has_auto_batch_ = is_auto;
-  if (is_auto)
-    demand_.batch_size = agreed_batch(run_, keys_.model, group_, demand_, options_.names);
+  if (is_auto) demand_.batch_size = automatic_batch();
   return demand_.batch_size;
+}
+
+std::int64_t RowPhase::automatic_batch() {
+  const bool is_kept = run_.device.kind == DeviceKind::cuda;
+  const cluster::Group& world = run_.topology.world();
+  const std::string key = options_.names.key;
+  const std::string kept = is_kept ? run_.directory.resolved(world, key) : "";
+  if (!kept.empty()) return std::stoll(kept);
+  const std::int64_t batch = agreed_batch(run_, keys_.model, group_, demand_, options_.names);
+  if (is_kept) run_.directory.resolve(world, key, std::to_string(batch));
+  return batch;
 }
 
 std::string RowPhase::memory_text(std::int64_t batch_size) const {

@@ -165,6 +165,24 @@ class Inference(BothWays):
                 self.generate("llama", f"model.parallel={parallel}", "devices.gpus_per_model=2",
                               ranks=2)
 
+    def test_the_automatic_batch_is_part_of_the_identity(self):
+        model = tiny_lm.make_folder(self.folder / "llama", "llama", tokenizer=False)
+        keys = (f"model.path={model}", f"data.path={self.data}", "output.text=false",
+                "generate.batch_size=auto", "devices.backend=mpi",
+                f"run.output={self.folder / 'out'}")
+        with mock.patch.object(self, "program", EMULATED):
+            self.run_to(137, 1, *keys, config=program.HERE / "generate.yaml",
+                        env=program.failpoint("ledger.write:2:kill"))
+            run, = (self.folder / "out" / "tiny").glob("2*")
+            batch = json.loads((run / "run.json").read_text())["keys"]["generate.batch_size"]
+            self.assertGreater(int(batch), 0)
+            self.run_to(0, 1, *keys, config=program.HERE / "generate.yaml")
+        self.assertEqual(list((self.folder / "out" / "tiny").glob("2*")), [run])
+        identity = json.loads((run / "run.json").read_text())["identity"]
+        self.assertIn(f", generate.batch_size={batch}, sizes of passes=", identity)
+        self.assertIn(identity.split(",")[0] + f", generate.batch_size={batch}",
+                      (run / "report.html").read_text())
+
     def test_bfloat16_stays_close(self):
         self.generate("llama", "model.dtype=bfloat16", "generate.max_new_tokens=0",
                       "generate.num_samples=1", tolerance=0.01)

@@ -279,6 +279,14 @@ TEST_F(RowPhaseTest, AnAutomaticBatchIsTheSameOnAllRanks) {
   EXPECT_THAT(rows.memory_text(batch), StartsWith("5 texts at once (auto): "));
 }
 
+TEST_F(RowPhaseTest, AnAutomaticBatchOnAGpuIsThatOfTheFirstAttempt) {
+  RowPhase rows = phase();
+  run_->context().device.kind = DeviceKind::cuda;
+  run_->context().directory.resolve(world_, kTexts.key, "3");
+
+  EXPECT_EQ(rows.choose_batch({.batch_size = 5, .longest = 32}, true), 3);
+}
+
 /// A rank died twice with row 5, the second time with that row alone.
 constexpr const char* kDeaths =
     R"({"attempt":1,"rank":0,"host":"here","phase":9,"first":4,"count":4,"cause":"SIGKILL"})"

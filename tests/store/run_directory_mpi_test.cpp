@@ -46,6 +46,33 @@ protected:
   }
 };
 
+TEST_F(RunDirectoryTest, AValueThatARunFindsIsPartOfItsIdentity) {
+  const auto with_batch = [&](const std::string& size) {
+    RunRequest made = request("one, a.batch_size=" + size + ", part 0 of 2");
+    made.keys = {{"a.batch_size", size}};
+    if (size == "auto") made.resolved_later = {"a.batch_size"};
+    return made;
+  };
+  fs::path first;
+  {
+    RunDirectory directory(world_, with_batch("auto"));
+    first = directory.path();
+    EXPECT_EQ(directory.resolved(world_, "a.batch_size"), "");
+    directory.resolve(world_, "a.batch_size", "24");
+  }
+  EXPECT_EQ(identity_of_run(first), "one, a.batch_size=24, part 0 of 2");
+  EXPECT_EQ(keys_of_run(first).at("a.batch_size"), "24");
+  for (const char* size : {"auto", "24"}) {
+    world_.barrier();
+    const RunDirectory directory(world_, with_batch(size));
+    EXPECT_EQ(directory.path(), first) << size;
+    EXPECT_EQ(directory.resolved(world_, "a.batch_size"), "24");
+  }
+  world_.barrier();
+  const RunDirectory other(world_, with_batch("16"));
+  EXPECT_NE(other.path(), first);
+}
+
 TEST_F(RunDirectoryTest, AnUnfinishedRunIsContinuedAndAFinishedOneIsNot) {
   fs::path first;
   {

@@ -122,7 +122,8 @@ public:
 
   /// Sets how many sequences a model holds at once, and returns this number. Without `is_auto`, it
   /// is demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size for
-  /// which every rank has memory.
+  /// which every rank has memory. On a GPU this number is written to run.json, and later attempts
+  /// take it from there, because results may depend on it.
   ///
   /// Ranks:  collective over the world.
   /// Errors: Failure E301 (exit 71) when not even one sequence fits.
@@ -165,6 +166,7 @@ private:
 
   bool run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
                const std::function<void()>& write_scalars);
+  std::int64_t automatic_batch();
   void log_progress();
   void log_within_chunk(std::int64_t results);
   void log_samples(std::int64_t samples, std::int64_t total);

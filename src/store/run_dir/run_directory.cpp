@@ -60,6 +60,25 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
+/// Returns `identity` with the value `value` for a key that was `auto`.
+std::string with_value(std::string identity, const std::string& key, const std::string& value) {
+  const std::string before = ", " + key + "=auto";
+  const std::size_t at = identity.find(before);
+  if (at == std::string::npos) return identity;
+  return identity.replace(at, before.size(), ", " + key + "=" + value);
+}
+
+/// Returns the request with the values that the run of `record` has resolved.
+RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
+  for (const std::string& key : request.resolved_later) {
+    const auto found = record.keys.find(key);
+    if (found == record.keys.end() || found->second == "auto") continue;
+    request.identity = with_value(std::move(request.identity), key, found->second);
+    request.keys[key] = found->second;
+  }
+  return request;
+}
+
 /// Returns whether `record` and `request` have the same job and keys. A key that only one of them
 /// has does not count, because formats differ in their keys.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
@@ -95,7 +114,8 @@ std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::str
       const bool may_go_on = !record.finished || request.reopens;
       const bool is_old = record.format != kNewestRunFormat && !record.finished;
       if (is_old && is_same_run(record, request)) old.push_back(entry.path());
-      if (may_go_on && record.identity == request.identity) found.push_back(entry.path());
+      if (may_go_on && record.identity == as_resolved_in(record, request).identity)
+        found.push_back(entry.path());
     } catch (const Failure& failure) {
       notes.push_back("not resumed: " + entry.path().string() + ": " + failure.report().sentence);
     }
@@ -176,9 +196,10 @@ Opened resume_this(const RunRequest& request) {
                      {"  --> " + folder.string()},
                      "start anew: --resume=never"};
   if (!record.finished || request.reopens) refuse_format_1(record, folder);
-  if (record.identity != request.identity) {
+  const RunRequest resolved = as_resolved_in(record, request);
+  if (record.identity != resolved.identity) {
     report.sentence = "this run directory belongs to another configuration";
-    for (std::string& line : differences(record.keys, request.keys))
+    for (std::string& line : differences(record.keys, resolved.keys))
       report.lines.push_back(std::move(line));
     throw Failure(std::move(report));
   }
@@ -313,6 +334,24 @@ void RunDirectory::record_inputs(const cluster::Group& group,
     if (record.inputs == inputs) return;
     record.inputs = inputs;
     record.write(path_);
+  });
+}
+
+void RunDirectory::resolve(const cluster::Group& group, const std::string& key,
+                           const std::string& value) {
+  cluster::on_rank_0(group, [&] {
+    RunRecord record = RunRecord::read(path_);
+    record.identity = with_value(std::move(record.identity), key, value);
+    record.keys[key] = value;
+    record.write(path_);
+  });
+}
+
+std::string RunDirectory::resolved(const cluster::Group& group, const std::string& key) const {
+  return cluster::on_rank_0(group, [&] {
+    const RunRecord record = RunRecord::read(path_);
+    const auto found = record.keys.find(key);
+    return found == record.keys.end() || found->second == "auto" ? std::string() : found->second;
   });
 }
 

@@ -22,8 +22,12 @@ struct RunRequest {
   std::string identity;                      // Config::identity()
   std::map<std::string, std::string> keys;   // keys that identify the run, with their values
   std::vector<std::string> command;          // argv
-  bool reopens = false;                      // true: a finished run is continued, too
-  std::uint64_t needed_bytes = 0;            // free space that the run needs to begin
+
+  /// Keys whose value `auto` becomes a number during the run, see RunDirectory::resolve(). The
+  /// identity has ", KEY=auto" for each. An earlier attempt with a number there is continued.
+  std::vector<std::string> resolved_later{};
+  bool reopens = false;            // true: a finished run is continued, too
+  std::uint64_t needed_bytes = 0;  // free space that the run needs to begin
 };
 
 /// A run's directory outputs/<name>/<stamp>/, new or continued. It is locked, and has a new attempt
@@ -69,6 +73,19 @@ public:
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
   void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
+
+  /// Writes to run.json that key `key`, whose value was `auto`, means `value` in this run. From now
+  /// on the value is part of the run's identity if the key is.
+  ///
+  /// Ranks:  collective.
+  /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
+  void resolve(const cluster::Group& group, const std::string& key, const std::string& value);
+
+  /// Returns the value that an earlier attempt gave to resolve() for `key`; "" if none did.
+  ///
+  /// Ranks:  collective.
+  /// Errors: the same Failure on all ranks: those of reading run.json.
+  std::string resolved(const cluster::Group& group, const std::string& key) const;
 
   /// Throws if another process has taken over the run, so that this attempt must not publish
   /// results. Call it on rank 0 only, since other ranks hold no lock and always throw. Meant for
