@@ -168,7 +168,7 @@ class Inference(BothWays):
     def test_the_automatic_batch_is_part_of_the_identity(self):
         model = tiny_lm.make_folder(self.folder / "llama", "llama", tokenizer=False)
         keys = (f"model.path={model}", f"data.path={self.data}", "output.text=false",
-                "generate.batch_size=auto", "devices.backend=mpi",
+                "generate.batch_size=auto", "devices.backend=staged",
                 f"run.output={self.folder / 'out'}")
         with mock.patch.object(self, "program", EMULATED):
             self.run_to(137, 1, *keys, config=program.HERE / "generate.yaml",
