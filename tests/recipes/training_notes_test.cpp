@@ -92,6 +92,13 @@ TEST(TrainingNotesTest, WhereNoEvaluationCanBeSavedTheyAreMadeCheaper) {
   notes = notes_for(lm, kEvaluates);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].key, "data.eval_path");
+  EXPECT_EQ(notes[0].effect, "Fewer held-out rows take less time");
+
+  Keys without_rows = lm;
+  without_rows.erase("data.path");
+  without_rows.erase("data.eval_path");
+  without_rows["data.synthetic_texts"] = "100";  // a data set without a validation split
+  EXPECT_THAT(notes_for(without_rows, kEvaluates), IsEmpty());
 }
 
 TEST(TrainingNotesTest, AdviceOnCheckpointsSavesSome) {

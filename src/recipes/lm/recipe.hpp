@@ -28,7 +28,11 @@ public:
   const LoopSettings& loop() const override { return settings_.loop; }
 
   std::optional<report::Note> cheaper_evaluation() const override {
-    return report::Note{"", "data.eval_path", "Fewer held-out rows take less time"};
+    if (!settings_.eval_rows) return std::nullopt;
+    if (!settings_.eval_rows->generated)
+      return report::Note{"", "data.eval_path", "Fewer held-out rows take less time"};
+    return report::Note{"", "data.eval_path",
+                        "data.eval_path=FILE with fewer rows replaces the split validation"};
   }
 
   /// Checks the files that the keys name.
