@@ -102,7 +102,8 @@ class Results(GenerateCase):
             self.assertRegex(ended.out, rf"(?m)^  {phase} ")
         self.assertRegex(ended.out, r"finished: tiny, 60 of 60 samples")
         page = (self.run_folder() / "report.html").read_text()
-        for words in ("Completions of the first prompts", "How it was generated", "Length of the completions", "Tokens per second of each"):
+        for words in ("Completions of the first prompts", "How it was generated", "Length of the completions", "Tokens per second of each",
+                      "of the rows</td><td>found", "tokenizer and the ends of each tensor</td><td>found", "<td>machine</td>"):
             self.assertIn(words, page)
         summary = json.loads((self.run_folder() / "summary.json").read_text())
         self.assertEqual(summary["results"]["output_tokens"]["value"],
