@@ -120,10 +120,12 @@ void add_rewards(Columns& columns, const rewards::RewardSettings& settings) {
   columns.add({"reward", "weighted sum of the rewards; NaN without a completion or a score"},
               [](const Row& row) { return row.reward; });
   for (std::size_t r = 0; r < settings.names.size(); ++r)
-    columns.add(
-        {"reward_" + settings.names[r], "this reward, without its weight; NaN without a completion or a score"}, [r](const Row& row) {
-          return row.parts.empty() ? std::numeric_limits<double>::quiet_NaN() : row.parts[r];
-        });
+    columns.add({"reward_" + settings.names[r],
+                 "this reward, without its weight; NaN without a completion or a score"},
+                [r](const Row& row) {
+                  return row.parts.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                           : row.parts[r];
+                });
 }
 
 /// Judges the rows that have a completion.
