@@ -81,8 +81,9 @@ TEST_P(CausalAttentionCpuTest, IsTheReferenceForwardAndBackward) {
       run(shape, in, reference::causal_attention, reference::causal_attention_grad);
   const Results actual = run(shape, in, cpu::causal_attention, cpu::causal_attention_grad);
 
-  // The results are about 1, and are sums of at most 241 terms. The error of float against double is
-  // at most 241 half ulps, 1.5e-5; the bound here is smaller because rounding errors partly cancel.
+  // The results are about 1, and are sums of at most 241 terms. The error of float against double
+  // is at most 241 half ulps, 1.5e-5; the bound here is smaller because rounding errors partly
+  // cancel.
   for (std::size_t i = 0; i < actual.out.size(); ++i)
     ASSERT_NEAR(actual.out[i], expected.out[i], 1e-5F) << i;
   for (std::size_t i = 0; i < actual.log_sums.size(); ++i)

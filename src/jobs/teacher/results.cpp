@@ -76,8 +76,8 @@ double bytes_per_token(const TeacherInputs& inputs, const TeacherPlots& plots,
 }
 
 void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
-  add_result(outcome, "tokens", "read by the teacher", static_cast<double>(plots.tokens),
-             "tokens", 0);
+  add_result(outcome, "tokens", "read by the teacher", static_cast<double>(plots.tokens), "tokens",
+             0);
   add_result(outcome, "bytes_per_token", "targets of a token", plots.bytes_per_token, "bytes", 0);
   add_result(outcome, "padding_share", "tokens that padding would have added",
              100.0 * plots.padding_share(), "%", 1);

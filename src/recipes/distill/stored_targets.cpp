@@ -148,8 +148,8 @@ void StoredTargets::check_facts() const {
                  std::string(facts_.top_k > 0 ? ", or distill.tail=renormalize" : ""));
 }
 
-/// Refuses tokens that the teacher's vocabulary does not have. A file of another program may contain
-/// such tokens, with valid checksums.
+/// Refuses tokens that the teacher's vocabulary does not have. A file of another program may
+/// contain such tokens, with valid checksums.
 void StoredTargets::check_ids(std::int64_t row, std::span<const std::int64_t> ids) const {
   const auto bad =
       std::ranges::find_if(ids, [&](std::int64_t id) { return id < 0 || id >= facts_.vocab; });
