@@ -21,13 +21,13 @@ class CommandReward final : public Reward {
 public:
   explicit CommandReward(const RewardSettings& settings)
       : command_(settings.command),
-        batch_size_(static_cast<std::size_t>(settings.batch_size)),
+        rows_per_call_(static_cast<std::size_t>(settings.rows_per_call)),
         timeout_s_(settings.timeout_s) {}
 
   std::vector<double> score(std::span<const RewardRow> rows) override {
     std::vector<double> scores;
     while (!rows.empty()) {
-      const std::size_t count = std::min(batch_size_, rows.size());
+      const std::size_t count = std::min(rows_per_call_, rows.size());
       ask(rows.first(count), scores);
       rows = rows.subspan(count);
     }
@@ -76,7 +76,7 @@ private:
   }
 
   std::string command_;
-  std::size_t batch_size_;
+  std::size_t rows_per_call_;
   double timeout_s_;
   std::unique_ptr<ChildProcess> child_;
   std::int64_t row_ = 0;  // number of the next row that is sent

@@ -69,7 +69,7 @@ void refuse_unused_keys(const Config& config, const std::vector<std::string>& na
             "`" + given + "` has no meaning without reward `" + std::string(entry.name) + "`",
             std::string(kFunctions) + "=[" + std::string(entry.name) + "]");
     const RewardEntry* command = find_reward("command");
-    if ((given == "reward.batch_size" || given == "reward.timeout") && !is_used(*command))
+    if ((given == "reward.rows_per_call" || given == "reward.timeout") && !is_used(*command))
       throw config.problem("E124", given, "`" + given + "` has no meaning without reward `command`",
                            std::string(kFunctions) + "=[command]");
   }
@@ -130,7 +130,7 @@ void add_reward_keys(KeyTable& table) {
              .summary = "command of the shell for reward command: it reads a JSON object per row, "
                         "and writes one with `reward`",
              .choices = {"null"}});
-  table.add({.name = "reward.batch_size",
+  table.add({.name = "reward.rows_per_call",
              .type = KeyType::integer,
              .default_value = "32",
              .summary = "rows that reward.command gets before it has to answer",
@@ -142,7 +142,7 @@ void add_reward_keys(KeyTable& table) {
   table.add({.name = "reward.timeout",
              .type = KeyType::duration,
              .default_value = "60",
-             .summary = "time that reward.command has for reward.batch_size rows",
+             .summary = "time that reward.command has for reward.rows_per_call rows",
              .unit = "seconds",
              .min = 0.1,
              .max = 86400,
@@ -174,7 +174,7 @@ RewardSettings read_reward_settings(const Config& config) {
   if (!config.is("reward.length", "null")) settings.length = config.integer("reward.length");
   settings.file = text_or_empty(config, "reward.file");
   settings.command = text_or_empty(config, "reward.command");
-  settings.batch_size = config.integer("reward.batch_size");
+  settings.rows_per_call = config.integer("reward.rows_per_call");
   settings.timeout_s = config.seconds("reward.timeout");
   return settings;
 }

@@ -72,7 +72,7 @@ class Datasets(program.ProgramTest):
     def test_completions_of_a_file_are_judged_by_rewards(self):
         keys = ("reward.functions={match: 1, length: 0.5, command: 0.25}", "reward.length=3",
                 f"reward.command={sys.executable} {self.EXAMPLE}")
-        ended = self.judge(2, *keys, "reward.batch_size=2")
+        ended = self.judge(2, *keys, "reward.rows_per_call=2")
         self.assertIn("; reward ", ended.out)
         with h5py.File(self.run_folder() / "results.h5") as file:
             total, match, length, command = (

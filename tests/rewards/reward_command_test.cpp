@@ -19,11 +19,11 @@ std::vector<RewardRow> rows_of(const std::vector<std::string>& completions) {
 }
 
 std::vector<double> scores_of(const std::string& command, const std::vector<RewardRow>& rows,
-                              std::int64_t batch_size = 32, double timeout_s = 30) {
+                              std::int64_t rows_per_call = 32, double timeout_s = 30) {
   WeightedRewards rewards({.names = {"command"},
                            .weights = {1.0},
                            .command = command,
-                           .batch_size = batch_size,
+                           .rows_per_call = rows_per_call,
                            .timeout_s = timeout_s});
   return rewards.score(rows).total;
 }

@@ -23,7 +23,7 @@ struct RewardSettings {
   std::int64_t length = 0;           // reward.length
   std::filesystem::path file{};      // reward.file
   std::string command{};             // reward.command
-  std::int64_t batch_size = 32;      // reward.batch_size
+  std::int64_t rows_per_call = 32;   // reward.rows_per_call
   double timeout_s = 60;             // reward.timeout
 
   bool is_given() const { return !names.empty(); }
