@@ -160,14 +160,14 @@ class Distillation(program.ProgramTest):
         self.assertNotEqual(self.hashes(), golden)
 
     def test_sixteen_bits_and_passes_of_a_batch_learn_from_texts_of_their_own(self):
-        arguments = self.own(1, "train.max_steps=60", "distill.ce_weight=0")
+        arguments = self.own(1, "train.max_steps=20", "distill.ce_weight=0")
         for more in (("train.mixed_precision=bf16",), ("train.mixed_precision=fp16",),
                      ("run.deterministic=false", "train.lanes=1",
                       "train.gradient_accumulation_steps=4")):
             with self.subTest(more=more):
                 self.train(2, *arguments, *more, "run.resume=never")
                 losses = self.losses()
-                self.assertLess(losses[-1], 0.7 * losses[0])
+                self.assertLess(losses[-1], 0.5 * losses[0])
 
     def test_no_share_of_its_own_is_as_without_the_key(self):
         plain = (f"distill.model={self.model}", f"data.path={self.prompts}")
