@@ -65,7 +65,7 @@ std::uint64_t SplitSizes::number(Split split, std::int64_t index) const {
 void add_rows_key(KeyTable& table, const std::string& dataset) {
   table.add({.name = rows_key(dataset),
              .type = KeyType::integers,
-             .default_value = "[20000, 1000, 4000]",
+             .default_value = "[15000, 1000, 4000]",
              .summary = "rows of data set " + dataset + " to train on, for validation and for test",
              .unit = "rows",
              .min = 0,
@@ -77,7 +77,7 @@ SplitSizes split_sizes(const Config& config, const std::string& dataset,
   const std::string key = rows_key(dataset);
   if (value.size() != 3)
     throw config.problem("E107", key, "`" + key + "` has three numbers: train, validation, test",
-                         key + "=[20000, 1000, 4000]");
+                         key + "=[15000, 1000, 4000]");
   SplitSizes sizes{{value[0], value[1], value[2]}};
   if (sizes.total() > room)
     throw config.problem("E124", key,

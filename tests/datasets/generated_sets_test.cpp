@@ -48,6 +48,11 @@ TEST(GeneratedSetsTest, NoRowIsInTwoSplits) {
     EXPECT_EQ(different_rows(*made(values).dataset).size(), 3700U);
 }
 
+TEST(GeneratedSetsTest, TheDefaultsOfEachSetFitTogether) {
+  for (const char* name : {"star_graph", "arithmetic", "choice"})
+    EXPECT_EQ(made({{"data.dataset", name}}).dataset->rows(Split::test), 4000) << name;
+}
+
 TEST(GeneratedSetsTest, ARowDependsOnSeedAndIndexAlone) {
   for (const Values& values : kSets) {
     Values other = values;
