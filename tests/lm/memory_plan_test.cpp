@@ -57,6 +57,21 @@ TEST(MemoryPlanTest, APeakOnTheCpuIsThatOfThePlan) {
                                   0.1);
 }
 
+// A draw with a penalty and top p needs a third copy of the logits of a GPU's 4096 rows.
+TEST(MemoryPlanTest, CopiesOfLogitsCount) {
+  const LmConfig model = config_of({.layers = 1, .vocab = 30'000});
+  const auto activations = [&](const SamplingConfig& sampling) {
+    const MemoryDemand demand{.logit_copies = logit_copies(sampling), .device = DeviceKind::cuda};
+    return memory_of(model, whole_model(model), demand, 1).activations;
+  };
+  const SamplingConfig cut{.is_greedy = false, .top_p = 0.9};
+  SamplingConfig penalized = cut;
+  penalized.repetition_penalty = 1.2;
+
+  EXPECT_EQ(activations(cut), activations({}));
+  EXPECT_EQ(activations(penalized) - activations(cut), std::int64_t{4} * 4096 * 30'000);
+}
+
 TEST(MemoryPlanTest, ShardsAddUpToTheModel) {
   const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
   const MemoryDemand demand{.device = DeviceKind::cuda};

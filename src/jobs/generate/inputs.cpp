@@ -71,6 +71,7 @@ lm::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
   demand.longest = longest_prompt + std::max<std::int64_t>(0, generation.max_new_tokens - 1);
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
+  demand.logit_copies = lm::logit_copies(generation.sampling);
   demand.has_samples = config.num_samples > 1;
   demand.is_scoring = generation.max_new_tokens == 0;
   return demand;

@@ -156,6 +156,11 @@ std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn)
 
 }  // namespace
 
+std::int64_t logit_copies(const SamplingConfig& config) {
+  const bool needs_total = !config.is_greedy && config.top_k == 0 && config.top_p < 1.0;
+  return needs_total && config.repetition_penalty != 1.0 ? 3 : 2;
+}
+
 Sampler::Sampler(const SamplingConfig& config) : config_(config) {
   if (!(config.temperature > 0.0)) throw Error("Sampler: temperature is not above 0");
   if (!(config.top_p > 0.0 && config.top_p <= 1.0)) throw Error("Sampler: top_p is not in (0, 1]");

@@ -82,9 +82,9 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
 
 /// Returns the peak bytes of a pass: the largest of attention, MLP and head. Each includes the
 /// residual stream and its norm.
-std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind device,
+std::int64_t activations_of(const LmConfig& held, const Shard& shard, const MemoryDemand& demand,
                             std::int64_t rows) {
-  const PassSizes sizes = pass_sizes(device);
+  const PassSizes sizes = pass_sizes(demand.device);
   const std::int64_t queries = held.heads * held.head_dim;
   const std::int64_t keys = held.kv_heads * held.head_dim;
   const std::int64_t attention = rows * (2 * held.hidden_size + 2 * queries + 3 * keys);
@@ -93,8 +93,8 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind
   const std::int64_t mlp = rows * (streams * held.hidden_size + 3 * held.intermediate_size);
   const std::int64_t piece =
       std::min(rows, sizes.head_rows) * std::min(shard.vocab.size(), sizes.vocabulary_block);
-  // Each piece exists twice: as logits, and as the scores that are computed from the logits.
-  const std::int64_t head = shard.has_head ? 2 * rows * held.hidden_size + 2 * piece : 0;
+  const std::int64_t head =
+      shard.has_head ? 2 * rows * held.hidden_size + demand.logit_copies * piece : 0;
   return kFloat * std::max({attention, mlp, head});
 }
 
@@ -113,7 +113,7 @@ MemoryUse use_without_weights(const LmConfig& config, const Shard& shard,
   const std::int64_t batches = batches_of(config, shard, ranks);
   const std::int64_t rows = rows_of(demand, batches);
   return {.cache = cache_of(held, demand, batches),
-          .activations = activations_of(held, shard, demand.device, rows),
+          .activations = activations_of(held, shard, demand, rows),
           .buffers = buffers_of(config, shard, rows)};
 }
 

@@ -13,7 +13,7 @@ namespace mgpu::lm::grad {
 
 /// Returns the function that computes StoredTargetLoss for one block of tokens.
 ///
-/// Memory: the block's logits only. `how` and `targets` have to outlive the result.
+/// Memory: see StoredTargetLoss. `how` and `targets` have to outlive the result.
 BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
 
 /// The forward pass of a resident teacher over a batch.
@@ -25,8 +25,8 @@ struct TeacherPass {
 
 /// Returns the function that computes ResidentTeacherLoss for one block of tokens.
 ///
-/// Memory: as many logits of the teacher as the block has. `how`, `teacher.model` and
-///         `teacher.is_drawn` have to outlive the result.
+/// Memory: see ResidentTeacherLoss. `how`, `teacher.model` and `teacher.is_drawn` have to outlive
+///         the result.
 BlockLoss resident_loss(const Distillation& how, const TeacherPass& teacher);
 
 }  // namespace mgpu::lm::grad

@@ -131,6 +131,8 @@ std::unique_ptr<OpenMethod> DistillMethod::open(const run::RunContext& run, LmDa
 
 MethodCosts DistillMethod::costs() const {
   MethodCosts costs;
+  costs.loss_pieces =
+      has_targets() ? lm::StoredTargetLoss::kPieces : lm::ResidentTeacherLoss::kPieces;
   if (!has_targets())
     costs.resident_parameters = run::num_parameters(lm::read_lm_config(settings_.model));
   if (!samples()) return costs;

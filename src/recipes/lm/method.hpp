@@ -41,6 +41,8 @@ struct MethodCosts {
   std::int64_t resident_parameters = 0;  // parameters of models that only run forward
   double sampled = 0.0;                  // share of tokens that the trained model samples itself
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
+  /// How many temporary tensors the loss needs, each the size of a piece of a block's logits.
+  std::int64_t loss_pieces = 0;
 };
 
 /// Describes the loss of a training, for the page and the curves.

@@ -55,13 +55,14 @@ struct LmSizes {
   }
 
   /// Returns the memory for the logits of a block of rows, of the trained model and of a resident
-  /// teacher.
+  /// teacher, and for the temporary tensors of the loss.
   std::uint64_t head_bytes(std::int64_t tokens, DeviceKind device) const {
     if (head && head->replaces_vocabulary) return kPanels;
-    const std::int64_t rows = lm::head_blocks(device, model.vocab).rows;
-    const std::int64_t logits = std::min(tokens, rows) * model.vocab;
+    const lm::HeadBlocks blocks = lm::head_blocks(device, model.vocab);
     const std::int64_t models = costs.resident_parameters > 0 ? 2 : 1;
-    return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
+    const std::int64_t piece = std::min(model.vocab, blocks.vocabulary_block);
+    const std::int64_t columns = models * model.vocab + costs.loss_pieces * piece;
+    return kPanels + static_cast<std::uint64_t>(std::min(tokens, blocks.rows) * columns) * 4;
   }
 
   /// Returns the memory that sampling needs: keys and values of all completions of a batch, and on

@@ -23,6 +23,10 @@ struct SamplingConfig {
   std::uint32_t round = 0;  // < 2^24; part of the key of all random numbers
 };
 
+/// Returns how many copies of a piece of logits a draw needs at once: the logits, the logits after
+/// a repetition penalty, and the logits divided by the temperature.
+std::int64_t logit_copies(const SamplingConfig& config);
+
 /// Where a token is drawn. The random numbers of the draw depend on seed, round, sample and
 /// position only.
 struct DrawSite {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include <mgpu/lm/training/token_loss.hpp>
@@ -35,8 +36,13 @@ inline constexpr const char* kDrawnColumn = "is_drawn";
 
 /// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. All ids
 /// outside a list form one additional class, which has the remaining probability mass.
+///
+/// Memory: kPieces temporary tensors, each with the logits of a block's rows for HeadBlocks::
+///         vocabulary_block tokens.
 class StoredTargetLoss final : public TokenLoss {
 public:
+  static constexpr std::int64_t kPieces = 4;
+
   explicit StoredTargetLoss(const Distillation& how) : how_(how) {}
 
   void check(const LmBatch& batch, const LmConfig& model) const override;
@@ -50,9 +56,12 @@ private:
 /// student. The vocabularies may have different numbers of unused ids at their ends. The divergence
 /// is between the distributions over those ids that both have.
 ///
-/// Memory: as many logits of the teacher as of the student.
+/// Memory: as many logits of the teacher as of the student, and kPieces temporary tensors as
+///         StoredTargetLoss has.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
+  static constexpr std::int64_t kPieces = 11;
+
   /// `teacher` has to outlive this object, and its ids to be those of the student's tokens.
   ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
       : how_(how), teacher_(&teacher) {}
