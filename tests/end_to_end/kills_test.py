@@ -11,7 +11,7 @@ import time
 import program
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
-KILLS = int(os.environ.get("MGPU_E2E_KILLS", "20"))
+KILLS = int(os.environ.get("MGPU_E2E_KILLS", "10"))
 # Long enough that most instants hit the work itself: about 100 saves.
 LONG = ("train.max_steps=100", "train.eval_every=25", "checkpoint.every=1")
 
