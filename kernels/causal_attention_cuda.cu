@@ -14,8 +14,8 @@ constexpr unsigned kTileKeys = kDropoutRun;
 constexpr unsigned kTileQueries = 32;
 static_assert(kTileKeys == kThreads, "one thread or two per key in grad_keys_kernel");
 
-/// The columns of a head's line that a thread processes. The kParts threads of a line are
-/// neighbors in a warp.
+/// The columns that a thread processes of a line, which is the query, key or value of one token in
+/// one head. The kParts threads of a line are neighbors in a warp.
 template <unsigned kColumns, unsigned kParts>
 struct LinePart {
   static constexpr unsigned kDim = kColumns * kParts;

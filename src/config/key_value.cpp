@@ -282,7 +282,8 @@ Read read_mapping(const KeySpec& spec, const YamlNode& node) {
   return read_list(spec, items);
 }
 
-/// Reads {a: 1}; all entries get the place of the whole value.
+/// Reads a mapping that is written as text, such as "{a: 1}". All entries get the place of the
+/// whole text in the file.
 Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
   YamlDocument document = read_yaml("mapping: " + node.text, "");
   const bool is_mapping = document.problems.empty() && document.root.items.size() == 1 &&
@@ -295,7 +296,8 @@ Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
   return read_mapping(spec, mapping);
 }
 
-/// Reads [1, 3] or 1,3 or [a, "b, c"] or {a: 1}; each element gets the place of the whole list.
+/// Reads a list or mapping that is written as text, such as "[1, 3]", "1,3" or "[a, "b, c"]". Each
+/// element gets the place of the whole text in the file.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   if (node.text.starts_with('{')) return read_mapping_text(spec, node);
   const bool bracketed = node.text.starts_with('[');

@@ -15,7 +15,7 @@ namespace mgpu::text {
 // parts.
 // Source: tokenizers 0.23, decoders/ and pre_tokenizers/
 
-/// Puts spaces between tokens, as for a file without a decoder.
+/// Puts spaces between tokens. It is used for a tokenizer.json without a decoder.
 std::unique_ptr<DecodeStage> join_by_spaces();
 /// Maps characters to the bytes that they represent; a token with other characters is unchanged.
 std::unique_ptr<DecodeStage> decode_byte_level();

@@ -37,7 +37,7 @@ public:
   /// Reads the file of a node, and copies its data into the slots of that node's ranks.
   Update read(int node, const SharedState& shared);
 
-  /// Removes this node's file, once all its ranks have ended normally.
+  /// Removes this node's file. Call it when all ranks of the node have ended normally.
   void remove() noexcept;
 
 private:

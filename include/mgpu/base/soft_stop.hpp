@@ -22,7 +22,7 @@ std::string_view name_of(StopReason reason);
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
 /// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
-/// installs the handlers and unblocks the signals, the last restores the handlers.
+/// installs the handlers and unblocks the signals, and the last destructor restores the handlers.
 class StopSignals {
 public:
   StopSignals();
@@ -48,8 +48,9 @@ public:
     fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // part of the time limit used before this object existed
-    double margin_s = 30.0;  // time to finish a step and save; the run stops this long before
-                             // the limit, or a tenth of the remaining time if that is less
+    /// Time to finish a step and to save. The run stops this long before the limit, but at most a
+    /// tenth of the time that was left when this object was made.
+    double margin_s = 30.0;
   };
 
   /// Errors: Error when another SoftStop exists.

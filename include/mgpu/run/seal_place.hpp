@@ -16,8 +16,8 @@ struct SealPlace {
   const store::RunDirectory& directory;
 };
 
-/// Starts the request to write a result file (store::SealRequest): it sets the path and the facts
-/// about the run, and the job adds its tables. `part`: the part of all chunks that the run did.
+/// Returns a request to write a result file, with the path and the facts about the run. The job
+/// adds its tables. `part`: the part of all chunks that the run did.
 store::SealRequest seal_request(const SealPlace& place, const char* job,
                                 const ChunkPart& part = {});
 

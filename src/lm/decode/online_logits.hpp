@@ -7,8 +7,9 @@
 
 #include <mgpu/lm/forward/language_model.hpp>
 
-// Applies the vocabulary head in pieces: some rows, and one block of the vocabulary. Shapes in this
-// header: N = all rows, n = rows of a piece, B = tokens of a piece, K = number of best tokens.
+// Applies the vocabulary head in pieces, each of some rows and one block of the vocabulary. Shapes
+// in this header: N = all rows, n = rows of a piece, B = tokens of a piece, K = number of best
+// tokens.
 namespace mgpu::lm {
 
 // The values of PassSizes for a CPU. On every device, a draw uses separate random numbers for each

@@ -11,7 +11,7 @@
 #include "changed_logits.hpp"
 #include "top_k_top_p.hpp"
 
-// Shapes in this header: N rows.
+// Each row has the logits of the next token of one sequence. Shapes in this header: N = rows.
 namespace mgpu::lm {
 
 /// A row's candidates after top k and top p.

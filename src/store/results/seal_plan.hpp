@@ -60,8 +60,8 @@ struct SealPlan {
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
 
-  /// Returns the size of the column's largest unit in bytes, never 0. A unit is `unit_entries`
-  /// entries, which only one rank can write.
+  /// Returns the size of the column's largest unit in bytes, at least 1. A unit is `unit_entries`
+  /// consecutive entries, which the same rank must write.
   std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 
