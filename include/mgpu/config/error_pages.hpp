@@ -41,7 +41,8 @@ inline constexpr auto kConfigErrors = std::to_array<ErrorPage>({
     {"E109", "part of YAML that is not read",
      "The reader refuses anchors, aliases, tags, directives, several documents, more than 1 MiB, "
      "100,000 values or 32 levels, and ${...} in values that are not paths.",
-     "Write values out. Share them between files with include: or --with."},
+     "Write values out. Share them between files with include: or --with. Write $${ for the text "
+     "${ in a value."},
     {"E110", "bytes that are not text", "The file is not UTF-8, or has control characters in it.",
      "Save the file as UTF-8 without control characters."},
     {"E111", "name of another program",
