@@ -13,27 +13,11 @@ namespace {
 
 using Facts = std::map<std::string, std::string>;
 
+constexpr store::PlaceNames kRuns{"in the first", "in the other"};
+
 std::string command_of(const PartRun& run) {
   const std::filesystem::path config = run.folder / "repro" / "config.resolved.yaml";
   return "mpirun -np 2 ./mgpu_spmd " + store::shell_word(config.string());
-}
-
-/// Returns "  KEY: A in the first, B in the other" for each fact whose values differ.
-std::vector<std::string> differences(const Facts& first, const Facts& other) {
-  const auto value_in = [](const Facts& facts, const std::string& key) {
-    const auto found = facts.find(key);
-    return found == facts.end() ? std::string("(none)") : found->second;
-  };
-  Facts all = first;
-  all.insert(other.begin(), other.end());
-  std::vector<std::string> lines;
-  for (const auto& [key, value] : all) {
-    const std::string there = value_in(first, key);
-    const std::string here = value_in(other, key);
-    if (there == here) continue;
-    lines.push_back("  " + key + ": " + there + " in the first, " + here + " in the other");
-  }
-  return lines;
 }
 
 /// Returns the keys that results depend on, with their values.
@@ -69,7 +53,7 @@ void check_identities(const std::vector<PartRun>& runs) {
       continue;
     std::vector<std::string> lines = {"  --> " + first.folder.string(),
                                       "  --> " + run.folder.string()};
-    const std::vector<std::string> different = differences(identifying(first), identifying(run));
+    const auto different = store::differences(identifying(first), identifying(run), kRuns);
     lines.insert(lines.end(), different.begin(), different.end());
     const bool has_same_keys = run.config.identity() == first.config.identity();
     throw do_not_fit(
@@ -99,7 +83,7 @@ void check_inputs(const std::vector<PartRun>& runs) {
     std::vector<std::string> lines = {"  --> " + first->folder.string(),
                                       "  --> " + run->folder.string()};
     const std::vector<std::string> different =
-        differences(named_inputs(*first), named_inputs(*run));
+        store::differences(named_inputs(*first), named_inputs(*run), kRuns);
     lines.insert(lines.end(), different.begin(), different.end());
     const bool is_older = first->folder.filename() < run->folder.filename();
     throw do_not_fit("these runs read inputs with different checksums", std::move(lines),

@@ -12,6 +12,7 @@
 #include <mgpu/store/results/file_inspection.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 
 #include "host_facts.hpp"
 #include "run_record.hpp"
@@ -137,25 +138,6 @@ Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes)
   return make_new(request);
 }
 
-/// Returns "  train.lr: 0.1 there, 0.2 here" for each key whose values in `there` and `here`
-/// differ.
-std::vector<std::string> differences(const std::map<std::string, std::string>& there,
-                                     const std::map<std::string, std::string>& here) {
-  std::map<std::string, std::pair<std::string, std::string>> both;
-  for (const auto& [key, value] : there)
-    both[key] = {value, "(none)"};
-  for (const auto& [key, value] : here) {
-    const bool is_known = both.contains(key);
-    both[key] = {is_known ? both[key].first : "(none)", value};
-  }
-  std::vector<std::string> lines;
-  for (const auto& [key, values] : both) {
-    if (values.first == values.second) continue;
-    lines.push_back("  " + key + ": " + values.first + " there, " + values.second + " here");
-  }
-  return lines;
-}
-
 /// Throws Failure E604 (exit 80) unless a file that a run of this program wrote is sound.
 void require_own_file(const fs::path& path) {
   try {
@@ -199,7 +181,7 @@ Opened resume_this(const RunRequest& request) {
   const RunRequest resolved = as_resolved_in(record, request);
   if (record.identity != resolved.identity) {
     report.sentence = "this run directory belongs to another configuration";
-    for (std::string& line : differences(record.keys, resolved.keys))
+    for (std::string& line : differences(record.keys, resolved.keys, {"there", "here"}))
       report.lines.push_back(std::move(line));
     throw Failure(std::move(report));
   }

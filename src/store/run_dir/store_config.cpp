@@ -112,4 +112,24 @@ std::map<std::string, std::string> identity_keys(const Config& config) {
   return keys;
 }
 
+std::vector<std::string> differences(const std::map<std::string, std::string>& first,
+                                     const std::map<std::string, std::string>& second,
+                                     const PlaceNames& names) {
+  const auto value_in = [](const auto& values, const std::string& key) {
+    const auto found = values.find(key);
+    return found == values.end() ? std::string("(none)") : found->second;
+  };
+  std::map<std::string, std::string> all = first;
+  all.insert(second.begin(), second.end());
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : all) {
+    const std::string one = value_in(first, key);
+    const std::string other = value_in(second, key);
+    if (one == other) continue;
+    lines.push_back("  " + key + ": " + one + " " + names.first + ", " + other + " " +
+                    names.second);
+  }
+  return lines;
+}
+
 }  // namespace mgpu::store

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <mgpu/config/config.hpp>
 
@@ -28,5 +29,17 @@ StoreConfig read_store_config(const Config& config);
 
 /// Returns the keys that identify a run, with their values as text: RunRequest::keys.
 std::map<std::string, std::string> identity_keys(const Config& config);
+
+/// Names the places of two sets of values in messages: "there" and "here".
+struct PlaceNames {
+  const char* first;
+  const char* second;
+};
+
+/// Returns "  train.lr: 0.1 there, 0.2 here" for each key whose values in `first` and `second`
+/// differ. A missing value is "(none)".
+std::vector<std::string> differences(const std::map<std::string, std::string>& first,
+                                     const std::map<std::string, std::string>& second,
+                                     const PlaceNames& names);
 
 }  // namespace mgpu::store
