@@ -30,7 +30,8 @@ std::string machine_text(const cluster::Topology& topology, const cluster::Devic
 /// Formats the versions of the libraries: "hdf5 1.10.8, libtorch 2.11.0".
 std::string versions_text();
 
-/// Formats the peaks of host memory, of the largest rank and of all ranks.
+/// Formats the peak of host memory of the rank that used most, and the sum of the peaks of all
+/// ranks.
 std::string memory_text(const report::RunSummary& summary);
 
 }  // namespace mgpu::app

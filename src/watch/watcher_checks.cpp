@@ -10,7 +10,8 @@
 namespace mgpu::watch {
 namespace {
 
-// A rank whose watchdog thread has had no heartbeat for this long cannot lead.
+// If the watchdog thread of a node's first rank gives no heartbeat for this long, the next rank of
+// the node takes over its checks.
 constexpr double kBeatLostS = 1.5;
 // Interval between two publications to other nodes, normally and while a rank of this node is
 // silent for half of limit_s.

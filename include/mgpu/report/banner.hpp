@@ -40,7 +40,7 @@ struct TrainingBlock {
 std::string training_block(const TrainingBlock& block);
 
 /// The workers that a block of the banner lists: each is a group of ranks with one copy of the
-/// model. The block shows their GPUs, or on the CPU their ranks. Its wording is fixed.
+/// model. The block shows their GPUs, or on the CPU their ranks.
 struct WorkerBlock {
   struct Place {
     std::string host;  // printed if there are several hosts

@@ -35,7 +35,8 @@ void for_own_items(const cluster::Group& group, const LmItems& items, const Work
     work(item);
 }
 
-/// Computes a loss of one sweep for this rank's items. Returns the number of targets of all items.
+/// Computes a loss that needs only one sweep, for the items of this rank. Returns the number of
+/// targets of the items of all ranks.
 std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
                        const LmItems& items, const TokenLoss& loss, ItemSums& sums) {
   cluster::run_together(group, [&] {

@@ -122,7 +122,8 @@ lm::SequenceTerm DpoLoss::weigh(const lm::MeasuredSequence& sequence,
   lm::SequenceTerm term;
   double slope = pair.rejected;
   if (place.member() == 0) {
-    // The sum of losses is divided by the number of pairs, the cross-entropy by that of tokens.
+    // The caller divides the sum of all losses by the number of pairs. The cross-entropy is to be a
+    // mean over the chosen tokens, so its weight replaces that division.
     const double weight = settings_.sft_weight * static_cast<double>(place.all.num_groups()) /
                           place.digest[kChosenTokens];
     slope = pair.chosen - weight;

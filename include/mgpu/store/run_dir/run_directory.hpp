@@ -43,11 +43,12 @@ class RunDirectory {
 public:
   /// Opens the directory of an earlier attempt, or makes a new one.
   /// Ranks:  collective.
-  /// Errors: Failure on all ranks. E601, E602 (also too little space); E607 (exit 81, another
-  ///         process works there); E609 (exit 66, not a run directory). E608 (exit 73): the run has
-  ///         another configuration, whose keys are listed, or an older format. The run that
-  ///         `resume` names is finished: E604 (exit 80) if its files are damaged, else a Failure
-  ///         without a code and with the exit code of that run.
+  /// Errors: Failure on all ranks. E601 if a file cannot be created; E602 if a write fails or the
+  ///         disk has too little space; E607 (exit 81) if another process uses the directory; E609
+  ///         (exit 66) if it is not a run directory; E608 (exit 73) if the run has another
+  ///         configuration, whose keys are listed, or an older format. If the run that `resume`
+  ///         names is finished, E604 (exit 80) if its files are damaged, or else a Failure without
+  ///         a code that has the exit code of that run.
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
