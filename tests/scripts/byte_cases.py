@@ -13,7 +13,7 @@ import distillation_test  # noqa: E402
 import generate_case  # noqa: E402
 import language_training_test  # noqa: E402
 import program  # noqa: E402
-import teacher_test  # noqa: E402
+import teacher_case  # noqa: E402
 import tiny_lm  # noqa: E402
 
 PIPELINE = ("devices.gpus_per_model=2",)
@@ -102,7 +102,7 @@ class Fixtures:
     def config_of(self, case):
         """Returns the text of a case's configuration file."""
         texts = {"ad": program.TINY, "generate": generate_case.CONFIG,
-                 "teacher": teacher_test.CONFIG, "classify": classify_test.CONFIG}
+                 "teacher": teacher_case.CONFIG, "classify": classify_test.CONFIG}
         if case.job in texts:
             return texts[case.job].read_text()
         return language_training_test.CONFIG if case.job == "sft" else distillation_test.TRAIN
@@ -134,7 +134,7 @@ class Fixtures:
         return f"model.path={self._model(family)}", f"data.path={prompts}"
 
     def _teacher_keys(self, _):
-        texts = self._rows("texts", teacher_test.texts(30))
+        texts = self._rows("texts", teacher_case.texts(30))
         return f"model.path={self._model('llama')}", f"data.path={texts}"
 
     def _classify_keys(self, _):
