@@ -95,14 +95,15 @@ double TrainCurves::value(std::int64_t index, const std::string& name) const {
 }
 
 TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer,
-                       train::LossScaler& scaler, TrainCurves& curves)
+                       train::LossScaler& scaler, TrainCurves& curves, std::vector<KeptTensor> kept)
     : parameters_(&parameters),
       optimizer_(&optimizer),
       scaler_(&scaler),
       curves_(&curves),
       weights_(tensor::read_back(parameters.weights())),
       first_moment_(tensor::read_back(optimizer.first_moment())),
-      second_moment_(tensor::read_back(optimizer.second_moment())) {
+      second_moment_(tensor::read_back(optimizer.second_moment())),
+      kept_(std::move(kept)) {
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const auto& span = parameters.span(p);
     model_tensors_.push_back(
@@ -117,6 +118,8 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
     trainer_tensors_.push_back(named("curves.cross_entropy", curves.cross_entropies()));
   if (!curves.step_values().empty())
     trainer_tensors_.push_back(named("curves.step_values", curves.step_value_table()));
+  for (const KeptTensor& tensor : kept_)
+    trainer_tensors_.push_back(named(tensor.name, tensor.values));
 }
 
 void TrainState::from_device() {

@@ -64,12 +64,18 @@ private:
   std::int64_t evaluations_ = 0;
 };
 
+/// A tensor in host memory that is saved with each checkpoint, in addition to weights and moments.
+struct KeptTensor {
+  std::string name;  // "rollout.ids"
+  at::Tensor values;
+};
+
 /// Everything that a training run needs to continue as if it had never stopped.
 class TrainState {
 public:
-  /// Keeps references to all arguments, which must outlive this object.
+  /// Keeps references to all arguments, which must outlive this object. load() fills `kept`, too.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
-             TrainCurves& curves);
+             TrainCurves& curves, std::vector<KeptTensor> kept = {});
 
   std::int64_t steps_done = 0;
   /// The number of steps that were skipped because their gradient was infinite or NaN. They count
@@ -102,6 +108,7 @@ private:
   at::Tensor weights_;        // [elements] float32, host copy; on the CPU backend the arena itself
   at::Tensor first_moment_;   //
   at::Tensor second_moment_;  //
+  std::vector<KeptTensor> kept_;
   std::vector<formats::NamedTensor> model_tensors_;  // views into weights_
   std::vector<formats::NamedTensor> trainer_tensors_;
 };

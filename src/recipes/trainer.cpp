@@ -59,7 +59,7 @@ Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& 
             settings.train, settings.optimizer.schedule),
       curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
               settings.evaluation_values, settings.splits_loss, settings.step_values),
-      state_(parameters_, optimizer_, scaler_, curves_),
+      state_(parameters_, optimizer_, scaler_, curves_, task.kept_tensors()),
       checkpoints_(run.topology.world(), run.directory.path(),
                    {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {
   state_.data_crc = task.data_crc();
@@ -78,8 +78,9 @@ run::JobOutcome Trainer::outcome(ExitCode exit) const {
   outcome.steps_here = steps_here_;
   outcome.samples_per_step = settings_.train.batch.global_batch;
   outcome.samples_here = steps_here_ * rows;
-  outcome.step_phases = {"waiting for data", "waiting for ranks",  "sampling", "teacher", "forward",
-                         "backward",         "allreduce, exposed", "optimizer"};
+  outcome.step_phases = {"waiting for data", "waiting for ranks", "sampling", "rewards",
+                         "teacher",          "forward",           "backward", "allreduce, exposed",
+                         "optimizer"};
   outcome.pace = pace_;
   outcome.inputs = {
       {"data", report::text_of("CRC-32C %08x of the training data", state_.data_crc)}};
@@ -95,6 +96,7 @@ void Trainer::restore() {
   run_.log.event({"debug",
                   {{"text", "checkpoints were looked for, and the newest read, in " +
                                 report::text_of("%.3f s", run_.clock.elapsed_s() - begin_s)}}});
+  cluster::run_together(run_.topology.world(), [&] { task_.after_load(); });
   saved_at_ = state_.steps_done;
   if (run_.directory.is_resumed()) run_.scalars.resumed_at(state_.steps_done + 1);
   if (state_.steps_done > 0) {
@@ -238,6 +240,7 @@ void Trainer::save(bool is_best) {
   if (saved_at_ == state_.steps_done) return;
   const auto saving = run_.clock.enter("checkpoints");
   const double begin_s = run_.clock.elapsed_s();
+  task_.before_save();
   state_.save(checkpoints_, settings_.train.batch.global_batch, is_best);
   saved_at_ = state_.steps_done;
   saved_s_ = run_.clock.elapsed_s();

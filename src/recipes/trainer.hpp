@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/run/run_context.hpp>
@@ -45,6 +46,14 @@ public:
 
   /// Returns the numbers of the last step that LoopSettings::step_values describes.
   virtual std::span<const double> step_values() const { return {}; }
+
+  /// Returns tensors that are saved with each checkpoint. They keep their memory during the run.
+  virtual std::vector<KeptTensor> kept_tensors() { return {}; }
+  /// Fills kept_tensors() before a checkpoint is saved.
+  /// Ranks:  collective over the world.
+  virtual void before_save() {}
+  /// Uses kept_tensors() after a checkpoint was loaded.
+  virtual void after_load() {}
 
   struct Evaluation {
     std::map<std::string, double> values;  // by name, as in LoopSettings::evaluation_values

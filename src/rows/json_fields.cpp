@@ -16,6 +16,12 @@ const JsonValue* member_of(const JsonValue& object, const char* name) {
   return member == nullptr || member->is_null() ? nullptr : member;
 }
 
+std::string answer_of(const JsonValue& row) {
+  const JsonValue* answer = member_of(row, "answer");
+  if (answer == nullptr) return "";
+  return answer->text() != nullptr ? *answer->text() : formats::to_json_line(*answer);
+}
+
 std::vector<std::int64_t> ids_of(const JsonValue& value, const char* name) {
   const std::string quoted = std::string("`") + name + "`";
   if (value.list() == nullptr || value.list()->empty())

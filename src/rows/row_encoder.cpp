@@ -127,8 +127,8 @@ LearnedPair RowEncoder::encode_pair(const JsonValue& row) {
     throw JsonError(chosen == nullptr ? "it has no `chosen`" : "it has no `rejected`");
   const bool has_messages = chosen->list() != nullptr;
   LearnedPair pair = has_messages ? encode_conversations(row) : encode_texts(row);
-  check_ids(pair.chosen);
-  check_ids(pair.rejected);
+  check_ids(pair.chosen.ids);
+  check_ids(pair.rejected.ids);
   if (pair.chosen.ids == pair.rejected.ids)
     throw JsonError("`chosen` and `rejected` are equal, so nothing can be preferred");
   return pair;
@@ -188,16 +188,40 @@ LearnedText RowEncoder::encode_ids(std::vector<std::int64_t> ids, const JsonValu
   return encoded;
 }
 
-void RowEncoder::check_ids(const LearnedText& encoded) const {
-  for (const std::int64_t id : encoded.ids)
+void RowEncoder::check_ids(const std::vector<std::int64_t>& ids) const {
+  for (const std::int64_t id : ids)
     if (id < 0 || id >= options_.vocab)
       throw JsonError("token " + std::to_string(id) + " is not in the model's vocabulary of " +
                       std::to_string(options_.vocab));
 }
 
+PromptText RowEncoder::encode_prompt_content(const JsonValue& row) {
+  if (const JsonValue* token_ids = member_of(row, "token_ids")) {
+    PromptText prompt{"", rows::ids_of(*token_ids, "token_ids")};
+    if (folder_)
+      prompt.text = folder_->tokenizer.decode(
+          std::vector<text::TokenId>(prompt.ids.begin(), prompt.ids.end()), false);
+    return prompt;
+  }
+  if (const JsonValue* messages = member_of(row, "messages")) {
+    std::string text = render(messages_of(*messages, "messages"), true);
+    std::vector<std::int64_t> ids = ids_of(text, false);
+    return {std::move(text), std::move(ids)};
+  }
+  const std::string& text = text_of(member_of(row, "prompt"), "prompt");
+  return {text, ids_of(text, true)};
+}
+
+PromptText RowEncoder::encode_prompt(const JsonValue& row) {
+  PromptText prompt = encode_prompt_content(row);
+  if (prompt.ids.empty()) throw JsonError("its prompt has no tokens");
+  check_ids(prompt.ids);
+  return prompt;
+}
+
 LearnedText RowEncoder::encode(const JsonValue& row) {
   LearnedText encoded = encode_content(row);
-  check_ids(encoded);
+  check_ids(encoded.ids);
   return encoded;
 }
 

@@ -142,6 +142,17 @@ FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoic
   return {read_tokenizer_files(folder, chat), has_weights ? model_fingerprint(folder, models) : 0};
 }
 
+std::optional<TextFiles> read_shared_tokenizer_files(const cluster::Group& world,
+                                                     const std::filesystem::path& folder,
+                                                     const ChatChoice& chat) {
+  std::optional<TextFiles> files;
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) files = read_tokenizer_files(folder, chat);
+  });
+  share(world, files);
+  return files;
+}
+
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models) {
   FolderText text;

@@ -74,7 +74,7 @@ std::int64_t arena_size(const std::vector<ParameterSpec>& specs) {
 }
 
 ParameterArena::ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
-                               DType dtype)
+                               DType dtype, bool has_gradients)
     : specs_(std::move(specs)) {
   std::int64_t end = 0;
   for (const ParameterSpec& spec : specs_) {
@@ -83,13 +83,13 @@ ParameterArena::ParameterArena(std::vector<ParameterSpec> specs, Device device, 
   }
   const auto options = at::TensorOptions().dtype(scalar_type(dtype)).device(torch_device(device));
   weights_ = at::zeros({end}, options);
-  gradients_ = at::zeros({end}, options);
+  gradients_ = at::zeros({has_gradients ? end : 0}, options);
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const at::Tensor flat = weights_.narrow(0, spans_[i].begin, spans_[i].count);
     initialize(specs_[i], seed, flat);
     at::Tensor leaf = flat.view(specs_[i].shape).detach();
-    leaf.requires_grad_(true);
-    leaf.mutable_grad() = gradient(i);
+    leaf.requires_grad_(has_gradients);
+    if (has_gradients) leaf.mutable_grad() = gradient(i);
     parameters_.push_back(leaf);
   }
 }

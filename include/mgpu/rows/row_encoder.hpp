@@ -24,6 +24,12 @@ struct LearnedPair {
   LearnedText rejected;
 };
 
+/// A prompt as the model sees it. `text` is without the special tokens of a `prompt` row.
+struct PromptText {
+  std::string text;
+  std::vector<std::int64_t> ids;
+};
+
 /// Turns rows of training data into tokens, and marks the tokens that the loss covers.
 ///
 /// The loss covers `completion` after `prompt`, `completion_ids` after `token_ids`, and the
@@ -59,7 +65,13 @@ public:
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);
 
+  /// Encodes a row with a `prompt`, or `messages` after which the assistant answers, or
+  /// `token_ids`, as job generate does. Other members of the row are ignored. Errors: JsonError for
+  /// a row that cannot be used; the failures of encode().
+  PromptText encode_prompt(const formats::JsonValue& row);
+
 private:
+  PromptText encode_prompt_content(const formats::JsonValue& row);
   LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
   LearnedPair encode_texts(const formats::JsonValue& row) const;
   LearnedPair encode_conversations(const formats::JsonValue& row);
@@ -72,7 +84,7 @@ private:
                                 const formats::JsonValue* completion);
   std::string render(const std::vector<text::ChatMessage>& messages, bool begins_answer);
   std::vector<std::int64_t> ids_of(const std::string& text, bool add_special_tokens) const;
-  void check_ids(const LearnedText& encoded) const;
+  void check_ids(const std::vector<std::int64_t>& ids) const;
   const text::TextFolder& folder() const;
 
   std::optional<text::TextFolder> folder_;

@@ -32,6 +32,14 @@ ChatChoice read_chat_choice(const Config& config);
 std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
                                                     const ChatChoice& chat);
 
+/// Calls read_tokenizer_files() on rank 0, and broadcasts the result to every rank.
+///
+/// Ranks:  collective over `world`.
+/// Errors: those of read_tokenizer_files(); every rank throws the same.
+std::optional<text::TextFiles> read_shared_tokenizer_files(const cluster::Group& world,
+                                                           const std::filesystem::path& folder,
+                                                           const ChatChoice& chat);
+
 /// Parses the template that `chat` chooses, to find mistakes before any work. `config` is for
 /// messages that point at the key.
 ///

@@ -41,9 +41,10 @@ class ParameterArena {
 public:
   /// Draws the initial weights: element i of a parameter is a function of (seed, name, i) in exact
   /// arithmetic, equal on every machine and device. `dtype` is f32 for training (master weights),
-  /// and f64 for gradient checks.
+  /// and f64 for gradient checks. Without `has_gradients`, the buffer of gradients is empty, and no
+  /// parameter requires a gradient.
   ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
-                 DType dtype = DType::f32);
+                 DType dtype = DType::f32, bool has_gradients = true);
   ParameterArena(const ParameterArena&) = delete;
   ParameterArena& operator=(const ParameterArena&) = delete;
   ParameterArena(ParameterArena&&) = default;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <mgpu/rows/context.hpp>
+#include <mgpu/rows/json_fields.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
@@ -12,13 +13,6 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
-
-/// Returns the right answer of a row as a text; "" without column `answer`.
-std::string answer_of(const input::Row& row) {
-  const formats::JsonValue* answer = row.object.find("answer");
-  if (answer == nullptr || answer->is_null()) return "";
-  return answer->text() != nullptr ? *answer->text() : formats::to_json_line(*answer);
-}
 
 GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read) {
   GenerateInputs inputs{std::move(read)};
@@ -44,7 +38,8 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
     encoded.push_back(encoder.encode(row));
     rows::RowFacts& facts = encoded.back().facts;
     facts.kept = kept.values_of(row);
-    if (keys.rewards.is_given() && row.problem.empty()) encoded.back().answer = answer_of(row);
+    if (keys.rewards.is_given() && row.problem.empty())
+      encoded.back().answer = rows::answer_of(row.object);
     const std::int64_t tokens = std::ssize(encoded.back().ids);
     const std::int64_t context = rows::context_of(model);
     const bool is_beyond = context > 0 && tokens > context;

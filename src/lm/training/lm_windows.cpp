@@ -23,6 +23,9 @@ std::uint32_t crc_of(const LmExamples& examples) {
       crc = crc32c(std::as_bytes(std::span(name)), crc);
       crc = crc32c(std::as_bytes(std::span(values)), crc);
     }
+  for (const auto& [name, texts] : examples.texts)
+    for (const std::string& text : texts)
+      crc = crc32c(std::as_bytes(std::span(text)), crc32c(std::as_bytes(std::span(name)), crc));
   if (examples.group_size == 1) return crc;
   return crc32c(std::as_bytes(std::span(&examples.group_size, 1)), crc);
 }
@@ -51,6 +54,9 @@ void require_whole(const LmExamples& examples) {
   for (const auto& [name, values] : examples.sequence_columns)
     if (values.size() != examples.size())
       throw ShapeError("LmWindows: the column `" + name + "` has not one value per example");
+  for (const auto& [name, texts] : examples.texts)
+    if (texts.size() != examples.size())
+      throw ShapeError("LmWindows: there is not one text `" + name + "` per example");
   if (examples.group_size < 1 || std::ssize(examples.ends) % examples.group_size != 0)
     throw ShapeError("LmWindows: " + std::to_string(examples.size()) +
                      " examples are not whole groups of " + std::to_string(examples.group_size));

@@ -47,6 +47,7 @@ std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValu
   const std::size_t outputs = rows == 0 ? 0 : values.head.size() / rows;
   require_count("log-probabilities", values.log_probs.size(), batch.targets.size());
   require_count("entropies", values.entropies.size(), batch.targets.size());
+  require_count("plain log-probabilities", values.plain_log_probs.size(), batch.targets.size());
   require_count("outputs of the head", values.head.size(), outputs * rows);
   std::vector<MeasuredSequence> sequences;
   std::size_t token = 0;
@@ -61,6 +62,7 @@ std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValu
     sequence.targets = std::span(batch.targets).subspan(token, length);
     sequence.log_probs = part(values.log_probs, token, length);
     sequence.entropies = part(values.entropies, token, length);
+    sequence.plain_log_probs = part(values.plain_log_probs, token, length);
     const std::size_t own = sees_last ? 1 : learned_in(sequence.targets);
     sequence.head = part(values.head, row * outputs, own * outputs);
     token += length;

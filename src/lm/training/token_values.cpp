@@ -33,6 +33,11 @@ std::vector<double> on_host(const at::Tensor& values) {
   return {first, first + host.numel()};
 }
 
+/// Writes the log-probabilities of the block's targets to `into`, [N] float64.
+void put_log_probs(const HeadBlock& block, const RowFacts& facts, const at::Tensor& into) {
+  into.index_copy_(0, block.token_index, (facts.target_logits - facts.log_sums).to(at::kDouble));
+}
+
 }  // namespace
 
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request) {
@@ -42,14 +47,18 @@ TokenValues head_values(const HeadArgs& args, const ValueRequest& request) {
   };
   const at::Tensor log_probs = of_all();
   const at::Tensor entropies = request.entropies ? of_all() : at::Tensor();
+  const bool has_both = request.plain_log_probs && request.temperature != 1.0;
+  const at::Tensor plain = has_both ? of_all() : at::Tensor();
   for_each_block(args, [&](HeadBlock& block, const at::Tensor& /*hidden*/) {
+    if (has_both) put_log_probs(block, facts_of(block), plain);
     heat(block, request.temperature);
     const RowFacts facts = facts_of(block);
-    log_probs.index_copy_(0, block.token_index,
-                          (facts.target_logits - facts.log_sums).to(at::kDouble));
+    put_log_probs(block, facts, log_probs);
     if (request.entropies) entropies.index_copy_(0, block.token_index, entropies_of(block, facts));
   });
-  TokenValues values{on_host(log_probs), {}, {}};
+  TokenValues values{.log_probs = on_host(log_probs)};
+  if (request.plain_log_probs)
+    values.plain_log_probs = has_both ? on_host(plain) : values.log_probs;
   if (request.entropies) values.entropies = on_host(entropies);
   return values;
 }

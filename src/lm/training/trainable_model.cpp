@@ -105,7 +105,8 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
                                const TrainingOptions& options)
     : config_(trained_config(std::move(config), options.head)),
       options_(options),
-      arena_(trained_specs(config_, options.head), device, seed, options.dtype) {
+      arena_(trained_specs(config_, options.head), device, seed, options.dtype,
+             options.has_gradients) {
   const at::NoGradGuard no_grad;
   ArenaSource source(arena_);
   weights_ = bind_weights(config_, source);
@@ -138,6 +139,15 @@ LanguageModel TrainableModel::decoder() const {
   const at::NoGradGuard no_grad;
   LmWeights weights = weights_;
   return {config_, std::move(weights)};
+}
+
+TrainableModel TrainableModel::frozen_copy() const {
+  TrainingOptions options = options_;
+  options.has_gradients = false;
+  TrainableModel copy(config_, tensor::mgpu_device(arena_.weights()), /*seed=*/0, options);
+  const at::NoGradGuard no_grad;
+  at::Tensor(copy.arena_.weights()).copy_(arena_.weights());
+  return copy;
 }
 
 TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {

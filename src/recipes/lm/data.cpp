@@ -1,6 +1,8 @@
 #include "data.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -24,8 +26,28 @@ void share(const cluster::Group& world, std::vector<T>& values) {
   world.broadcast(std::span(values), 0);
 }
 
-/// Broadcasts columns; afterwards all ranks have columns of the same names.
-void share(const cluster::Group& world, lm::Columns& columns) {
+/// Broadcasts texts of any content, joined with their lengths.
+void share(const cluster::Group& world, std::vector<std::string>& texts) {
+  std::vector<std::int64_t> ends;
+  std::string joined;
+  for (const std::string& text : texts)
+    ends.push_back(std::ssize(joined += text));
+  share(world, ends);
+  joined = world.broadcast(std::move(joined), 0);
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) return;
+    texts.clear();
+    for (std::size_t begin = 0; const std::int64_t end : ends) {
+      texts.push_back(joined.substr(begin, static_cast<std::size_t>(end) - begin));
+      begin = static_cast<std::size_t>(end);
+    }
+  });
+}
+
+/// Broadcasts lists by name; afterwards all ranks have lists of the same names.
+template <class T>
+void share(const cluster::Group& world,
+           std::map<std::string, std::vector<T>, std::less<>>& columns) {
   std::string names;  // each name ends with a line feed
   for (const auto& [name, values] : columns)
     names += name + '\n';
@@ -40,6 +62,7 @@ void share(const cluster::Group& world, lm::LmExamples& examples) {
   share(world, examples.ends);
   share(world, examples.token_columns);
   share(world, examples.sequence_columns);
+  share(world, examples.texts);
   world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 

@@ -41,6 +41,8 @@ void append(const lm::LmExamples& from, lm::LmExamples& to) {
     to.ends.push_back(before + end);
   append(from.token_columns, to.token_columns);
   append(from.sequence_columns, to.sequence_columns);
+  for (const auto& [name, texts] : from.texts)
+    append(texts, to.texts[name]);
 }
 
 /// Adds all examples of a row, or none. Returns why the row cannot be used, or "" if it can.
@@ -101,6 +103,21 @@ void ExampleEncoder::add_pair(const formats::JsonValue& row, lm::LmExamples& exa
   const rows::LearnedPair pair = rows_.encode_pair(row);
   append(pair.chosen, false, examples);
   append(pair.rejected, false, examples);
+}
+
+void ExampleEncoder::add_prompt(const formats::JsonValue& row, std::int64_t room,
+                                lm::LmExamples& examples) {
+  rows::PromptText prompt = rows_.encode_prompt(row);
+  const std::int64_t length = std::ssize(prompt.ids);
+  if (length + room > seq_len_)
+    throw JsonError("its prompt has " + std::to_string(length) + " tokens, and with " +
+                    std::to_string(room) + " new ones it is longer than train.seq_len (" +
+                    std::to_string(seq_len_) + ")");
+  examples.ids.insert(examples.ids.end(), prompt.ids.begin(), prompt.ids.end());
+  examples.is_learned.resize(examples.ids.size(), 0);
+  examples.ends.push_back(std::ssize(examples.ids));
+  examples.texts["prompt"].push_back(std::move(prompt.text));
+  examples.texts["answer"].push_back(rows::answer_of(row));
 }
 
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,

@@ -49,6 +49,13 @@ public:
   ///         no token that is learned; Failure E544 or E546 of the folder's chat template.
   void add_pair(const formats::JsonValue& row, lm::LmExamples& examples);
 
+  /// Adds an example that is a prompt alone, with nothing to learn, and its texts `prompt` and
+  /// `answer` in LmExamples::texts. The row is as rows::RowEncoder::encode_prompt() describes. A
+  /// row without a right answer has the answer "". Errors: JsonError if the row cannot be used, or
+  /// if the prompt and `room` more tokens are more
+  ///         than seq_len tokens; Failure E544 or E546 of the folder's chat template.
+  void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
+
 private:
   void append(const rows::LearnedText& encoded, bool may_cut, lm::LmExamples& examples) const;
 

@@ -171,15 +171,21 @@ bool trains_language_model(const Config& config) {
   return !config.is("model.path", "null") || !config.is("model.init", "null");
 }
 
+std::filesystem::path read_trained_folder(const Config& config) {
+  const bool is_fresh = config.is("model.path", "null");
+  return is_fresh ? std::filesystem::path(config.text("model.init"))
+                  : rows::read_model_path(config);
+}
+
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method) {
   LmTrainSettings settings;
   check_all({[&] { settings.loop = read_loop_settings(config); },
              [&] { check_sources(config, method); }, [&] { refuse_row_keys(config); },
              [&] { check_template(config, method); }});
   settings.is_fresh = config.is("model.path", "null");
-  settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
-                                      : rows::read_model_path(config);
+  settings.folder = read_trained_folder(config);
   read_rows(config, settings);
+  if (method.has_prompts_only()) settings.eval_rows.reset();
   settings.needs_tokenizer = needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);
   settings.row_template = read_template(config);

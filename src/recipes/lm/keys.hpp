@@ -22,6 +22,9 @@ void add_lm_train_keys(KeyTable& table);
 /// Returns whether job train trains a language model: model.path or model.init names a folder.
 bool trains_language_model(const Config& config);
 
+/// Returns the folder of the trained model. It needs no weights if model.init names it.
+std::filesystem::path read_trained_folder(const Config& config);
+
 /// The settings of job train with a language model, read from the keys.
 struct LmTrainSettings {
   LoopSettings loop;

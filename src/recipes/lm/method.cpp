@@ -19,6 +19,10 @@ private:
 
 }  // namespace
 
+std::unique_ptr<lm::LmItems> OpenMethod::make_items(const lm::LmWindows& windows) {
+  return std::make_unique<lm::WindowItems>(windows, sources());
+}
+
 input::RowOptions LmMethod::row_options(input::RowOptions options) const {
   options.one_of = {"prompt", "messages", "text", "token_ids"};
   options.may_have = {"completion", "completion_ids"};

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include <mgpu/cluster/group.hpp>
 #include <mgpu/config/config.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/training/lm_items.hpp>
 #include <mgpu/lm/training/model_head.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/run/run_context.hpp>
@@ -72,6 +74,18 @@ public:
 
   virtual const lm::TokenLoss& loss() const = 0;
   virtual lm::WindowSources sources() const { return {}; }
+
+  /// Makes the items of the training, which refer to `windows`. By default they are the windows,
+  /// with sources().
+  virtual std::unique_ptr<lm::LmItems> make_items(const lm::LmWindows& windows);
+
+  /// Gets the model with the weights before the training, also when a run is resumed. Local.
+  virtual void begin(const lm::TrainableModel& /*start*/) {}
+
+  /// The parts of TrainTask with these names. before_save() is collective over `world`.
+  virtual std::vector<KeptTensor> kept_tensors() { return {}; }
+  virtual void before_save(const cluster::Group& /*world*/) {}
+  virtual void after_load() {}
 };
 
 /// The parts in which recipes of language models differ: the examples of a row, the loss, and an
@@ -100,6 +114,13 @@ public:
 
   /// Returns how many consecutive examples form a group, which stays within one global batch.
   virtual std::int64_t group_size() const { return 1; }
+
+  /// Returns how many consecutive items of a global batch belong together.
+  virtual std::int64_t items_together() const { return group_size(); }
+
+  /// Returns whether the examples are prompts whose completions the trained model samples. Then
+  /// there is no loss on held-out rows.
+  virtual bool has_prompts_only() const { return false; }
 
   /// Returns how many tokens each example needs after its prompt, for a completion that the model
   /// samples. 0: no completion is sampled.
@@ -134,6 +155,9 @@ public:
   /// Ranks:  collective over the world.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 
+  /// Returns tensors like those of OpenMethod::kept_tensors(), to read a checkpoint without open().
+  virtual std::vector<KeptTensor> kept_tensors() const { return {}; }
+
   /// Returns the loss on held-out rows. Unless open() is overridden, it is also the loss of
   /// training.
   virtual const lm::TokenLoss& loss() const;
@@ -154,6 +178,9 @@ public:
 
   /// Returns a text that is appended to the line about the data in the banner; empty: none.
   virtual std::string banner() const { return {}; }
+
+  /// Returns the name of the reported value that the training is to raise; "": it lowers the loss.
+  virtual std::string goal() const { return {}; }
 
   /// Returns what the loss of training means.
   virtual LossMeaning loss_meaning() const { return {}; }

@@ -1,7 +1,12 @@
 #include "page.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -174,7 +179,8 @@ void add_pace(const LmPlots& plots, report::RunSummary& summary) {
     summary.results.push_back({"tokens_per_second", "training tokens per second", per_second,
                                "tokens/s", per_second < 100.0 ? 1 : 0});
   summary.results.push_back({"epochs", "epochs", plots.epochs, "", 2});
-  summary.results.push_back({"fill", "of the sequences are filled", 100.0 * plots.fill, "%", 1});
+  if (plots.fill > 0.0)
+    summary.results.push_back({"fill", "of the sequences are filled", 100.0 * plots.fill, "%", 1});
 }
 
 /// A result that becomes a tile, with its label there.
@@ -221,9 +227,31 @@ report::Curve distance_of(const LmPlots& plots) {
   return distance;
 }
 
+std::string goal_text(const LmPlots& plots) {
+  constexpr std::size_t kMostSteps = 10;
+  const auto value = std::ranges::find_if(
+      plots.values, [&](const ValueCurves& curves) { return curves.about.name == plots.goal; });
+  if (value == plots.values.end() || value->train.y.empty()) return "";
+  const std::vector<double>& y = value->train.y;
+  const std::size_t steps = std::clamp<std::size_t>(y.size() / 2, 1, kMostSteps);
+  const auto mean = [&](std::size_t first) {
+    const auto begin = y.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(steps), 0.0) /
+           static_cast<double>(steps);
+  };
+  const std::string count = steps == 1 ? "step" : std::to_string(steps) + " steps";
+  return value->about.text + report::text_of(" %.4f in the last ", mean(y.size() - steps)) + count +
+         report::text_of(", %.4f in the first", mean(0)) +
+         (steps == 1 ? "" : " " + std::to_string(steps));
+}
+
 std::string lm_headline(const LmPlots& plots, const report::RunSummary& summary) {
   const std::vector<double>& loss = plots.train_loss.y;
   if (loss.size() < 2) return report::plain_headline(summary);
+  if (std::string goal = goal_text(plots); !goal.empty()) {
+    goal.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(goal.front())));
+    return goal + '.';
+  }
   const LossMeaning& meaning = plots.meaning;
   const bool fell = loss.back() < loss.front();
   std::string text = report::text_of(fell ? "Loss fell from %.4g to %.4g %s"

@@ -27,6 +27,7 @@ struct LmPlots {
   std::int64_t vocab = 0;    // number of tokens of the vocabulary
   std::string held_out;      // names the held-out rows: "data.eval_path"
   std::string accuracy;      // LmMethod::accuracy()
+  std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": the loss
   double epochs = 0.0;       // visits of each sequence, on average
   double fill = 0.0;         // share of the positions of sequences that examples fill
   double mean_tokens = 0.0;  // mean number of tokens of a sequence
@@ -46,6 +47,10 @@ struct LmPlots {
 /// Returns the distance D of each step from a loss w CE + (1 - w) D; empty if the loss has no such
 /// parts.
 report::Curve distance_of(const LmPlots& plots);
+
+/// Returns the mean of the goal over the last and the first steps: "mean reward 0.9453 in the last
+/// 10 steps, 0.3516 in the first 10"; "" if the goal is to lower the loss.
+std::string goal_text(const LmPlots& plots);
 
 /// Returns one sentence about the result: "Loss fell from 6.27 to 0.37 nats per token (perplexity
 /// 1.45); on data.eval_path it is 0.24 (perplexity 1.27).".

@@ -23,6 +23,7 @@ Split split_of(const lm::LmExamples& examples, std::size_t example) {
   const auto ids = std::span(examples.ids)
                        .subspan(static_cast<std::size_t>(examples.begin(example)),
                                 static_cast<std::size_t>(examples.length(example)));
+  if (examples.predictions(example) == 0) return {ids, {}};
   const auto prompt = static_cast<std::size_t>(examples.prompt_length(example));
   const std::size_t end = prompt > 1 ? prompt : ids.size() / 2;
   const std::size_t rest = std::min(ids.size() - end, static_cast<std::size_t>(kNewTokens));

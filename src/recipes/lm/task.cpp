@@ -33,11 +33,12 @@ LmTask::LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig conf
     : run_(run),
       settings_(parts.settings),
       method_(parts.method),
+      open_(parts.open),
       windows_(windows_of(settings_, method_, std::move(data.training))),
       held_out_(std::move(data.evaluation), settings_.seq_len, settings_.loop.seed),
-      items_(windows_, parts.open.sources()),
+      items_(open_.make_items(windows_)),
       model_(config, run.device, settings_.loop.seed, options_of(settings_, method_, config)),
-      objective_(model_, items_, parts.open.loss(), run.clock),
+      objective_(model_, *items_, open_.loss(), run.clock),
       data_crc_(lm::crc_of(windows_.examples()) ^ data.method.crc),
       chat_template_(std::move(data.chat_template)) {}
 
@@ -61,6 +62,7 @@ std::span<const double> LmTask::step_values() const {
 }
 
 bool LmTask::add_reference() {
+  cluster::run_together(run_.topology.world(), [&] { open_.begin(model_); });
   if (!method_.needs_reference()) return true;
   const auto measuring = run_.clock.enter("reference");
   const auto log_probs = reference_log_probs(run_, model_, {windows_, held_out_});

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <mgpu/lm/training/lm_objective.hpp>
 #include <mgpu/lm/training/lm_windows.hpp>
@@ -31,7 +33,7 @@ lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& 
 struct LmTaskParts {
   const LmTrainSettings& settings;
   const LmMethod& method;
-  const OpenMethod& open;
+  OpenMethod& open;
 };
 
 /// A training of a language model: the model, packed data and held-out loss. Members that other
@@ -53,14 +55,19 @@ public:
   /// Ranks:  collective over the world.
   void load_weights();
 
-  /// If the method needs a reference, adds the log-probabilities of the current weights to all
-  /// examples. Call it before the first step and after load_weights(). Returns false if a stop was
-  /// requested.
-  /// Ranks:  collective over the world.
-  /// Errors: those of reference_log_probs().
+  /// Shows the method the current weights. If it needs a reference, adds the log-probabilities of
+  /// these weights to all examples. Call it before the first step and after load_weights(). Returns
+  /// false if a stop was requested. Ranks:  collective over the world. Errors: those of
+  /// reference_log_probs().
   bool add_reference();
 
+  std::vector<KeptTensor> kept_tensors() override { return open_.kept_tensors(); }
+  void before_save() override { open_.before_save(run_.topology.world()); }
+  void after_load() override { open_.after_load(); }
+
   const lm::LmWindows& windows() const { return windows_; }
+  /// Returns the number of items of an epoch.
+  std::uint64_t epoch_size() const { return items_->epoch_size(); }
   /// The held-out examples; empty without data.eval_path or a validation split.
   const lm::LmWindows& held_out() const { return held_out_; }
   const lm::TrainableModel& model() const { return model_; }
@@ -70,9 +77,10 @@ private:
   run::RunContext& run_;
   const LmTrainSettings& settings_;
   const LmMethod& method_;
+  OpenMethod& open_;
   lm::LmWindows windows_;
   lm::LmWindows held_out_;
-  lm::WindowItems items_;
+  std::unique_ptr<lm::LmItems> items_;
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t data_crc_;

@@ -31,18 +31,25 @@ std::string left_out_text(const LeftOut& left_out) {
          left_out.first;
 }
 
+/// Describes the examples for the banner.
+std::string data_text(const LmTrainSettings& settings, const LmTask& task) {
+  const lm::LmWindows& windows = task.windows();
+  const std::string examples =
+      report::grouped(static_cast<std::int64_t>(windows.examples().size()));
+  const std::string tokens = report::grouped(std::ssize(windows.examples().ids)) + " tokens";
+  if (task.method().has_prompts_only()) return examples + " prompts, " + tokens;
+  return examples + " examples, " + tokens + " in " +
+         report::grouped(static_cast<std::int64_t>(windows.size())) +
+         report::text_of(" sequences of %lld, %.1f %% full",
+                         static_cast<long long>(settings.seq_len), 100.0 * windows.fill());
+}
+
 void print_banner(run::RunContext& run, const LmTrainSettings& settings, const LmTask& task,
                   const Trainer& trainer) {
-  const lm::LmWindows& windows = task.windows();
   const lm::LmConfig& config = task.model().config();
   report::BannerFacts facts = batch_facts(run, settings.loop, trainer);
-  facts.data = report::grouped(static_cast<std::int64_t>(windows.examples().size())) +
-               " examples, " + report::grouped(std::ssize(windows.examples().ids)) + " tokens in " +
-               report::grouped(static_cast<std::int64_t>(windows.size())) +
-               report::text_of(" sequences of %lld, %.1f %% full",
-                               static_cast<long long>(settings.seq_len), 100.0 * windows.fill()) +
-               "; " + config.family + " of " + report::grouped(trainer.num_parameters()) +
-               " parameters";
+  facts.data = data_text(settings, task) + "; " + config.family + " of " +
+               report::grouped(trainer.num_parameters()) + " parameters";
   facts.data += task.method().banner();
   run.print_banner(facts);
   log_schedule(run, settings.loop, trainer);
@@ -158,10 +165,13 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   plots.vocab = task.model().config().vocab;
   plots.held_out = names.held_out;
   plots.accuracy = names.accuracy;
-  plots.fill = windows.fill();
-  plots.mean_tokens = windows.fill() * static_cast<double>(settings.seq_len);
+  plots.goal = task.method().goal();
+  if (!task.method().has_prompts_only()) {
+    plots.fill = windows.fill();
+    plots.mean_tokens = windows.fill() * static_cast<double>(settings.seq_len);
+  }
   plots.epochs = static_cast<double>(steps * settings.loop.train.batch.global_batch) /
-                 static_cast<double>(windows.size());
+                 static_cast<double>(task.epoch_size());
   return plots;
 }
 
@@ -192,6 +202,7 @@ void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
                      {"accuracy", names.accuracy, last.accuracy, "", 4}};
   outcome.result =
       report::text_of("loss %.4f, %s %.4f", last.loss, names.accuracy.c_str(), last.accuracy);
+  if (const std::string goal = goal_text(plots); !goal.empty()) outcome.result = goal;
   for (const ValueCurves& value : plots.values)
     outcome.results.push_back(
         {value.about.name, value.about.text, value.train.y.back(), value.about.unit, 4});
@@ -216,7 +227,7 @@ void check_lm_keys(const Config& config, int ranks, const LmMethod& method) {
   check_all({[&] { read_lm_train_settings(config, method); },
              [&] { train::check_batch(config, ranks); },
              [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); },
-             [&] { require_whole_groups(config, method.group_size()); }});
+             [&] { require_whole_groups(config, method.items_together()); }});
 }
 
 void LmRecipe::check_weights() const {
@@ -254,10 +265,12 @@ std::vector<run::FileCheck> LmRecipe::file_checks() const {
                  lm::read_shared_lm_config(world, settings.folder, settings.weights());
              const LmData data = load_lm_data(world, settings, method, model.vocab);
              const lm::LmWindows windows = windows_of(settings, method, data.training);
-             std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
-                                " examples in " +
-                                report::grouped(static_cast<std::int64_t>(windows.size())) +
-                                " sequences";
+             std::string text = report::grouped(static_cast<std::int64_t>(data.training.size()));
+             text += method.has_prompts_only()
+                         ? " prompts"
+                         : " examples in " +
+                               report::grouped(static_cast<std::int64_t>(windows.size())) +
+                               " sequences";
              for (const LeftOut& left_out : data.left_out)
                text += "; " + left_out_text(left_out);
              return text;
@@ -340,7 +353,7 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
   train::LossScaler scaler(loop.optimizer.mixed_precision == tensor::ComputeKind::f16);
   TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),
                      loop.evaluation_values, loop.splits_loss, loop.step_values);
-  TrainState state(model->parameters(), optimizer, scaler, curves);
+  TrainState state(model->parameters(), optimizer, scaler, curves, method_->kept_tensors());
   run::MergedRun merged;
   merged.warnings =
       state.load({world,

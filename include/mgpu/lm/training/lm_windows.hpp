@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +18,9 @@ struct LmExamples {
   std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is predicted
   std::vector<std::int64_t> ends;        // index in `ids` after the last id of each example
 
-  Columns token_columns{};      // one value per id, about the token that follows
-  Columns sequence_columns{};   // one value per example
+  Columns token_columns{};     // one value per id, about the token that follows
+  Columns sequence_columns{};  // one value per example
+  std::map<std::string, std::vector<std::string>, std::less<>> texts{};  // one per example, by name
   std::int64_t group_size = 1;  // number of consecutive examples in a group
 
   std::size_t size() const { return ends.size(); }

@@ -17,27 +17,30 @@ struct ValueRequest {
   bool log_probs = true;     // log-probabilities of the targets
   bool entropies = false;    // entropies of the distributions over the vocabulary
   double temperature = 1.0;  // T: log-probabilities and entropies are those of softmax(logits / T)
+  bool plain_log_probs = false;  // log-probabilities of the targets at temperature 1, too
   HeadRows head_rows = HeadRows::none;
 };
 
 /// The values that the first sweep of a SequenceLoss computes for a batch. Vectors that were not
-/// requested are empty. On the CPU and at temperature 1, the log-probabilities have the same bits
-/// as those of LanguageModel.
+/// requested are empty. On the CPU, log-probabilities at temperature 1 have the same bits as those
+/// of LanguageModel.
 struct TokenValues {
-  std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
-  std::vector<double> entropies{};  // [N] nats; 0 where there is no target
-  std::vector<double> head{};       // [rows that ValueRequest::head_rows selects, O]
+  std::vector<double> log_probs{};        // [N] nats; 0 where there is no target
+  std::vector<double> entropies{};        // [N] nats; 0 where there is no target
+  std::vector<double> plain_log_probs{};  // [N] nats, temperature 1; 0 where there is no target
+  std::vector<double> head{};             // [rows that ValueRequest::head_rows selects, O]
 };
 
 /// One sequence of a batch with the values that were computed for it. It refers to the memory of
 /// the LmBatch and the TokenValues.
 class MeasuredSequence {
 public:
-  std::span<const std::int64_t> ids;      // [L]
-  std::span<const std::int64_t> targets;  // [L] the next token, or kernels::kIgnoreTarget
-  std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not requested
-  std::span<const double> entropies;      // [L] nats; empty: not requested
-  std::span<const double> head;           // [R, O] outputs of ModelHead; empty: not requested
+  std::span<const std::int64_t> ids;        // [L]
+  std::span<const std::int64_t> targets;    // [L] the next token, or kernels::kIgnoreTarget
+  std::span<const double> log_probs;        // [L] nats; 0 without a target; empty: not requested
+  std::span<const double> entropies;        // [L] nats; empty: not requested
+  std::span<const double> plain_log_probs;  // [L] nats, temperature 1; empty: not requested
+  std::span<const double> head;             // [R, O] outputs of ModelHead; empty: not requested
 
   /// token_column() returns the L values of this sequence in a token column, sequence_column() its
   /// one value in a sequence column.

@@ -27,6 +27,8 @@ struct TrainingOptions {
 
   DType dtype = DType::f32;  // f64 for checks of gradients
 
+  bool has_gradients = true;  // false: the model is only measured, and needs half the memory
+
   std::optional<ModelHead> head{};  // an additional linear layer on the hidden states
 };
 
@@ -63,6 +65,10 @@ public:
   /// Memory: on the CPU a packed copy of the matrices; on a GPU no copy.
   /// Errors: Error when the weights are float64, or the model has no vocabulary head.
   LanguageModel decoder() const;
+
+  /// Returns a model with copies of the current weights, on the same device and without gradients.
+  TrainableModel frozen_copy() const;
+
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 

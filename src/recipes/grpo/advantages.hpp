@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace mgpu::recipes {
+
+/// The standard deviation by which advantages are divided. It has the divisor N - 1.
+enum class RewardScale : std::uint8_t { group, batch, none };
+
+/// How a reward is compared with other rewards.
+enum class Baseline : std::uint8_t {
+  group_mean,    // the mean of the group
+  others_mean,   // the mean of the other completions of the group; arXiv 2402.14740
+  batch_mean,    // the mean of the global batch
+  group_z_score  // the mean of the group, always divided by its standard deviation with divisor N
+};
+
+/// Facts about rewards. A reward that is NaN has no score and is left out.
+struct RewardStats {
+  std::int64_t scored = 0;  // number of rewards that are not NaN
+  double mean = 0.0;        // 0 without a score
+  double squares = 0.0;     // sum of squared differences from the mean
+  bool are_equal = true;    // all scores are the same, or there are fewer than two
+
+  /// Returns the standard deviation with divisor `scored` - 1; 0 for fewer than two scores.
+  double deviation() const;
+};
+
+/// Shapes: rewards [any number]
+RewardStats stats_of(std::span<const double> rewards);
+
+/// Returns how much better a reward is than others; 0 for a reward without a score, and for a group
+/// in which fewer than two completions have one. As in TRL, 1e-4 is added to standard deviations.
+///
+/// Source: Shao et al., arXiv 2402.03300, section 4.1.2
+double advantage_of(double reward, const RewardStats& group, const RewardStats& batch,
+                    Baseline baseline, RewardScale scale);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/lm/training/sequence_loss.hpp>
+
+#include "recipes/lm/method.hpp"
+#include "settings.hpp"
+
+namespace mgpu::recipes {
+
+/// What all ranks know of a completion: the values of lm::SequenceFacts.
+struct CompletionFacts {
+  double reward = 0.0;  // NaN: the completion has no score
+  bool is_truncated = false;
+  bool is_learned = true;   // false: GrpoSettings::masks_truncated leaves it out
+  std::int64_t below = 0;   // ratios below the clipping range
+  std::int64_t above = 0;   // ratios above it
+  std::int64_t ratios = 0;  // all ratios
+  double kl = 0.0;          // sum of kl_of_token() over the tokens, nats
+  double entropy = 0.0;     // sum over the tokens, nats
+  double difference = 0.0;  // largest difference of two log-probabilities of a token, nats
+  std::int64_t tokens = 0;  // of the completion; it is not part of to_values()
+
+  std::vector<double> to_values() const;
+  static CompletionFacts of(const lm::SequenceFacts& facts);
+};
+
+/// Numbers of a global batch: those that are reported, and the divisors of the loss.
+struct BatchNumbers {
+  BatchNumbers(const lm::SequenceTable& all, const GrpoSettings& settings);
+
+  /// Reads the numbers that to_digest() made.
+  BatchNumbers(std::span<const double> digest, const GrpoSettings& settings);
+
+  /// Returns the values that reported_values() describes, and then all other numbers.
+  std::vector<double> to_digest(const GrpoSettings& settings) const;
+
+  RewardStats rewards{};                    // of the whole batch
+  std::int64_t sequences = 0;               //
+  std::int64_t learned_tokens = 0;          // of the completions that are learned
+  std::vector<std::int64_t> lane_tokens{};  // [lanes] the same in each lane
+
+  double group_deviation = 0.0;      // mean over the groups
+  double completion_length = 0.0;    // tokens, mean
+  double truncated_share = 0.0;      // of the completions
+  double zero_variance_share = 0.0;  // of the groups
+  double clip_share = 0.0;           // of the ratios
+  double unscored_share = 0.0;       // of the completions
+  double kl = 0.0;                   // nats per token
+  double entropy = 0.0;              // nats per token
+  double difference = 0.0;           // nats, the largest
+
+private:
+  void add_group(std::span<const lm::SequenceFacts> group, const GrpoSettings& settings);
+  void divide(std::size_t groups);
+
+  std::int64_t tokens_ = 0;
+  std::int64_t ratios_ = 0;
+};
+
+/// Returns the lane of a sequence: one of GrpoSettings::lanes equal parts of the global batch.
+std::size_t lane_of(const lm::SequenceFacts& sequence, const lm::SequenceTable& all,
+                    const GrpoSettings& settings);
+
+/// Describes the numbers of a batch that curves and tables show.
+std::vector<ReportedValue> reported_values_of(const GrpoSettings& settings);
+
+/// Returns the rewards of completions, in order.
+std::vector<double> rewards_of(std::span<const lm::SequenceFacts> sequences);
+
+}  // namespace mgpu::recipes

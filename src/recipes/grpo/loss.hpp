@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <mgpu/lm/training/sequence_loss.hpp>
+
+#include "batch_numbers.hpp"
+#include "settings.hpp"
+
+namespace mgpu::recipes {
+
+/// Columns of a batch of completions. Token columns have nats, and are about the token that
+/// follows. Log-probabilities are those at the sampling temperature, unless stated otherwise.
+inline constexpr const char* kSampledColumn = "sampled_log_prob";  // of the sampler, temperature 1
+inline constexpr const char* kOldColumn = "old_log_prob";          // when it was sampled
+inline constexpr const char* kStartColumn = "start_log_prob";      // under the start model
+inline constexpr const char* kRewardColumn = "reward";             // per sequence; NaN: no score
+inline constexpr const char* kTruncatedColumn = "is_truncated";    // per sequence, 0 or 1
+/// Per sequence: largest difference between kSampledColumn and the forward pass of training, when
+/// the completion was sampled.
+inline constexpr const char* kDifferenceColumn = "log_prob_difference";
+
+/// Returns the largest absolute difference between two log-probabilities of a token, in nats.
+/// Shapes: all [L]; tokens whose target is ignored do not count
+double largest_difference(std::span<const double> of_training, std::span<const double> of_sampler,
+                          std::span<const std::int64_t> targets);
+
+/// Policy gradients of groups of completions. Each sequence is a completion of its prompt, and a
+/// group has the completions of one prompt.
+///
+/// If GrpoSettings::iterations is 1, the batch has kSampledColumn, and the probabilities when the
+/// completions were sampled are those of the current weights. Otherwise the batch has kOldColumn
+/// and kDifferenceColumn. If GrpoSettings::beta is above 0, it has kStartColumn.
+///
+/// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
+/// sequences, so the fraction of correct predictions is the share of rewards above 0. The digest is
+/// that of BatchNumbers.
+class GrpoLoss final : public lm::SequenceLoss {
+public:
+  explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}
+
+  lm::ValueRequest request() const override;
+  std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;
+  std::vector<double> digest(const lm::SequenceTable& all) const override;
+  lm::SequenceTerm weigh(const lm::MeasuredSequence& sequence,
+                         const lm::SequencePlace& place) const override;
+
+private:
+  struct Tokens;
+
+  PolicyRule rule() const { return {settings_.variant, settings_.clip, settings_.beta}; }
+  Tokens tokens_of(const lm::MeasuredSequence& sequence) const;
+  bool is_learned(const lm::MeasuredSequence& sequence) const;
+  double difference_of(const lm::MeasuredSequence& sequence) const;
+  double weight_of(const lm::SequencePlace& place, const BatchNumbers& batch) const;
+
+  GrpoSettings settings_;
+};
+
+}  // namespace mgpu::recipes

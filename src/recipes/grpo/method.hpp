@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/method.hpp"
+#include "settings.hpp"
+
+namespace mgpu::recipes {
+
+/// Post-training with rewards: the model samples completions of prompts, rewards judge them, and
+/// better ones become more probable. A row is a prompt, and may have an `answer`.
+class GrpoMethod final : public LmMethod {
+public:
+  /// `folder` is the folder of the trained model.
+  GrpoMethod(GrpoSettings settings, std::filesystem::path folder)
+      : settings_(std::move(settings)), folder_(std::move(folder)), loss_(settings_) {}
+
+  input::RowOptions row_options(input::RowOptions options) const override;
+
+  /// Adds one example, a prompt.
+  /// Errors: those of ExampleEncoder::add_prompt().
+  void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+              lm::LmExamples& examples) const override;
+
+  std::int64_t items_together() const override { return settings_.group_size; }
+  bool has_prompts_only() const override { return true; }
+  bool needs_tokenizer() const override { return true; }  // rewards judge texts
+
+  /// Starts the rewards, and makes what samples completions.
+  /// Ranks:  collective over the world.
+  /// Errors: those of SampledPolicy.
+  std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const override;
+  std::vector<KeptTensor> kept_tensors() const override;
+
+  const lm::TokenLoss& loss() const override { return loss_; }
+  std::vector<ReportedValue> reported_values() const override {
+    return reported_values_of(settings_);
+  }
+  std::string goal() const override { return "reward"; }
+  LossMeaning loss_meaning() const override;
+  MethodCosts costs() const override;
+  std::string banner() const override;
+  std::string accuracy() const override { return "share of rewards above 0"; }
+  std::string accuracy_scalar() const override { return "rewards/above_zero"; }
+
+private:
+  GrpoSettings settings_;
+  std::filesystem::path folder_;
+  GrpoLoss loss_;
+};
+
+}  // namespace mgpu::recipes

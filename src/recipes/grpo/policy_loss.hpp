@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "advantages.hpp"
+
+// Shapes in this header: L tokens of a completion.
+namespace mgpu::recipes {
+
+/// The losses of recipe `grpo`. r is the ratio of the probabilities of a token now and when it was
+/// sampled, and A is the advantage of its completion.
+enum class PolicyVariant : std::uint8_t {
+  grpo,          // -min(r A, clip(r) A), mean per completion; arXiv 2402.03300
+  dr_grpo,       // divided by the largest length instead of the length; arXiv 2503.20783
+  dapo,          // mean over the tokens of the global batch; arXiv 2503.14476
+  bnpo,          // mean over the tokens of each lane
+  cispo,         // -min(r, bound) A log p, where the bounded ratio is constant; arXiv 2506.13585
+  gspo,          // one ratio per completion, the geometric mean of r; arXiv 2507.18071
+  rloo,          // one ratio per completion, the product of r; arXiv 2402.14740
+  reinforce,     // -A log p of the whole completion
+  seed_offline,  // -(A log p - b (log p - log p_reference)) of the whole completion
+};
+
+/// The range of ratios [1 - low, 1 + high] in which a token is learned. For cispo, `high` is the
+/// largest ratio itself, and `low` is unused.
+struct ClipRange {
+  double low = 0.2;
+  double high = 0.2;
+};
+
+/// How a completion is learned.
+struct PolicyRule {
+  PolicyVariant variant = PolicyVariant::grpo;
+  ClipRange clip{};
+  double beta = 0.0;  // weight of the distance from the reference
+};
+
+/// One completion. Log-probabilities are those at the sampling temperature, in nats.
+struct PolicySequence {
+  std::span<const double> now;        // [L] under the current weights
+  std::span<const double> old;        // [L] when it was sampled
+  std::span<const double> reference;  // [L] under the start model; empty if PolicyRule::beta is 0
+  double advantage = 0.0;
+};
+
+/// The loss of one completion, a sum over its tokens without any mean.
+struct PolicyLoss {
+  double loss = 0.0;
+  std::vector<double> slopes{};  // [L] derivatives with respect to PolicySequence::now
+};
+
+PolicyLoss loss_of(const PolicyRule& rule, const PolicySequence& sequence);
+
+/// Counts the ratios below and above the clipping range. With one ratio per completion, each count
+/// is 0 or 1, and `all` is 1.
+struct ClipCounts {
+  std::int64_t below = 0;
+  std::int64_t above = 0;
+  std::int64_t all = 0;
+};
+ClipCounts clip_counts(const PolicyRule& rule, std::span<const double> now,
+                       std::span<const double> old);
+
+/// Returns exp(d) - d - 1 for d = reference - now, an estimate of the KL divergence of a token from
+/// the reference that is never negative. Source: Schulman, "Approximating KL divergence" (k3).
+double kl_of_token(double now, double reference);
+
+bool has_ratio_of_sequence(PolicyVariant variant);
+bool has_clipping(PolicyVariant variant);
+Baseline baseline_of(PolicyVariant variant);
+
+}  // namespace mgpu::recipes

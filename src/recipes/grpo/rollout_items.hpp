@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/lm/training/lm_items.hpp>
+#include <mgpu/lm/training/lm_windows.hpp>
+#include <mgpu/rewards/registry.hpp>
+
+#include "rollout_state.hpp"
+#include "settings.hpp"
+
+namespace mgpu::recipes {
+
+/// The texts of an LmExamples whose examples are prompts.
+inline constexpr const char* kPromptText = "prompt";
+inline constexpr const char* kAnswerText = "answer";  // "" without a right answer
+
+/// What RolloutItems works with. The objects behind references must outlive it.
+struct RolloutTools {
+  const lm::LmExamples& prompts;      // each example is a prompt, with texts
+  rewards::WeightedRewards& rewards;  //
+  std::function<std::string(std::span<const std::int64_t>)> decode;  // text of a completion
+  PhaseClock& clock;
+};
+
+/// Completions that the trained model samples itself, with their rewards. Each item is one
+/// completion, and GrpoSettings::group_size consecutive items have the same prompt. Prompts come in
+/// a new random order in each epoch.
+///
+/// The completions of a step are sampled with the weights before that step, or, if
+/// GrpoSettings::iterations is above 1, before the first step that uses them. The random numbers of
+/// a completion depend on seed, step and its place in the global batch only. So completions do not
+/// depend on the number of ranks.
+class RolloutItems final : public lm::LmItems {
+public:
+  RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);
+
+  /// Gives the model with the start weights, which GrpoSettings::beta above 0 needs.
+  void set_start(const lm::TrainableModel& start) { start_ = &start; }
+
+  std::uint64_t epoch_size() const override;
+  bool are_made() const override { return true; }
+
+  /// Samples and judges completions, unless those of the step are already there.
+  /// Errors: those of Generator::run() and of the rewards.
+  void make(const lm::TrainableModel& model, std::uint64_t first, std::int64_t count) override;
+
+  std::int64_t predictions(std::uint64_t ordinal) const override;
+  void append(std::uint64_t ordinal, lm::LmBatch& batch) const override;
+  std::int64_t group_size() const override { return settings_.group_size; }
+
+  /// Copies the completions of all ranks to `state`.
+  /// Ranks:  collective over `group`.
+  void save(const cluster::Group& group, RolloutState& state) const;
+
+  /// Continues with the completions of a checkpoint, if it has any.
+  void restore(const RolloutState& state);
+
+private:
+  std::size_t place_of(std::uint64_t ordinal) const;
+  std::size_t example_of(std::int64_t rollout, std::size_t place) const;
+  std::span<const std::int64_t> prompt_of(std::size_t example) const;
+  std::span<Rollout> own() { return std::span(rows_).subspan(first_, count_); }
+  void sample(const lm::TrainableModel& model, std::int64_t rollout);
+  void judge(std::int64_t rollout);
+  void measure(const lm::TrainableModel& model);
+  void measure(const lm::TrainableModel& model, std::span<Rollout> rows) const;
+  double penalty_of(const Rollout& row) const;
+
+  GrpoSettings settings_;
+  RolloutTools tools_;
+  const lm::TrainableModel* start_ = nullptr;
+  std::vector<Rollout> rows_;  // [global batch]; this rank fills its own, or all of a checkpoint
+  std::int64_t rollout_ = -1;  // number of the sampling that made rows_; -1: none
+  std::size_t first_ = 0;      // this rank's rows are [first_, first_ + count_)
+  std::size_t count_ = 0;
+};
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,103 @@
+#include "rollout_state.hpp"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+namespace mgpu::recipes {
+namespace {
+
+constexpr std::int64_t kRolloutFacts = 3;
+
+template <class T>
+std::span<T> all_of(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<T>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+/// Returns row `place` of a tensor with two dimensions.
+template <class T>
+std::span<T> row_of(const at::Tensor& tensor, std::size_t place) {
+  const auto width = static_cast<std::size_t>(tensor.size(1));
+  return all_of<T>(tensor).subspan(place * width, width);
+}
+
+std::vector<double> first_of(const at::Tensor& tensor, std::size_t place, std::size_t count) {
+  const auto values = row_of<double>(tensor, place).first(count);
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+RolloutState::RolloutState(const GrpoSettings& settings) {
+  if (settings.iterations == 1) return;
+  const std::int64_t rows = settings.global_batch;
+  const std::int64_t tokens = settings.sampling.max_new_tokens;
+  number_ = at::full({1}, -1, at::kLong);
+  lengths_ = at::zeros({rows}, at::kLong);
+  ids_ = at::zeros({rows, tokens}, at::kLong);
+  old_ = at::zeros({rows, tokens}, at::kDouble);
+  if (settings.beta > 0.0) start_ = at::zeros({rows, tokens}, at::kDouble);
+  facts_ = at::zeros({rows, kRolloutFacts}, at::kDouble);
+}
+
+std::vector<KeptTensor> RolloutState::tensors() const {
+  if (!number_.defined()) return {};
+  std::vector<KeptTensor> kept{{"rollout.number", number_},
+                               {"rollout.lengths", lengths_},
+                               {"rollout.ids", ids_},
+                               {"rollout.old_log_probs", old_},
+                               {"rollout.facts", facts_}};
+  if (start_.defined()) kept.push_back({"rollout.start_log_probs", start_});
+  return kept;
+}
+
+std::int64_t RolloutState::rollout() const {
+  return number_.defined() ? all_of<std::int64_t>(number_)[0] : -1;
+}
+
+void RolloutState::clear(std::int64_t rollout) {
+  if (!number_.defined()) return;
+  for (const at::Tensor& tensor : {lengths_, ids_, old_, facts_})
+    at::Tensor(tensor).zero_();
+  if (start_.defined()) start_.zero_();
+  all_of<std::int64_t>(number_)[0] = rollout;
+}
+
+void RolloutState::put(std::size_t place, const Rollout& row) {
+  if (!number_.defined()) return;
+  all_of<std::int64_t>(lengths_)[place] = std::ssize(row.old);
+  std::copy(row.ids.begin() + row.prompt, row.ids.end(), row_of<std::int64_t>(ids_, place).begin());
+  std::ranges::copy(row.old, row_of<double>(old_, place).begin());
+  if (start_.defined()) std::ranges::copy(row.start, row_of<double>(start_, place).begin());
+  const auto facts = row_of<double>(facts_, place);
+  facts[0] = row.reward;
+  facts[1] = row.is_truncated ? 1.0 : 0.0;
+  facts[2] = row.difference;
+}
+
+void RolloutState::add_ranks(const cluster::Group& group) {
+  if (!number_.defined()) return;
+  group.all_reduce(all_of<std::int64_t>(lengths_));
+  group.all_reduce(all_of<std::int64_t>(ids_));
+  group.all_reduce(all_of<double>(old_));
+  group.all_reduce(all_of<double>(facts_));
+  if (start_.defined()) group.all_reduce(all_of<double>(start_));
+}
+
+Rollout RolloutState::get(std::size_t place, std::span<const std::int64_t> prompt) const {
+  Rollout row;
+  row.prompt = std::ssize(prompt);
+  row.ids.assign(prompt.begin(), prompt.end());
+  const auto length = static_cast<std::size_t>(all_of<std::int64_t>(lengths_)[place]);
+  const auto ids = row_of<std::int64_t>(ids_, place).first(length);
+  row.ids.insert(row.ids.end(), ids.begin(), ids.end());
+  row.old = first_of(old_, place, length);
+  if (start_.defined()) row.start = first_of(start_, place, length);
+  const auto facts = row_of<double>(facts_, place);
+  row.reward = facts[0];
+  row.is_truncated = facts[1] != 0.0;
+  row.difference = facts[2];
+  return row;
+}
+
+}  // namespace mgpu::recipes

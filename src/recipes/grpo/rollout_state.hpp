@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/cluster/group.hpp>
+
+#include "recipes/train_state.hpp"
+#include "settings.hpp"
+
+namespace mgpu::recipes {
+
+/// A completion of a prompt, with its reward. Log-probabilities are those of the tokens of the
+/// completion, in nats.
+struct Rollout {
+  std::vector<std::int64_t> ids{};  // prompt and completion
+  std::int64_t prompt = 0;          // tokens of the prompt
+  std::vector<double> sampled{};    // of the sampler, at temperature 1
+  std::vector<double> old{};  // of training, when it was sampled; empty with one step per sampling
+  std::vector<double> start{};  // under the start model; empty without GrpoSettings::beta
+  double reward = std::numeric_limits<double>::quiet_NaN();
+  bool is_truncated = false;
+  double difference = 0.0;  // largest between `sampled` and training
+};
+
+/// The completions of a global batch as tensors of a checkpoint. A checkpoint between two steps
+/// that use the same completions needs them, because the weights that sampled them have changed.
+///
+/// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
+class RolloutState {
+public:
+  /// With one step per sampling there is nothing to keep, and tensors() is empty.
+  explicit RolloutState(const GrpoSettings& settings);
+
+  std::vector<KeptTensor> tensors() const;
+
+  /// Returns the number of the sampling that made the completions; -1 if there are none.
+  std::int64_t rollout() const;
+
+  /// Removes all completions.
+  void clear(std::int64_t rollout);
+  void put(std::size_t place, const Rollout& row);
+
+  /// Adds the completions of all ranks. Each completion was put on one rank.
+  /// Ranks:  collective over `group`.
+  void add_ranks(const cluster::Group& group);
+
+  /// Returns a completion of `prompt`. Its `sampled` is empty.
+  Rollout get(std::size_t place, std::span<const std::int64_t> prompt) const;
+
+private:
+  at::Tensor number_;   // [1] int64
+  at::Tensor lengths_;  // [global batch] int64
+  at::Tensor ids_;      // [global batch, max_new_tokens] int64
+  at::Tensor old_;      // [global batch, max_new_tokens] float64, nats
+  at::Tensor start_;    // the same under the start model; undefined: none
+  at::Tensor facts_;    // [global batch, 3] float64: reward, is_truncated, difference
+};
+
+}  // namespace mgpu::recipes

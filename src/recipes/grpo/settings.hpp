@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/rewards/registry.hpp>
+
+#include "advantages.hpp"
+#include "policy_loss.hpp"
+
+namespace mgpu::recipes {
+
+/// The settings of recipe `grpo`.
+struct GrpoSettings {
+  PolicyVariant variant = PolicyVariant::grpo;
+  RewardScale scale = RewardScale::group;
+  ClipRange clip{};
+  double beta = 0.0;                 // weight of the distance from the start model; 0: none
+  std::int64_t group_size = 8;       // completions of a prompt
+  std::int64_t iterations = 1;       // optimizer steps with the same completions
+  bool masks_truncated = false;      // true: nothing is learned from completions without an end
+  std::int64_t overlong_tokens = 0;  // length of the range in which the penalty grows; 0: none
+  lm::GenerationConfig sampling{};   // how completions are sampled; the stop ids are not set
+  rewards::RewardSettings rewards{};
+  std::int64_t global_batch = 0;  // train.global_batch_size
+  std::int64_t lanes = 1;         // train.lanes
+};
+
+}  // namespace mgpu::recipes
