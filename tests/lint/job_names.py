@@ -28,7 +28,7 @@ def registered(top=TOP):
     names = []
     for path, macro in REGISTRIES.items():
         text = (top / path).read_text(encoding="utf-8")
-        line = re.search(rf"#define {macro}\(line\)(.*)", text)
+        line = re.search(rf"#define {macro}\(line\)((?:.*\\\n)*.*)", text)
         names += re.findall(r"\bline\((\w+)\)", line.group(1))
     return names
 

@@ -37,9 +37,10 @@ TEST(RecipeChoiceTest, TheRegistryHasTheRecipesInTheirOrder) {
     names.emplace_back(recipe.name);
   std::erase_if(names, [](const std::string& name) {
     // others may come between them
-    return name != "ad" && name != "sft" && name != "distill" && name != "dpo";
+    return name != "ad" && name != "sft" && name != "distill" && name != "dpo" &&
+           name != "grpo";
   });
-  EXPECT_THAT(names, ElementsAre("ad", "sft", "distill", "dpo"));
+  EXPECT_THAT(names, ElementsAre("ad", "sft", "distill", "dpo", "grpo"));
 }
 
 TEST(RecipeChoiceTest, AutoGoesByTheKeysThatAreThere) {
@@ -49,6 +50,7 @@ TEST(RecipeChoiceTest, AutoGoesByTheKeysThatAreThere) {
   EXPECT_EQ(recipe_of(train({{"model.path", "m"}, {"distill.model", "t"}})).name, "distill");
   EXPECT_EQ(recipe_of(train({{"distill.model", "t"}})).name, "ad");  // no student
   EXPECT_EQ(recipe_of(train({{"model.path", "m"}, {"dpo.beta", "0.2"}})).name, "dpo");
+  EXPECT_EQ(recipe_of(train({{"model.path", "m"}, {"grpo.beta", "0.2"}})).name, "grpo");
 }
 
 TEST(RecipeChoiceTest, ANameCountsBeforeTheKeys) {

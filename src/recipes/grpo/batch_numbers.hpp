@@ -11,7 +11,7 @@
 
 namespace mgpu::recipes {
 
-/// What all ranks know of a completion: the values of lm::SequenceFacts.
+/// The facts about a completion that all ranks know, as the values of lm::SequenceFacts.
 struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;

@@ -9,6 +9,8 @@
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/train/train_config.hpp>
 
+#include "recipes/lm/keys.hpp"
+
 namespace mgpu::recipes {
 namespace {
 
@@ -96,8 +98,7 @@ void check_variant(const Config& config) {
            "remove it");
   if (variant == PolicyVariant::seed_offline && !config.is("grpo.scale_rewards", "auto"))
     refuse(config, "grpo.scale_rewards",
-           "means nothing with grpo.variant=seed_offline, which has a scale of its own",
-           "remove it");
+           "means nothing with grpo.variant=seed_offline, which has another scale", "remove it");
   if (variant == PolicyVariant::reinforce && config.is("grpo.scale_rewards", "group"))
     refuse(config, "grpo.scale_rewards",
            "=group means nothing with grpo.variant=reinforce, whose baseline is the batch",
@@ -114,7 +115,7 @@ void check_lengths(const Config& config) {
     throw config.problem("E107", "grpo.overlong_tokens",
                          "`grpo.overlong_tokens` is more than `grpo.max_new_tokens`",
                          "grpo.overlong_tokens=" + std::to_string(most / 4));
-  const std::int64_t room = config.integer("train.seq_len");
+  const std::int64_t room = read_seq_len(config);
   if (most >= room)
     throw config.problem("E107", "grpo.max_new_tokens",
                          "`grpo.max_new_tokens` leaves no room for a prompt in `train.seq_len`, " +

@@ -9,7 +9,7 @@
 
 namespace mgpu::recipes {
 
-/// The values of the tokens of a completion, without those of its prompt.
+/// Has the values of the tokens of a completion, without those of its prompt.
 struct GrpoLoss::Tokens {
   std::vector<std::size_t> places;  // index of each token in the sequence
   std::vector<double> now;

@@ -35,9 +35,9 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 /// completions were sampled are those of the current weights. Otherwise the batch has kOldColumn
 /// and kDifferenceColumn. If GrpoSettings::beta is above 0, it has kStartColumn.
 ///
-/// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
-/// sequences, so the fraction of correct predictions is the share of rewards above 0. The digest is
-/// that of BatchNumbers.
+/// The loss is a sum over the global batch, divided as PolicyVariant says. The number of sequences
+/// is terms(), so that the fraction of correct predictions is the share of rewards above 0. The
+/// digest is that of BatchNumbers.
 class GrpoLoss final : public lm::SequenceLoss {
 public:
   explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}

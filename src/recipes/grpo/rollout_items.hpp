@@ -22,7 +22,7 @@ namespace mgpu::recipes {
 inline constexpr const char* kPromptText = "prompt";
 inline constexpr const char* kAnswerText = "answer";  // "" without a right answer
 
-/// What RolloutItems works with. The objects behind references must outlive it.
+/// The objects that RolloutItems uses. References must outlive it.
 struct RolloutTools {
   const lm::LmExamples& prompts;      // each example is a prompt, with texts
   rewards::WeightedRewards& rewards;  //

@@ -39,7 +39,7 @@ public:
 
   std::vector<KeptTensor> tensors() const;
 
-  /// Returns the number of the sampling that made the completions; -1 if there are none.
+  /// Returns the number of the sampling that made the completions; -1 before the first.
   std::int64_t rollout() const;
 
   /// Removes all completions.

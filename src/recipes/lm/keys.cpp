@@ -177,6 +177,10 @@ std::filesystem::path read_trained_folder(const Config& config) {
                   : rows::read_model_path(config);
 }
 
+std::int64_t read_seq_len(const Config& config) {
+  return config.integer("train.seq_len");
+}
+
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method) {
   LmTrainSettings settings;
   check_all({[&] { settings.loop = read_loop_settings(config); },
@@ -189,7 +193,7 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.needs_tokenizer = needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);
   settings.row_template = read_template(config);
-  settings.seq_len = config.integer("train.seq_len");
+  settings.seq_len = read_seq_len(config);
   settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
   settings.loop.step_values = method.reported_values();

@@ -25,6 +25,9 @@ bool trains_language_model(const Config& config);
 /// Returns the folder of the trained model. It needs no weights if model.init names it.
 std::filesystem::path read_trained_folder(const Config& config);
 
+/// Returns the number of tokens of a window, train.seq_len.
+std::int64_t read_seq_len(const Config& config);
+
 /// The settings of job train with a language model, read from the keys.
 struct LmTrainSettings {
   LoopSettings loop;

@@ -1,0 +1,210 @@
+"""Tests recipe grpo of job train: equal bytes at any number of ranks, resumed runs, the comparison of
+sampler and training, rewards without scores, and settings that are refused."""
+import json
+import math
+import sys
+
+import program
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
+import pages
+
+CONFIG = program.TOP / "conf/train/grpo.yaml"
+START = program.TOP / "conf/train/grpo_start.yaml"
+MODEL = program.TOP / "conf/examples/tiny_lm/model"
+FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
+# A model with random weights, rewarded for the letter e.
+KEYS = ("run.name=tiny", "model.path=null", f"model.init={MODEL}", "train.max_steps=5",
+        "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4", "grpo.max_new_tokens=6",
+        "reward.functions={regex: 1, length: 0.01}", "reward.regex=e", "reward.length=5")
+SEVERAL = ("grpo.num_iterations=2", "grpo.temperature=0.8", "grpo.beta=0.05", "grpo.top_p=0.95",
+           "grpo.clip_low=0.001", "checkpoint.every=1")
+
+
+def keys_with(arguments):
+    """KEYS and `arguments`, which replace keys of the same name."""
+    keys = {word.partition("=")[0]: word for word in (*KEYS, *arguments)}
+    return list(keys.values())
+
+
+class Grpo(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        if h5py is None:
+            self.skipTest("h5py is not installed")
+
+    def train(self, ranks, *arguments, code=0, **options):
+        return self.run_to(code, ranks, *keys_with(arguments), config=CONFIG, **options)
+
+    def bytes_of(self, folder=None):
+        folder = folder or self.run_folder()
+        return {name: (folder / name).read_bytes() for name in FILES}
+
+    def golden(self, *arguments):
+        elsewhere = self.folder / "golden"
+        self.train(1, *arguments, f"run.output={elsewhere}")
+        return self.bytes_of(elsewhere / "tiny" / "latest")
+
+    def metrics(self):
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            return {name: column[:] for name, column in file["metrics/train"].items()}
+
+    def test_1_and_2_ranks_give_the_same_bytes_and_sample_as_training_computes(self):
+        golden = self.golden()
+        self.train(2)
+        self.assertEqual(self.bytes_of(), golden)
+        train = self.metrics()
+        self.assertEqual(set(train["log_prob_difference"]), {0.0})
+        self.assertEqual(set(train["clip_share"]), {0.0})
+        self.assertLess(abs(train["loss"]).max(), 1e-6)
+        self.assertGreater(train["entropy"].min(), 1.0)
+        self.assertNotIn("kl", train)
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(len(summary["series"]["reward"]), 5)
+        page = (self.run_folder() / "report.html").read_text()
+        for title in ("Rewards", "Shares", "Length of completions"):
+            self.assertIn(f"<h3>{title}</h3>", page)
+        self.assertIn("Mean reward", page)
+
+    def test_4_ranks_that_share_groups_give_the_bytes_of_one(self):
+        group = ("grpo.group_size=8", *SEVERAL)
+        golden = self.golden(*group)
+        self.train(4, *group)
+        self.assertEqual(self.bytes_of(), golden)
+
+    def test_killed_runs_continue_with_their_completions(self):
+        golden = self.golden(*SEVERAL)
+        kill = program.failpoint("train.pass:14:kill")  # in step 4, the second with its completions
+        self.train(1, *SEVERAL, code=137, env=kill)
+        self.train(2, *SEVERAL)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.bytes_of(), golden)
+        train = self.metrics()
+        self.assertEqual(set(train["log_prob_difference"]), {0.0})
+        self.assertEqual(list(train["reward"][0::2][:2]), list(train["reward"][1::2][:2]))
+        self.assertEqual(train["kl"][0], 0.0)
+        self.assertGreater(train["kl"][1], 0.0)
+        self.assertEqual(train["clip_share"][0], 0.0)
+        self.assertGreater(train["clip_share"][1], 0.0)
+        self.run_to(0, 1, "--merge", str(self.run_folder()), config=None)
+
+    def test_a_sampler_with_another_weight_is_noticed(self):
+        for more in ((), ("grpo.num_iterations=2", "grpo.temperature=0.8")):
+            with self.subTest(more=more):
+                shift = program.failpoint("grpo.sampler:2:EIO")
+                self.train(1, *more, "train.max_steps=4", "--resume=never", env=shift)
+                difference = list(self.metrics()["log_prob_difference"])
+                shifted = difference[2:] if more else difference[1:2]
+                self.assertGreater(min(shifted), 0.0)
+                self.assertLess(max(shifted), 0.1)
+                self.assertEqual({0.0}, set(difference) - set(shifted))
+
+    def test_a_reward_command_may_leave_rows_without_a_score(self):
+        script = self.folder / "reward.py"
+        script.write_text(
+            "import json, sys\n"
+            "for line in sys.stdin:\n"
+            "    row = json.loads(line)\n"
+            "    length = len(row['completion'])\n"
+            "    reward = None if length % 3 == 0 else length\n"
+            "    print(json.dumps({'row': row['row'], 'reward': reward}), flush=True)\n")
+        command = ("reward.functions=[command]", f"reward.command={sys.executable} {script}",
+                   "reward.regex=null", "reward.length=null")
+        golden = self.golden(*command)
+        self.train(2, *command)
+        self.assertEqual(self.bytes_of(), golden)
+        train = self.metrics()
+        self.assertTrue(0.0 < train["unscored_share"].max() < 1.0)
+        self.assertTrue(all(math.isfinite(loss) for loss in train["loss"]))
+        script.write_text("raise SystemExit('no scores today')\n")
+        ended = self.run_program(2, *keys_with(command), "--resume=never", config=CONFIG)
+        self.assertNotEqual(ended.code, 0)
+        self.assertIn("E551", ended.err)
+        self.assertIn("no scores today", ended.err)
+
+    def test_every_variant_trains(self):
+        for variant in ("dr_grpo", "dapo", "bnpo", "cispo", "gspo", "rloo", "reinforce",
+                        "seed_offline"):
+            with self.subTest(variant=variant):
+                self.train(1, f"grpo.variant={variant}", "train.max_steps=2", "grpo.beta=0.01",
+                           "--resume=never")
+                train = self.metrics()
+                self.assertTrue(all(map(math.isfinite, train["loss"])))
+                self.assertGreater(train["grad_norm"][0], 0.0)
+
+    def test_completions_without_an_end_can_be_masked_or_lose_reward(self):
+        short = ("grpo.max_new_tokens=2", "grpo.variant=dapo", "train.max_steps=1")
+        self.train(1, *short)
+        plain = self.metrics()
+        self.train(1, *short, "grpo.overlong_tokens=1", "--resume=never")
+        fined = self.metrics()
+        self.assertGreater(plain["truncated_share"][0], 0.8)
+        # The last token before the limit costs the whole penalty.
+        self.assertAlmostEqual(plain["reward"][0] - fined["reward"][0],
+                               (plain["completion_length"][0] - 1.0), places=12)
+        self.train(1, *short, "grpo.mask_truncated=true", "--resume=never")
+        masked = self.metrics()
+        self.assertEqual(masked["reward"][0], plain["reward"][0])
+        self.assertLess(masked["grad_norm"][0], plain["grad_norm"][0])
+
+    def refused(self, sentence, *arguments, code=78):
+        ended = self.train(1, *arguments, code=code)
+        self.assertIn(sentence, " ".join(ended.err.split()))
+
+    def test_wrong_settings_are_refused_before_work(self):
+        no_reward = ("reward.functions=[]", "reward.regex=null", "reward.length=null")
+        self.refused("grpo.group_size", "grpo.group_size=1")
+        self.refused("recipe grpo needs a reward", *no_reward)
+        self.refused("no reward is called `mach`", "reward.functions=[mach]", *no_reward[1:])
+        self.refused("is not a multiple of 5", "grpo.group_size=5")
+        self.refused("which clips nothing", "grpo.variant=reinforce", "grpo.clip_low=0.1")
+        self.refused("no ratio that corrects later steps", "grpo.variant=reinforce",
+                     "grpo.num_iterations=2")
+        self.refused("which has another scale", "grpo.variant=seed_offline",
+                     "grpo.scale_rewards=batch")
+        self.refused("leaves no room for a prompt", "grpo.max_new_tokens=32")
+        self.refused("is not used by recipe grpo", "data.eval_path=x.jsonl")
+        self.refused("has no meaning", "train.recipe=sft", "grpo.beta=0.1")
+
+    def test_rows_that_cannot_be_used_are_named(self):
+        path = self.folder / "prompts.jsonl"
+        good = json.dumps({"prompt": "1 + 1 =", "answer": 2}) + "\n"
+        long = json.dumps({"prompt": "3 + 3 " * 9 + "=", "answer": "x"}) + "\n"
+        path.write_text(good + json.dumps({"prompt": "2 + 2 ="}) + "\n" + long)
+        rows = ("data.dataset=none", "data.arithmetic.largest=99",
+                "data.arithmetic.rows=[15000, 1000, 4000]", f"data.path={path}")
+        match = ("reward.functions=[match]", "reward.regex=null", "reward.length=null")
+        self.refused(":2: it has no `answer`", *rows, *match, code=65)
+        kept = path.read_text()
+        path.write_text(good + long)
+        self.refused(":2: its prompt has ", *rows, *match, code=65)
+        path.write_text(kept)
+        self.train(1, *rows, *match, "data.on_bad_row=mark")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["results"]["bad_rows"]["value"], 2)
+
+    def run_long(self, config, *arguments):
+        ended = self.start(2, *arguments, config=config).wait(900)
+        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
+
+    def test_the_example_prints_the_result_of_the_page(self):
+        shown = page_numbers.result_of("docs/grpo.md", "mean reward")
+        self.run_long(START)
+        start = self.run_folder("grpo_start") / "ckpt/last"
+        self.run_long(CONFIG, f"model.path={start}")
+        summary = json.loads((self.run_folder("grpo") / "summary.json").read_text())
+        self.assertEqual(pages.shape(summary["result"]), pages.shape(shown))
+        last, _, first, _ = page_numbers.numbers(summary["result"])
+        self.assertLessEqual(first, 0.5)
+        self.assertGreaterEqual(last, 0.9)
+
+
+if __name__ == "__main__":
+    program.main()
