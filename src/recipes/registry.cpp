@@ -14,7 +14,7 @@
 // The registry of recipes. Each has a folder with a function NAME_recipe(), and its NAME in this
 // list.
 #define MGPU_RECIPES(line) \
-  line(ad) line(sft) line(distill) line(dpo) line(grpo) MGPU_MORE_RECIPES(line)
+  line(ad) line(sft) line(distill) line(dpo) line(grpo) line(reward) MGPU_MORE_RECIPES(line)
 
 namespace mgpu::recipes {
 
@@ -47,14 +47,13 @@ std::span<const RecipeSpec> recipes() {
 }
 
 void add_recipe_key(KeyTable& table) {
-  KeySpec spec{
-      .name = "train.recipe",
-      .type = KeyType::choice,
-      .default_value = "auto",
-      .summary =
-          "what is trained; auto: dpo, grpo or distill with keys of them, sft with a model, "
-          "else ad",
-      .choices = {"auto"}};
+  KeySpec spec{.name = "train.recipe",
+               .type = KeyType::choice,
+               .default_value = "auto",
+               .summary =
+                   "what is trained; auto: a recipe whose keys are given, else sft with a model, "
+                   "else ad",
+               .choices = {"auto"}};
   for (const RecipeSpec& recipe : recipes())
     spec.choices.emplace_back(recipe.name);
   table.add(std::move(spec));

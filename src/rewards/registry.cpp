@@ -13,7 +13,7 @@
 
 // The registry. A reward is one source file NAME.cpp with NAME_reward(), and its name here.
 #define MGPU_REWARDS(line) \
-  line(match) line(regex) line(length) line(file) line(command) MGPU_MORE_REWARDS(line)
+  line(match) line(regex) line(length) line(file) line(command) line(model) MGPU_MORE_REWARDS(line)
 
 namespace mgpu::rewards {
 
@@ -95,6 +95,10 @@ std::span<const RewardEntry> rewards() {
   return kRewards;
 }
 
+bool RewardSettings::has_model() const {
+  return std::ranges::find(names, "model") != names.end();
+}
+
 bool RewardSettings::needs_answers() const {
   return std::ranges::any_of(
       names, [](const std::string& name) { return find_reward(name)->needs_answers; });
@@ -130,6 +134,13 @@ void add_reward_keys(KeyTable& table) {
              .summary = "command of the shell for reward command: it reads a JSON object per row, "
                         "and writes one with `reward`",
              .choices = {"null"}});
+  table.add({.name = "reward.model",
+             .type = KeyType::path,
+             .default_value = "null",
+             .summary = "Hugging Face folder of a ForSequenceClassification with one output, for "
+                        "reward model",
+             .choices = {"null"},
+             .is_model = true});
   table.add({.name = "reward.rows_per_call",
              .type = KeyType::integer,
              .default_value = "32",
@@ -174,6 +185,7 @@ RewardSettings read_reward_settings(const Config& config) {
   if (!config.is("reward.length", "null")) settings.length = config.integer("reward.length");
   settings.file = text_or_empty(config, "reward.file");
   settings.command = text_or_empty(config, "reward.command");
+  settings.model = text_or_empty(config, "reward.model");
   settings.rows_per_call = config.integer("reward.rows_per_call");
   settings.timeout_s = config.seconds("reward.timeout");
   return settings;

@@ -1,12 +1,31 @@
 #include <algorithm>
+#include <utility>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/rewards/registry.hpp>
 
 namespace mgpu::rewards {
+namespace {
 
-WeightedRewards::WeightedRewards(const RewardSettings& settings) : weights_(settings.weights) {
+const RewardEntry& entry_of(const std::string& name) {
+  return *std::ranges::find(rewards(), name, &RewardEntry::name);
+}
+
+}  // namespace
+
+void check_rewards(const RewardSettings& settings) {
   for (const std::string& name : settings.names)
-    rewards_.push_back(std::ranges::find(rewards(), name, &RewardEntry::name)->make(settings));
+    if (entry_of(name).make != nullptr) entry_of(name).make(settings);
+}
+
+WeightedRewards::WeightedRewards(const RewardSettings& settings, std::unique_ptr<Reward> of_model)
+    : weights_(settings.weights) {
+  for (const std::string& name : settings.names) {
+    const RewardEntry& entry = entry_of(name);
+    if (entry.make == nullptr && of_model == nullptr)
+      throw Error("WeightedRewards: reward `" + name + "` was not made");
+    rewards_.push_back(entry.make == nullptr ? std::move(of_model) : entry.make(settings));
+  }
 }
 
 Scores WeightedRewards::score(std::span<const RewardRow> rows) {

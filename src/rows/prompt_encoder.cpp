@@ -31,8 +31,12 @@ EncodedPrompt PromptEncoder::encode(const input::Row& row) {
 EncodedPrompt PromptEncoder::encode_content(const JsonValue& row) {
   if (const JsonValue* ids = member_of(row, "token_ids"))
     return encode_ids(ids_of(*ids, "token_ids"));
-  if (const JsonValue* messages = member_of(row, "messages"))
-    return encode_text(render(messages_of(*messages, "messages")), false);
+  if (const JsonValue* list = member_of(row, "messages")) {
+    std::vector<text::ChatMessage> messages = messages_of(*list, "messages");
+    EncodedPrompt encoded = encode_text(render(messages), false);
+    encoded.messages = std::move(messages);
+    return encoded;
+  }
   return encode_text(text_of(member_of(row, "prompt"), "prompt"), options_.add_special_tokens);
 }
 

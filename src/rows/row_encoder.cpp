@@ -56,6 +56,10 @@ Messages take_prompt(const JsonValue* prompt, Messages& chosen, Messages& reject
 
 }  // namespace
 
+std::int64_t padding_id(const text::TextFolder& folder) {
+  return folder.pad.id >= 0 ? folder.pad.id : folder.eos.id;
+}
+
 RowEncoder::RowEncoder(std::optional<text::TextFolder> folder, Options options)
     : folder_(std::move(folder)), options_(std::move(options)) {}
 
@@ -142,6 +146,14 @@ std::string RowEncoder::render(const std::vector<text::ChatMessage>& messages, b
   options.add_generation_prompt = begins_answer;
   options.special_tokens = folder().special_tokens;
   return chat_->render(messages, options);
+}
+
+std::vector<std::int64_t> RowEncoder::ended_ids(const std::string& text) const {
+  return encode_text(text, true).ids;
+}
+
+std::vector<std::int64_t> RowEncoder::rendered_ids(const Messages& messages) {
+  return ids_of(render(messages, false), false);
 }
 
 LearnedText RowEncoder::encode_messages(const std::vector<text::ChatMessage>& messages) {

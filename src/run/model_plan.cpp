@@ -92,7 +92,7 @@ std::int64_t ModelPlan::headroom() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;
   return static_cast<std::int64_t>(memory_.headroom()) -
-         static_cast<std::int64_t>(work_.other_bytes + program_bytes(machine_));
+         static_cast<std::int64_t>(work_.other_bytes + work_.judge_bytes + program_bytes(machine_));
 }
 
 void ModelPlan::find_batch(bool is_auto) {
@@ -132,6 +132,7 @@ void ModelPlan::add_memory() {
       {"weights", bytes(fullest.weights)},         {"cache", bytes(fullest.cache)},
       {"activations", bytes(fullest.activations)}, {"buffers", bytes(fullest.buffers)},
       {work_.other_name, work_.other_bytes},       {"program", program_bytes(machine_)}};
+  if (work_.judge_bytes > 0) plan_.memory.push_back({"reward model", work_.judge_bytes});
 }
 
 void ModelPlan::add_time(const char* what, double seconds, std::string basis) {

@@ -27,6 +27,8 @@ RUNS = {
                    "train.eval_every=1 data.max_samples=16"),
     "grpo": ("grpo", "conf/train/grpo.yaml model.path=null train.max_steps=2 "
                      f"train.warmup_steps=1 model.init={EXAMPLES}/model"),
+    "reward": ("reward", "conf/train/reward.yaml train.max_steps=2 train.warmup_steps=1 "
+                         "train.eval_every=1 data.max_samples=16"),
     "generate": ("generate", f"conf/generate/tiny_lm.yaml {MODEL} generate.max_new_tokens=4"),
     "teacher": ("teacher", TEACHER),
     "packed": ("packed", f"{TEACHER} teacher.store=packed data.max_length=8 -v"),

@@ -6,6 +6,7 @@ import shutil
 import string
 
 GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "lm" / "goldens"
+CLASSIFIERS = GOLDENS.parent / "classifier_goldens"  # reward models
 SPECIAL = ["<pad>", "<s>", "</s>"]
 # "Ġ" is the blank of byte-level tokenizers.
 CHARACTERS = SPECIAL + ["Ġ", *string.ascii_letters, *"0123456789."]
@@ -13,17 +14,18 @@ TEMPLATE = ("{{ bos_token }}{% for m in messages %}{{ m.role }}.{{ m.content }}.
             "{% if add_generation_prompt %}assistant.{% endif %}")
 
 
-def make_folder(folder, family="llama", tokenizer=True):
+def make_folder(folder, family="llama", tokenizer=True, goldens=GOLDENS, template=TEMPLATE):
     """A copy of a golden model's folder that can read texts."""
     assert len(CHARACTERS) == 67
     folder.mkdir(parents=True)
     for name in ("config.json", "generation_config.json", "model.safetensors"):
-        shutil.copy(GOLDENS / family / name, folder / name)
+        if (goldens / family / name).exists():
+            shutil.copy(goldens / family / name, folder / name)
     if tokenizer:
         (folder / "tokenizer.json").write_text(json.dumps(_tokenizer()))
         (folder / "tokenizer_config.json").write_text(json.dumps({
             "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>",
-            "chat_template": TEMPLATE}))
+            **({"chat_template": template} if template else {})}))
     return folder
 
 

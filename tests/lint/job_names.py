@@ -9,6 +9,7 @@ import re
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MODULES = ("base", "config", "store", "report", "run", "rows", "app")
 PLANNED = ("collect", "experiment")  # jobs that are no part of the program yet
+SECTIONS = ("reward",)  # recipes whose name is also a section of keys of a module
 NOUNS = {"teacher", "sft", "distill"}  # words that only jobs and recipes have
 TYPES = {"Generate", "Teacher", "Classify", "Sft", "Distill"}  # parts of a type's name
 
@@ -36,9 +37,10 @@ def registered(top=TOP):
 def in_string(text, names):
     """The parts of a string that are a job's name, key or folder."""
     any_name = "|".join(names)
+    any_section = "|".join(name for name in names if name not in SECTIONS)
     if text in names:
         yield text
-    for pattern in (rf"(?<![\w./-])(?:{any_name})\.[a-z_]+",  # a key
+    for pattern in (rf"(?<![\w./-])(?:{any_section})\.[a-z_]+",  # a key
                     rf"\b(?:job|recipe)s?\b[ :=`']{{1,3}}(?:{any_name})\b",
                     rf"\bconf/(?:{any_name})\b"):
         yield from re.findall(pattern, text)

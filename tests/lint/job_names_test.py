@@ -71,7 +71,8 @@ class Rules(unittest.TestCase):
 class Repository(unittest.TestCase):
 
     def test_the_registries_are_read(self):
-        self.assertLessEqual({"train", "generate", "teacher", "classify", "ad", "sft", "distill"},
+        self.assertLessEqual({"train", "generate", "teacher", "classify", "ad", "sft", "distill",
+                              "dpo", "reward"},
                              set(job_names.registered()))
 
     def test_the_modules_name_no_job(self):

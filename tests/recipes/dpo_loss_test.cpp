@@ -1,7 +1,6 @@
 // Compares the losses of recipe dpo with those of TRL, and with exact numbers.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -9,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/formats/safetensors.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 
+#include "golden_tensors.hpp"
 #include "recipes/dpo/loss.hpp"
 #include "recipes/lm/reference.hpp"
 
@@ -21,25 +20,9 @@ namespace {
 using testing::DoubleNear;
 using testing::Pointwise;
 
-/// The tensors of tests/oracle/dpo_goldens.py.
-class Goldens {
-public:
-  template <class T>
-  std::vector<T> values(const std::string& name) const {
-    const formats::StoredTensor* tensor = file_.find(name);
-    if (tensor == nullptr) throw Error("no golden `" + name + "`");
-    std::vector<T> values(tensor->bytes.size() / sizeof(T));
-    std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-    return values;
-  }
-
-private:
-  formats::SafetensorsFile file_{MGPU_DPO_GOLDENS};
-};
-
 /// Has the sequences of the goldens as a batch, pair after pair and without the padding.
 struct Batch {
-  explicit Batch(const Goldens& goldens) {
+  explicit Batch(const GoldenTensors& goldens) {
     const auto log_probs = goldens.values<double>("log_probs");
     const auto mask = goldens.values<std::int64_t>("mask");
     const auto reference = goldens.values<double>("reference");
@@ -71,36 +54,14 @@ struct Batch {
   lm::TokenValues values;
 };
 
-/// The results of a loss on a batch.
-struct Weighed {
-  double loss = 0.0;
-  std::vector<double> gradient;  // of the mean, as in the goldens
-  std::vector<double> digest;
-  double accuracy = 0.0;
-};
-
-Weighed weigh(const DpoLoss& loss, const Batch& of) {
-  const auto sequences = lm::sequences_of(of.batch, of.values, loss.request());
-  std::vector<lm::SequenceFacts> facts;
-  std::vector<std::size_t> rows;
-  for (std::size_t s = 0; s < sequences.size(); ++s) {
-    facts.push_back({s / 2, s, sequences[s].predictions(), loss.facts(sequences[s])});
-    rows.push_back(s);
-  }
-  const lm::SequenceTable table(std::move(facts));
-  Weighed weighed;
-  weighed.digest = loss.digest(table);
-  const lm::BatchSlopes slopes = lm::weigh_all(loss, sequences, table, weighed.digest, rows);
-  const auto terms = static_cast<double>(loss.terms(table));
-  weighed.loss = slopes.sums.loss / terms;
-  weighed.accuracy = static_cast<double>(slopes.sums.correct) / terms;
-  weighed.gradient.resize(of.sequences * (of.tokens - 1));
+/// Returns the gradient of a loss in the layout of the goldens.
+std::vector<double> gradient_of(const WeighedBatch& weighed, const Batch& of) {
+  std::vector<double> gradient(of.sequences * (of.tokens - 1));
   for (std::size_t s = 0; s < of.sequences; ++s)
     for (std::size_t t = 0; t + 1 < of.tokens; ++t)
       if (of.batch.targets[s * of.tokens + t] != kernels::kIgnoreTarget)
-        weighed.gradient[of.row_of(s) * (of.tokens - 1) + t] =
-            slopes.log_probs[s * of.tokens + t] / terms;
-  return weighed;
+        gradient[of.row_of(s) * (of.tokens - 1) + t] = weighed.slopes.log_probs[s * of.tokens + t];
+  return gradient;
 }
 
 struct Case {
@@ -110,7 +71,7 @@ struct Case {
 
 class DpoLossTest : public testing::TestWithParam<Case> {
 protected:
-  Goldens goldens_;
+  GoldenTensors goldens_{MGPU_DPO_GOLDENS};
 };
 
 TEST_P(DpoLossTest, LossGradientAndMetricsAreThoseOfTrl) {
@@ -118,10 +79,11 @@ TEST_P(DpoLossTest, LossGradientAndMetricsAreThoseOfTrl) {
   const auto settings = goldens_.values<double>(name + ".settings");
   const DpoLoss loss({GetParam().kind, settings[0], settings[1], settings[2]});
 
-  const Weighed mine = weigh(loss, Batch(goldens_));
+  const Batch of(goldens_);
+  const WeighedBatch mine = weigh_batch(loss, of.batch, of.values);
 
   EXPECT_NEAR(mine.loss, goldens_.values<double>(name + ".loss")[0], 1e-9);
-  EXPECT_THAT(mine.gradient,
+  EXPECT_THAT(gradient_of(mine, of),
               Pointwise(DoubleNear(1e-9), goldens_.values<double>(name + ".gradient")));
   std::vector<double> metrics = goldens_.values<double>(name + ".metrics");
   EXPECT_NEAR(mine.accuracy, metrics.back(), 1e-6);

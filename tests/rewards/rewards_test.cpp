@@ -2,6 +2,8 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,33 @@ TEST(RewardsTest, LengthCountsCharacters) {
   RewardSettings settings{.names = {"length"}, .weights = {1.0}, .length = 3};
   const RewardRow row{"", "äöü", ""};
   EXPECT_EQ(WeightedRewards(settings).score({&row, 1}).total[0], 1.0);
+}
+
+/// A reward that stands for one of a model.
+class CountedReward final : public Reward {
+public:
+  std::vector<double> score(std::span<const RewardRow> rows) override {
+    std::vector<double> scores;
+    for (const RewardRow& row : rows)
+      scores.push_back(static_cast<double>(row.messages.size()) + 0.5);
+    return scores;
+  }
+};
+
+TEST(RewardsTest, AModelIsMadeByTheCaller) {
+  const RewardSettings settings{
+      .names = {"match", "model"}, .weights = {1.0, 4.0}, .model = "folder"};
+  const std::vector<text::ChatMessage> messages = {{"user", "1 + 1?"}, {"assistant", "2"}};
+  const std::vector<RewardRow> rows = {{"", "2", "2", messages}, {"", "3", "2"}};
+
+  WeightedRewards rewards(settings, std::make_unique<CountedReward>());
+
+  EXPECT_EQ(rewards.score(rows).total, (std::vector{11.0, 2.0}));
+  EXPECT_THROW(WeightedRewards{settings}, Error);
+  EXPECT_NO_THROW(check_rewards(settings));
+  EXPECT_TRUE(settings.has_model());
+  EXPECT_EQ(failure_of({{"reward.functions", "[model]"}}).code, "E124");
+  EXPECT_EQ(failure_of({{"reward.model", "folder"}}).code, "E124");
 }
 
 TEST(RewardsTest, AFileListsRewards) {

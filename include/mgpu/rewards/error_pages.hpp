@@ -17,6 +17,11 @@ inline constexpr auto kRewardErrors = std::to_array<ErrorPage>({
      "A row of reward.file lacks the text `completion` or the number `reward`. Or two rows have "
      "the same prompt and completion.",
      "Repair or remove those rows."},
+    {"E553", "reward model that cannot be used",
+     "The folder of reward.model has no ForSequenceClassification with one output, its family is "
+     "not supported, or it has no tokenizer.",
+     "Name the folder of a reward model of one of the supported families. Job train makes one with "
+     "train.recipe=reward."},
 });
 
 }  // namespace mgpu::rewards

@@ -25,11 +25,15 @@ struct RewardSettings {
   std::string command{};             // reward.command
   std::int64_t rows_per_call = 32;   // reward.rows_per_call
   double timeout_s = 60;             // reward.timeout
+  std::filesystem::path model{};     // reward.model
 
   bool is_given() const { return !names.empty(); }
 
   /// Returns whether a reward compares completions with the column `answer`.
   bool needs_answers() const;
+
+  /// Returns whether the reward `model` is chosen.
+  bool has_model() const;
 };
 
 /// One reward of the registry. The source file NAME.cpp has a function NAME_reward() that returns
@@ -40,7 +44,8 @@ struct RewardEntry {
   bool needs_answers = false;
   const char* key = "";  // the key that the reward needs; "": none
 
-  /// Makes the reward. Errors: Failure if it cannot be made from its settings.
+  /// Makes the reward. Errors: Failure if it cannot be made from its settings. nullptr: the reward
+  /// needs a language model, so the caller of WeightedRewards makes it.
   std::unique_ptr<Reward> (*make)(const RewardSettings& settings) = nullptr;
 };
 
@@ -57,6 +62,10 @@ void check_reward_keys(const Config& config);
 /// Reads the keys reward.*. Call it only after check_reward_keys() has accepted the configuration.
 RewardSettings read_reward_settings(const Config& config);
 
+/// Checks that all chosen rewards can be made, except for the reward `model`.
+/// Errors: those of RewardEntry::make.
+void check_rewards(const RewardSettings& settings);
+
 /// The rewards of some completions.
 struct Scores {
   std::vector<double> total{};               // weighted sum; NaN if a reward has no score
@@ -66,8 +75,10 @@ struct Scores {
 /// The rewards that a configuration chooses, with their weights.
 class WeightedRewards {
 public:
-  /// Errors: those of RewardEntry::make.
-  explicit WeightedRewards(const RewardSettings& settings);
+  /// `of_model` is the reward `model`, if RewardSettings::has_model().
+  /// Errors: those of RewardEntry::make; Error if `of_model` is missing.
+  explicit WeightedRewards(const RewardSettings& settings,
+                           std::unique_ptr<Reward> of_model = nullptr);
 
   /// Errors: those of Reward::score().
   Scores score(std::span<const RewardRow> rows);

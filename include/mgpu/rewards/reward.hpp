@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <mgpu/text/chat_template.hpp>
+
 namespace mgpu::rewards {
 
 /// A completion that a reward judges.
@@ -12,6 +14,9 @@ struct RewardRow {
   std::string_view prompt;
   std::string_view completion;
   std::string_view answer;  // column `answer` of the row; "" without that column
+
+  /// The messages of which `prompt` was rendered. Empty: the prompt is a text.
+  std::span<const text::ChatMessage> messages{};
 };
 
 /// A function that judges completions.

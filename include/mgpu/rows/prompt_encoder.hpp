@@ -21,6 +21,7 @@ struct EncodedPrompt {
   std::vector<std::int64_t> ids{};  // not empty unless there is a problem
   RowFacts facts{};                 // with the `reason` why the row cannot be used; "" if it can
   std::string answer{};             // column `answer` of the row, if the job reads it
+  std::vector<text::ChatMessage> messages{};  // of which `text` was rendered; empty: none
 };
 
 /// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has a

@@ -30,6 +30,10 @@ struct PromptText {
   std::vector<std::int64_t> ids;
 };
 
+/// Returns the id of the padding token, or of the eos token if the tokenizer has no padding token;
+/// -1: it has neither.
+std::int64_t padding_id(const text::TextFolder& folder);
+
 /// Turns rows of training data into tokens, and marks the tokens that the loss covers.
 ///
 /// The loss covers `completion` after `prompt`, `completion_ids` after `token_ids`, and the
@@ -69,6 +73,13 @@ public:
   /// `token_ids`, as job generate does. Other members of the row are ignored. Errors: JsonError for
   /// a row that cannot be used; the failures of encode().
   PromptText encode_prompt(const formats::JsonValue& row);
+  /// Returns the tokens of a text with the tokenizer's special tokens and the eos token at the end.
+  /// Errors: Failure E543; E603 without a tokenizer.
+  std::vector<std::int64_t> ended_ids(const std::string& text) const;
+
+  /// Returns the tokens of a conversation as the folder's chat template renders it.
+  /// Errors: JsonError if the folder has no chat template; Failure E543 to E546.
+  std::vector<std::int64_t> rendered_ids(const std::vector<text::ChatMessage>& messages);
 
 private:
   PromptText encode_prompt_content(const formats::JsonValue& row);

@@ -1,11 +1,15 @@
 #include "inputs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include <mgpu/base/file_io.hpp>
 #include <mgpu/rows/context.hpp>
 #include <mgpu/rows/json_fields.hpp>
+#include <mgpu/rows/reward_model.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
@@ -14,12 +18,32 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
 
-GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read) {
+/// Makes the reward model part of what identifies the inputs.
+void add_reward_model(std::uint32_t fingerprint, GenerateInputs& inputs) {
+  const std::array crcs{inputs.crc, fingerprint};
+  inputs.crc = crc32c(std::as_bytes(std::span(crcs)));
+  inputs.inputs["reward.model"] = rows::checksum_text(fingerprint);
+}
+
+GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read,
+                            lm::ResidentModels* models = nullptr) {
   GenerateInputs inputs{std::move(read)};
   inputs.keys = keys;
   inputs.config = fill_in(keys, inputs.model.generation);
+  inputs.can_judge_messages = rows::can_judge_messages(keys.rewards);
+  if (keys.rewards.has_model())
+    add_reward_model(rows::reward_fingerprint(keys.rewards, models), inputs);
   inputs.phase = run::phase_of(inputs.crc);
   return inputs;
+}
+
+/// Marks a prompt that the reward model cannot read.
+void refuse_messages(const GenerateInputs& inputs, rows::EncodedPrompt& prompt) {
+  if (prompt.messages.empty() || inputs.can_judge_messages) return;
+  prompt = {"",
+            {},
+            {rows::RowStatus::bad_row,
+             "it has messages, but the folder of reward.model has no chat template"}};
 }
 
 }  // namespace
@@ -36,6 +60,7 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
   std::vector<rows::EncodedPrompt> encoded;
   for (const input::Row& row : rows.read(first, count)) {
     encoded.push_back(encoder.encode(row));
+    refuse_messages(*this, encoded.back());
     rows::RowFacts& facts = encoded.back().facts;
     facts.kept = kept.values_of(row);
     if (keys.rewards.is_given() && row.problem.empty())
@@ -76,7 +101,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
                                     const GenerateKeys& keys, lm::ResidentModels* models) {
   rows::ModelRows read = rows::read_model_rows(world, config, keys.rows, models);
   std::optional<GenerateInputs> inputs;
-  cluster::run_together(world, [&] { inputs.emplace(put_together(keys, std::move(read))); });
+  cluster::run_together(world,
+                        [&] { inputs.emplace(put_together(keys, std::move(read), models)); });
   return std::move(*inputs);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/reward_model.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
@@ -61,6 +63,7 @@ public:
             run, {keys.run, keys.rows.model, keys.rows.folder},
             {chunks_of(inputs_), "prompts", kCompletions, "generate", inputs_.config.num_samples}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
+    open_rewards();
   }
 
   const GenerateInputs& inputs() const { return inputs_; }
@@ -90,12 +93,31 @@ public:
   bool generate() { return phase_.run(*worker_); }
 
 private:
+  /// Makes the rewards on the ranks that record results. A reward model is opened before the batch
+  /// size is chosen, which depends on the free memory.
+  void open_rewards() {
+    const rewards::RewardSettings& settings = inputs_.keys.rewards;
+    if (!settings.is_given()) return;
+    const auto loading = run_.clock.enter("load");
+    lm::ResidentModels* models = run_.models;
+    if (settings.has_model() && models == nullptr) {
+      own_models_ = std::make_unique<lm::ResidentModels>(run_.topology.node());
+      models = own_models_.get();
+    }
+    cluster::run_together(world_, [&] {
+      if (phase_.group().is_leader())
+        rewards_.emplace(rows::open_rewards(settings, run_.device, models));
+    });
+  }
+
   void choose_batch(std::int64_t longest) {
     const std::int64_t batch = phase_.choose_batch(
         inputs_.demand(phase_.chunks().chunk_rows, longest), inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
-    cluster::run_together(
-        world_, [&] { worker_.emplace(inputs_, *encoder_, phase_.group(), run_.scalars); });
+    cluster::run_together(world_, [&] {
+      worker_.emplace(inputs_, *encoder_, phase_.group(), run_.scalars,
+                      rewards_ ? &*rewards_ : nullptr);
+    });
   }
 
   /// Warns once of prompts that are completed although they are longer than the model's context.
@@ -129,6 +151,8 @@ private:
   GenerateInputs inputs_;
   run::RowPhase phase_;
   std::optional<rows::PromptEncoder> encoder_;
+  std::unique_ptr<lm::ResidentModels> own_models_;   // nullptr: those of the run, or none
+  std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
   std::optional<CompletionWorker> worker_;
   std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context
 };

@@ -11,6 +11,7 @@
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/reward_model.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
 
@@ -82,6 +83,7 @@ private:
             .samples = inputs_.prompts(),
             .other_bytes = static_cast<std::uint64_t>(tokens) * 16,
             .other_name = "results of a chunk",
+            .judge_bytes = rows::reward_model_bytes(inputs_.keys.rewards, machine_.device),
             .disk = disk_bytes_};
   }
 
@@ -127,7 +129,8 @@ void GenerateJob::check_inputs() const {
   rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
-  if (keys_.rewards.is_given()) rewards::WeightedRewards{keys_.rewards};
+  rewards::check_rewards(keys_.rewards);
+  rows::check_reward_model(config_, keys_.rewards);
 }
 
 std::vector<run::FileCheck> GenerateJob::file_checks() const {

@@ -140,7 +140,7 @@ void judge(std::vector<CompletionRow>& rows, rewards::WeightedRewards& rewards) 
   std::vector<rewards::RewardRow> judged;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const rows::EncodedPrompt& prompt = *rows[places[i]].prompt;
-    judged.push_back({prompt.text, outputs[i], prompt.answer});
+    judged.push_back({prompt.text, outputs[i], prompt.answer, prompt.messages});
   }
   const rewards::Scores scores = rewards.score(judged);
   for (std::size_t i = 0; i < places.size(); ++i) {

@@ -5,14 +5,14 @@
 namespace mgpu::jobs {
 
 CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
-                                   const lm::ModelGroup& group, ScalarSink& scalars)
+                                   const lm::ModelGroup& group, ScalarSink& scalars,
+                                   rewards::WeightedRewards* rewards)
     : inputs_(inputs),
       encoder_(encoder),
       group_(group),
       scalars_(scalars),
-      completer_(group.model(), encoder, inputs.config) {
-  if (inputs.keys.rewards.is_given()) rewards_.emplace(inputs.keys.rewards);
-}
+      completer_(group.model(), encoder, inputs.config),
+      rewards_(rewards) {}
 
 /// Encodes rows. GenerateRun has already checked all prompts, so no row ends the run here.
 std::vector<rows::EncodedPrompt> CompletionWorker::encode(std::int64_t first, std::int64_t count) {
@@ -45,8 +45,7 @@ run::RowTokens CompletionWorker::tokens(const rows::EncodedPrompt& prompt,
 std::vector<std::byte> CompletionWorker::pack(std::int64_t first,
                                               std::span<const rows::EncodedPrompt> prompts,
                                               std::span<const CompletedPrompt> completed) {
-  return completion_rows(inputs_, first, prompts, completed, encoder_,
-                         rewards_ ? &*rewards_ : nullptr);
+  return completion_rows(inputs_, first, prompts, completed, encoder_, rewards_);
 }
 
 void CompletionWorker::write_scalars(const run::GroupWork& work) {

@@ -19,10 +19,11 @@ namespace mgpu::jobs {
 /// Completes the prompts of a chunk, with the model of one group of ranks.
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
-  /// Keeps references to all arguments, which must outlive this object.
-  /// Errors: those of rewards::WeightedRewards.
+  /// Keeps references to all arguments, which must outlive this object. `rewards` is nullptr
+  /// without rewards, and on ranks that do not record results.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
-                   const lm::ModelGroup& group, ScalarSink& scalars);
+                   const lm::ModelGroup& group, ScalarSink& scalars,
+                   rewards::WeightedRewards* rewards);
 
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count) override;
   std::vector<CompletedPrompt> work(std::span<const rows::EncodedPrompt> prompts,
@@ -46,7 +47,7 @@ private:
   const lm::ModelGroup& group_;
   ScalarSink& scalars_;
   Completer completer_;
-  std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions
+  rewards::WeightedRewards* rewards_;  // of reward.functions; may be nullptr
 };
 
 }  // namespace mgpu::jobs

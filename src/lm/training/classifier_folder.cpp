@@ -77,4 +77,14 @@ CompanionFiles classifier_files(const fs::path& folder, Classified what, std::in
   return files;
 }
 
+void set_padding(std::int64_t pad_token_id, CompanionFiles& files) {
+  std::string& text = files.at("config.json");
+  const JsonValue old = formats::parse_json_object("config.json", text);
+  JsonValue::Members members;
+  for (const auto& [name, value] : *old.members())
+    if (name != "pad_token_id") members.emplace_back(name, value);
+  members.emplace_back("pad_token_id", JsonValue(pad_token_id));
+  text = formats::to_json(JsonValue(std::move(members)));
+}
+
 }  // namespace mgpu::lm

@@ -1,9 +1,9 @@
 #include "loss.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
+#include "recipes/lm/logistic.hpp"
 #include "recipes/lm/reference.hpp"
 
 namespace mgpu::recipes {
@@ -12,14 +12,6 @@ namespace {
 constexpr std::size_t kLogProb = 0;       // index in the facts of a sequence
 constexpr std::size_t kLogRatio = 1;      //
 constexpr std::size_t kChosenTokens = 5;  // index in the digest, after the reported values
-
-double softplus(double z) {
-  return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
-}
-
-double sigmoid(double z) {
-  return z >= 0.0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z));
-}
 
 /// Returns a loss that depends on the difference of both log-ratios only.
 PairLoss of_difference(double loss, double slope) {

@@ -63,6 +63,7 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
 ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
                                rows::RowEncoder::Options options)
     : is_chat_(folder && !folder->chat_template.empty()),
+      padding_id_(folder ? rows::padding_id(*folder) : -1),
       rows_(std::move(folder), std::move(options)),
       seq_len_(seq_len) {}
 

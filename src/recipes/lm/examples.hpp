@@ -56,10 +56,14 @@ public:
   ///         than seq_len tokens; Failure E544 or E546 of the folder's chat template.
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
+  /// Returns rows::padding_id() of the folder; -1 without a folder.
+  std::int64_t padding_id() const { return padding_id_; }
+
 private:
   void append(const rows::LearnedText& encoded, bool may_cut, lm::LmExamples& examples) const;
 
   bool is_chat_;  // the folder has a chat template
+  std::int64_t padding_id_;
   rows::RowEncoder rows_;
   std::int64_t seq_len_;
   std::optional<rows::RowTemplate> template_;

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
+
+namespace mgpu::lm {
+
+/// Returns whether ForSequenceClassification of the config's family is supported. Its outputs are
+/// tested to be those of transformers.
+bool has_sequence_classifier(const LmConfig& config);
+
+/// Returns the families with has_sequence_classifier(), for messages: "`gpt2`, `llama`".
+std::string families_of_sequence_classifiers();
+
+/// Facts about a folder of ForSequenceClassification that are known without its weights' values.
+struct ScorerFacts {
+  LmConfig config;                       // has a tied head, because there is no vocabulary head
+  std::optional<std::int64_t> outputs;   // rows of score.weight; nullopt: there is no such matrix
+  std::optional<std::int64_t> pad_id{};  // pad_token_id of config.json; nullopt: it names none
+};
+
+/// Reads config.json, and the header of the weights.
+/// Errors: those of read_lm_config() and WeightFiles.
+ScorerFacts read_scorer_facts(const fs::path& folder);
+
+/// A ForSequenceClassification model with one output, such as a reward model. It gives each
+/// sequence of tokens a number: the output of `score` at the last token that is not the padding
+/// token of config.json. Without such a token, it is the output at the last token.
+///
+/// On the CPU the bits of a number depend on its sequence only.
+class SequenceScorer {
+public:
+  /// Opens a folder. With `resident`, the ranks of a node share one copy of the weights. Local.
+  ///
+  /// Memory: the weights on `device`; on the CPU a packed copy of all matrices.
+  /// Errors: those of read_lm_config(), WeightFiles and load_weights(); Failure E705 if the folder
+  ///         has no `score.weight` with one output.
+  static SequenceScorer open(const fs::path& folder, Device device = {},
+                             ResidentModels* resident = nullptr);
+
+  const LmConfig& config() const { return model_.config(); }
+
+  /// Returns the number of each sequence. A pass has about PassSizes::prefill_tokens tokens of the
+  /// model's device. Local.
+  ///
+  /// Shapes: each sequence has at least one token; returns [sequences.size()]
+  /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is empty or longer than
+  ///         the learned positions.
+  std::vector<double> score(std::span<const std::vector<std::int64_t>> sequences) const;
+
+private:
+  SequenceScorer(LanguageModel model, at::Tensor head, std::optional<std::int64_t> pad_id);
+
+  std::span<const std::int64_t> judged(const std::vector<std::int64_t>& ids) const;
+  void score_pass(std::span<const SequenceSpan> spans, std::vector<double>& scores) const;
+
+  LanguageModel model_;
+  at::Tensor head_;  // [D] float64 on the CPU
+  std::optional<std::int64_t> pad_id_;
+};
+
+}  // namespace mgpu::lm

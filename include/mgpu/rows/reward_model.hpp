@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
+#include <mgpu/rewards/registry.hpp>
+
+namespace mgpu::rows {
+
+/// Checks the folder of reward.model, if the reward `model` is chosen. Called on one rank, before
+/// any work.
+/// Errors: those of check_model_folder() for key reward.model; Failure E553 (exit 65) for a folder
+///         of another family, without the head, with several outputs, or without a tokenizer; those
+///         of parse_tokenizer_files().
+void check_reward_model(const Config& config, const rewards::RewardSettings& settings);
+
+/// Returns whether prompts of messages can be judged: either there is no reward `model`, or its
+/// folder has a chat template. Local.
+bool can_judge_messages(const rewards::RewardSettings& settings);
+
+/// Returns the result of model_fingerprint() for reward.model; 0 without the reward `model`, or
+/// without weights. With `models`, each node opens the files once. Local.
+std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
+                                 lm::ResidentModels* models = nullptr);
+
+/// Returns the bytes that the reward `model` needs on a rank, without the sequences of a pass; 0
+/// without that reward. On the CPU it is a packed copy of the weights, and the copy of the node.
+std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, DeviceKind device);
+
+/// Makes the chosen rewards. The reward `model` is opened on `device`; with `models`, the ranks of
+/// a node share its weights. Local.
+///
+/// The reward model gets prompt and completion as rows of its training have them. A text has the
+/// special tokens of the tokenizer, and ends with the eos token. Messages are rendered by the chat
+/// template of the reward model's folder, with the completion as the assistant's answer. The reward
+/// is NaN for a row that cannot be rendered, and for one that is longer than learned positions
+/// allow. Errors: those of WeightedRewards, SequenceScorer::open() and parse_tokenizer_files().
+rewards::WeightedRewards open_rewards(const rewards::RewardSettings& settings, Device device,
+                                      lm::ResidentModels* models = nullptr);
+
+}  // namespace mgpu::rows

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/base/error.hpp>
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/lm/forward/sequence_scorer.hpp>
+#include <mgpu/tensor/read_back.hpp>
+#include <mgpu/tensor/tensor_view.hpp>
+
+#include "lm/weights/folder_source.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+constexpr const char* kScore = "score.weight";
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+
+// Families whose ForSequenceClassification is compared with that of transformers.
+constexpr std::array<std::string_view, 5> kSequenceFamilies = {"gpt2", "llama", "mistral", "qwen2",
+                                                               "qwen3"};
+
+/// Gives tensors by name.
+class NamedTensors : public WeightSource {
+public:
+  NamedTensors(std::span<const tensor::ParameterSpec> specs, std::span<const at::Tensor> tensors,
+               at::Device device) {
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      tensors_.emplace(specs[i].name, tensors[i].to(device));
+  }
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& /*shape*/) override {
+    return tensors_.at(name);
+  }
+
+private:
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+std::vector<tensor::ParameterSpec> specs_of(const LmConfig& config) {
+  std::vector<tensor::ParameterSpec> specs = weight_specs(config);
+  specs.push_back({.name = kScore, .shape = {1, config.hidden_size}});
+  return specs;
+}
+
+std::vector<at::Tensor> read_tensors(const fs::path& folder, const LmConfig& config,
+                                     std::span<const tensor::ParameterSpec> specs,
+                                     ResidentModels* resident) {
+  const auto read = [&](std::span<const at::Tensor> tensors) {
+    const formats::WeightFiles files(folder);
+    const std::unique_ptr<CheckedSource> source = make_folder_source(files, config);
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      at::Tensor(tensors[i]).copy_(source->take(specs[i].name, specs[i].shape));
+    source->finish();
+  };
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const tensor::ParameterSpec& spec : specs)
+    shapes.push_back(spec.shape);
+  if (resident != nullptr) return resident->open(folder, shapes, read);
+  std::vector<at::Tensor> tensors;
+  for (const std::vector<std::int64_t>& shape : shapes)
+    tensors.push_back(at::empty(shape));
+  read(tensors);
+  return tensors;
+}
+
+std::optional<std::int64_t> read_pad_id(const fs::path& folder) {
+  const formats::JsonValue config =
+      formats::read_json_object(folder / "config.json", kMaxConfigBytes);
+  const formats::JsonValue* id = config.find("pad_token_id");
+  if (id == nullptr || id->integer() == nullptr) return std::nullopt;
+  return *id->integer();
+}
+
+/// Returns the config without a vocabulary head, as in folders of ForSequenceClassification.
+LmConfig read_config(const fs::path& folder) {
+  LmConfig config = read_lm_config(folder, FolderWeights::ignored);
+  config.tied_head = true;
+  return config;
+}
+
+}  // namespace
+
+bool has_sequence_classifier(const LmConfig& config) {
+  return std::ranges::find(kSequenceFamilies, config.family) != kSequenceFamilies.end();
+}
+
+std::string families_of_sequence_classifiers() {
+  std::string names;
+  for (const std::string_view family : kSequenceFamilies)
+    names.append(names.empty() ? "`" : ", `").append(family).append("`");
+  return names;
+}
+
+ScorerFacts read_scorer_facts(const fs::path& folder) {
+  ScorerFacts facts{read_config(folder), std::nullopt, read_pad_id(folder)};
+  const formats::WeightFiles files(folder);
+  const formats::StoredTensor* score = files.find(kScore);
+  if (score != nullptr && !score->shape.empty()) facts.outputs = score->shape.front();
+  return facts;
+}
+
+SequenceScorer::SequenceScorer(LanguageModel model, at::Tensor head,
+                               std::optional<std::int64_t> pad_id)
+    : model_(std::move(model)), head_(std::move(head)), pad_id_(pad_id) {}
+
+SequenceScorer SequenceScorer::open(const fs::path& folder, Device device,
+                                    ResidentModels* resident) {
+  const at::NoGradGuard no_grad;
+  const LmConfig config = read_config(folder);
+  const std::vector<tensor::ParameterSpec> specs = specs_of(config);
+  const std::vector<at::Tensor> tensors = read_tensors(folder, config, specs, resident);
+  NamedTensors source(specs, tensors, tensor::torch_device(device));
+  LmWeights weights = bind_weights(config, source);
+  weights.head = {};  // a packed copy of the embedding would take memory
+  return {LanguageModel(config, std::move(weights)), tensors.back().reshape({-1}).to(at::kDouble),
+          read_pad_id(folder)};
+}
+
+/// Returns the tokens up to the one whose output counts. Later tokens do not change that output.
+std::span<const std::int64_t> SequenceScorer::judged(const std::vector<std::int64_t>& ids) const {
+  if (ids.empty()) throw ShapeError("SequenceScorer: a sequence has no tokens");
+  std::span<const std::int64_t> kept(ids);
+  while (pad_id_ && kept.size() > 1 && kept.back() == *pad_id_)
+    kept = kept.first(kept.size() - 1);
+  return kept;
+}
+
+void SequenceScorer::score_pass(std::span<const SequenceSpan> spans,
+                                std::vector<double>& scores) const {
+  const at::Tensor states = tensor::read_back(model_.hidden(spans)).to(at::kDouble);  // [S, D]
+  const std::int64_t width = head_.numel();
+  const double* weight = head_.const_data_ptr<double>();
+  const double* state = states.const_data_ptr<double>();
+  for (std::int64_t s = 0; s < states.size(0); ++s, state += width) {
+    double sum = 0.0;  // in the order of the columns, so that it does not depend on the pass
+    for (std::int64_t d = 0; d < width; ++d)
+      sum += weight[d] * state[d];
+    scores.push_back(sum);
+  }
+  mark_progress();
+}
+
+std::vector<double> SequenceScorer::score(
+    std::span<const std::vector<std::int64_t>> sequences) const {
+  const at::NoGradGuard no_grad;
+  std::vector<double> scores;
+  std::vector<SequenceSpan> spans;
+  std::int64_t tokens = 0;
+  for (const std::vector<std::int64_t>& ids : sequences) {
+    const std::span<const std::int64_t> kept = judged(ids);
+    if (!spans.empty() && tokens + std::ssize(kept) > model_.sizes().prefill_tokens) {
+      score_pass(spans, scores);
+      spans.clear();
+      tokens = 0;
+    }
+    spans.push_back({.ids = kept, .num_outputs = 1});
+    tokens += std::ssize(kept);
+  }
+  if (!spans.empty()) score_pass(spans, scores);
+  return scores;
+}
+
+}  // namespace mgpu::lm

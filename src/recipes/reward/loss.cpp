@@ -1,0 +1,66 @@
+#include "loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "recipes/lm/logistic.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+constexpr std::size_t kReward = 0;  // index in the facts of a sequence
+constexpr std::size_t kMargin = 1;  //
+
+}  // namespace
+
+std::vector<ReportedValue> RewardModelLoss::reported_values() {
+  const char* const rewards = "Rewards";
+  return {{"reward_margin", "margin", "mean of chosen minus rejected reward", "", rewards},
+          {"mean_reward", "mean_reward", "mean reward of all completions", "", rewards},
+          {"min_reward", "min_reward", "smallest reward", "", rewards},
+          {"max_reward", "max_reward", "largest reward", "", rewards},
+          {"std_reward", "std_reward", "standard deviation of the rewards", "", rewards}};
+}
+
+std::vector<double> RewardModelLoss::facts(const lm::MeasuredSequence& sequence) const {
+  return {sequence.head[0], sequence.sequence_column(kMarginColumn)};
+}
+
+std::vector<double> RewardModelLoss::digest(const lm::SequenceTable& all) const {
+  const auto pairs = static_cast<double>(all.num_groups());
+  const auto sequences = static_cast<double>(all.rows().size());
+  double margin = 0.0;
+  for (std::size_t group = 0; group < all.num_groups(); ++group) {
+    const auto pair = all.group(group);
+    margin += (pair[0].values[kReward] - pair[1].values[kReward]) / pairs;
+  }
+  double mean = 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  for (const lm::SequenceFacts& row : all.rows()) {
+    mean += row.values[kReward] / sequences;
+    least = std::min(least, row.values[kReward]);
+    most = std::max(most, row.values[kReward]);
+  }
+  double variance = 0.0;
+  for (const lm::SequenceFacts& row : all.rows())
+    variance += (row.values[kReward] - mean) * (row.values[kReward] - mean) / sequences;
+  return {margin, mean, least, most, std::sqrt(variance)};
+}
+
+lm::SequenceTerm RewardModelLoss::weigh(const lm::MeasuredSequence& /*sequence*/,
+                                        const lm::SequencePlace& place) const {
+  const auto pair = place.group();
+  const double chosen = pair[0].values[kReward];
+  const double rejected = pair[1].values[kReward];
+  const double excess = chosen - rejected - pair[0].values[kMargin];
+  const double sum = chosen + rejected;
+  const double slope_of_center = 2.0 * settings_.center_weight * sum;
+  if (place.member() == 1) return {.head = {sigmoid(-excess) + slope_of_center}};
+  return {.loss = softplus(-excess) + settings_.center_weight * sum * sum,
+          .correct = chosen > rejected ? 1 : 0,
+          .head = {-sigmoid(-excess) + slope_of_center}};
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// Trains a reward model: a language model with one output in place of the vocabulary head, which
+/// learns from pairs of completions. Checkpoints are folders of ForSequenceClassification.
+///
+/// transformers takes the output at the last token that is not `pad_token_id` of config.json. To
+/// give the same rewards, padding tokens at the end of an example are left out. The padding token
+/// is that of the tokenizer, or the eos token of a tokenizer without one, as in TRL.
+class RewardMethod final : public LmMethod {
+public:
+  explicit RewardMethod(const RewardModelSettings& settings)
+      : settings_(settings), loss_(settings) {}
+
+  input::RowOptions row_options(input::RowOptions options) const override;
+
+  /// Adds two examples to `examples`, the chosen and the rejected completion, and the column
+  /// kMarginColumn.
+  /// Errors: those of ExampleEncoder::add_pair(); JsonError if both examples are equal without
+  ///         padding, or `margin` is no number.
+  void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+              lm::LmExamples& examples) const override;
+
+  std::int64_t group_size() const override { return 2; }
+
+  /// Refuses a model of a family whose ForSequenceClassification is not supported.
+  /// Errors: Failure E107 (exit 78).
+  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+
+  const lm::TokenLoss& loss() const override { return loss_; }
+  std::optional<lm::ModelHead> head(const lm::LmConfig& model) const override;
+  lm::CompanionFiles model_files(const std::filesystem::path& folder) const override;
+  std::vector<ReportedValue> reported_values() const override {
+    return RewardModelLoss::reported_values();
+  }
+  LossMeaning loss_meaning() const override;
+  std::string accuracy() const override { return "pair accuracy"; }
+  std::string accuracy_scalar() const override { return "accuracy"; }
+
+private:
+  RewardModelSettings settings_;
+  RewardModelLoss loss_;
+};
+
+}  // namespace mgpu::recipes
