@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -228,6 +229,27 @@ TEST(SequenceLossTest, ValuesAtATemperatureAreThoseOfWholeLogits) {
     EXPECT_NEAR(values.head[3 * (t - 1) + 2],
                 scores[static_cast<std::int64_t>(t)][2].item<double>(), 1e-12);
   }
+}
+
+TEST(SequenceLossTest, AFrozenCopyMeasuresTheSameAndKeepsItsWeights) {
+  const LmExamples examples = grouped_examples(4, 4);
+  const LmWindows windows(examples, kSeqLen, 5);
+  const TrainableModel model = dense_model({});
+  LmBatch batch;
+  windows.append(1, batch);
+  const ValueRequest heated{.temperature = 0.7, .plain_log_probs = true};
+
+  const TrainableModel copy = model.frozen_copy();
+
+  const TokenValues values = model.measure(batch, heated);
+  EXPECT_EQ(values.plain_log_probs, model.measure(batch, {}).log_probs);
+  EXPECT_NE(values.plain_log_probs, values.log_probs);
+  EXPECT_EQ(copy.measure(batch, heated).log_probs, values.log_probs);
+  EXPECT_EQ(copy.parameters().gradients().numel(), 0);
+  const at::NoGradGuard no_grad;
+  at::Tensor(model.parameters().weights()).mul_(0.5);
+  EXPECT_NE(model.measure(batch, heated).log_probs, values.log_probs);
+  EXPECT_EQ(copy.measure(batch, heated).log_probs, values.log_probs);
 }
 
 /// Returns the message of the exception, or "".

@@ -9,6 +9,8 @@
 
 #include "app/tiny_run.hpp"
 #include "recipes/distill/method.hpp"
+#include "recipes/grpo/keys.hpp"
+#include "recipes/grpo/method.hpp"
 #include "recipes/lm/data.hpp"
 #include "support/made_config.hpp"
 
@@ -149,6 +151,20 @@ TEST_F(LmDataTest, TextsOfTheStudentNeedPrompts) {
   Keys bad = keys;
   bad["data.path"] = write("texts.jsonl", "{\"text\": \"one\"}\n");
   EXPECT_THROW(load_distill(bad), cluster::CollectiveFailure);
+}
+
+TEST_F(LmDataTest, AllRanksHaveTheTextsOfPrompts) {
+  const std::string rows = write("prompts.jsonl",
+                                 "{\"prompt\": \"3 + 4 =\", \"answer\": 7}\n"
+                                 "{\"prompt\": \"a\\nb\", \"answer\": \"\"}\n");
+  const Config config = config_of(
+      {{"data.path", rows}, {"reward.functions", "[match]"}, {"grpo.max_new_tokens", "8"}});
+  const GrpoMethod method(read_grpo_settings(config), {MGPU_TINY_LM, false});
+  const LmData data = load_lm_data(world_, read_lm_train_settings(config, method), method, kVocab);
+
+  EXPECT_THAT(data.training.texts.at("prompt"), ElementsAre("3 + 4 =", "a\nb"));
+  EXPECT_THAT(data.training.texts.at("answer"), ElementsAre("7", ""));
+  expect_everywhere(data.training.ids);
 }
 
 }  // namespace

@@ -211,5 +211,28 @@ TEST_F(ExampleEncoderTest, StartAndCountChooseRows) {
   EXPECT_EQ(learned(encoded.examples, 0), "Mia was a cat.<|endoftext|>");
 }
 
+TEST_F(ExampleEncoderTest, APromptAloneHasItsTextsAndNothingToLearn) {
+  ExampleEncoder encoder(folder_, 12, {.vocab = kVocab});
+  lm::LmExamples prompts;
+
+  encoder.add_prompt(formats::parse_json_object(R"({"prompt": "3 + 4 =", "answer": "7"})"), 4,
+                     prompts);
+  encoder.add_prompt(formats::parse_json_object(R"({"prompt": "1 + 2 =", "answer": 3})"), 4,
+                     prompts);
+  encoder.add_prompt(formats::parse_json_object(R"({"token_ids": [20, 21]})"), 10, prompts);
+
+  EXPECT_EQ(prompts.size(), 3U);
+  EXPECT_EQ(prompts.texts["prompt"][0], "3 + 4 =");
+  EXPECT_EQ(prompts.texts["answer"], (std::vector<std::string>{"7", "3", ""}));
+  EXPECT_EQ(prompts.predictions(1), 0);
+  EXPECT_EQ(prompts.length(2), 2);
+  const std::vector<text::TokenId> ids{20, 21};
+  EXPECT_EQ(folder_.tokenizer.decode(ids, false), prompts.texts["prompt"][2]);
+  EXPECT_THROW(
+      encoder.add_prompt(formats::parse_json_object(R"({"prompt": "3 + 4 ="})"), 11, prompts),
+      formats::JsonError);
+  EXPECT_EQ(prompts.size(), 3U);
+}
+
 }  // namespace
 }  // namespace mgpu::recipes

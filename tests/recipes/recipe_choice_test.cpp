@@ -37,8 +37,7 @@ TEST(RecipeChoiceTest, TheRegistryHasTheRecipesInTheirOrder) {
     names.emplace_back(recipe.name);
   std::erase_if(names, [](const std::string& name) {
     // others may come between them
-    return name != "ad" && name != "sft" && name != "distill" && name != "dpo" &&
-           name != "grpo";
+    return name != "ad" && name != "sft" && name != "distill" && name != "dpo" && name != "grpo";
   });
   EXPECT_THAT(names, ElementsAre("ad", "sft", "distill", "dpo", "grpo"));
 }

@@ -2,6 +2,7 @@
 
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/run/model_plan.hpp>
 
 #include "recipes/lm/examples.hpp"
@@ -23,8 +24,19 @@ void GrpoMethod::encode(const formats::JsonValue& row, RowUse /*use*/, ExampleEn
   encoder.add_prompt(row, settings_.sampling.max_new_tokens, examples);
 }
 
+MethodData GrpoMethod::read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const {
+  MethodData data;
+  if (start_.has_weights) data.crc = rows::model_fingerprint(start_.folder);
+  return data;
+}
+
+std::optional<TrainTask::DataPlace> GrpoMethod::data_place() const {
+  return TrainTask::DataPlace{"the start model or the data", "weights or prompts",
+                              start_.folder.string()};
+}
+
 std::unique_ptr<OpenMethod> GrpoMethod::open(const run::RunContext& run, LmData& data) const {
-  return std::make_unique<SampledPolicy>(run, settings_, data, folder_);
+  return std::make_unique<SampledPolicy>(run, settings_, data, start_.folder);
 }
 
 std::vector<KeptTensor> GrpoMethod::kept_tensors() const {
@@ -40,8 +52,9 @@ LossMeaning GrpoMethod::loss_meaning() const {
 
 MethodCosts GrpoMethod::costs() const {
   MethodCosts costs{.sampled = 1.0, .sampling_batch = settings_.sampling.batch_size};
+  const auto weights = start_.has_weights ? lm::FolderWeights::used : lm::FolderWeights::ignored;
   if (settings_.beta > 0.0)
-    costs.resident_parameters = run::num_parameters(lm::read_lm_config(folder_));
+    costs.resident_parameters = run::num_parameters(lm::read_lm_config(start_.folder, weights));
   return costs;
 }
 

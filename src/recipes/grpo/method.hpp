@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +18,14 @@ namespace mgpu::recipes {
 /// better ones become more probable. A row is a prompt, and may have an `answer`.
 class GrpoMethod final : public LmMethod {
 public:
-  /// `folder` is the folder of the trained model.
-  GrpoMethod(GrpoSettings settings, std::filesystem::path folder)
-      : settings_(std::move(settings)), folder_(std::move(folder)), loss_(settings_) {}
+  /// The folder of the trained model, and whether the training uses its weights.
+  struct Start {
+    std::filesystem::path folder;
+    bool has_weights = true;
+  };
+
+  GrpoMethod(GrpoSettings settings, Start start)
+      : settings_(std::move(settings)), start_(std::move(start)), loss_(settings_) {}
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
@@ -31,6 +37,10 @@ public:
   std::int64_t items_together() const override { return settings_.group_size; }
   bool has_prompts_only() const override { return true; }
   bool needs_tokenizer() const override { return true; }  // rewards judge texts
+
+  /// Returns the checksum of the start weights, with which a resumed run is compared.
+  MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
+  std::optional<TrainTask::DataPlace> data_place() const override;
 
   /// Starts the rewards, and makes what samples completions.
   /// Ranks:  collective over the world.
@@ -51,7 +61,7 @@ public:
 
 private:
   GrpoSettings settings_;
-  std::filesystem::path folder_;
+  Start start_;
   GrpoLoss loss_;
 };
 

@@ -12,8 +12,8 @@
 namespace mgpu::recipes {
 namespace {
 
-GrpoMethod read_method(const Config& config) {
-  return {read_grpo_settings(config), read_trained_folder(config)};
+GrpoMethod::Start read_start(const Config& config) {
+  return {read_trained_folder(config), !config.is("model.path", "null")};
 }
 
 }  // namespace
@@ -29,13 +29,15 @@ RecipeSpec grpo_recipe() {
     return trains_language_model(config) && (is_named || has_grpo_keys(config));
   };
   recipe.check = [](const Config& config, int ranks) {
-    check_all({[&] { check_lm_keys(config, ranks, read_method(config)); },
+    check_all({[&] {
+                 check_lm_keys(config, ranks,
+                               GrpoMethod(read_grpo_settings(config), read_start(config)));
+               },
                [&] { check_grpo_keys(config); }});
   };
   recipe.read = [](const Config& config) -> std::unique_ptr<Recipe> {
     return std::make_unique<LmRecipe>(
-        config,
-        std::make_unique<GrpoMethod>(read_grpo_settings(config), read_trained_folder(config)));
+        config, std::make_unique<GrpoMethod>(read_grpo_settings(config), read_start(config)));
   };
   return recipe;
 }
