@@ -1,5 +1,6 @@
 // Chains of sums and differences, such as 3 + 15 - 7 =.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <mgpu/config/common_keys.hpp>
@@ -72,12 +73,17 @@ public:
 
   /// Returns 1 if the answer begins with the sum, or states it in \boxed{...} or after `####`.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
-    const std::string sum = std::to_string(chain_of(split, index).sum);
-    const std::string stated = stated_answer(answer.text);
-    if (stated != answer.text) return same_answer(stated, sum) ? 1.0 : 0.0;
+    const std::optional<std::string> given = given_answer(answer);
+    return given && same_answer(*given, std::to_string(chain_of(split, index).sum)) ? 1.0 : 0.0;
+  }
+
+  std::optional<std::string> given_answer(const Answer& answer) const override {
+    std::string stated = stated_answer(answer.text);
+    if (stated != answer.text) return stated;
     const std::string plain = plain_answer(answer.text);
     const std::optional<NumberAtStart> number = read_number(plain);
-    return number && same_answer(plain.substr(0, number->length), sum) ? 1.0 : 0.0;
+    if (!number) return std::nullopt;
+    return plain.substr(0, number->length);
   }
 
 private:

@@ -1,6 +1,7 @@
 // Questions with a choice of answers: which of these numbers is the largest?
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <mgpu/config/common_keys.hpp>
@@ -89,9 +90,15 @@ public:
   /// is the first capital letter that stands alone.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::string letter(1, question_of(split, index).letter);
+    const std::optional<std::string> given = given_answer(answer);
+    return given && same_answer(*given, letter) ? 1.0 : 0.0;
+  }
+
+  std::optional<std::string> given_answer(const Answer& answer) const override {
     const std::string stated = stated_answer(answer.text);
-    const std::string given = stated == answer.text ? first_letter(stated) : stated;
-    return same_answer(given, letter) ? 1.0 : 0.0;
+    std::string given = stated == answer.text ? first_letter(stated) : stated;
+    if (given.empty()) return std::nullopt;
+    return given;
   }
 
 private:

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/datasets/registry.hpp>
@@ -25,8 +27,13 @@ JsonValue list_of_ids(const std::vector<std::int64_t>& ids) {
 
 class StarGraphRows final : public Dataset {
 public:
-  StarGraphRows(const StarGraphs& graphs, SplitSizes sizes, std::int64_t nodes, bool has_texts)
-      : graphs_(graphs), sizes_(sizes), nodes_(nodes), has_texts_(has_texts) {}
+  StarGraphRows(const StarGraphs& graphs, SplitSizes sizes, const StarGraphShape& shape,
+                bool has_texts)
+      : graphs_(graphs),
+        sizes_(sizes),
+        nodes_(shape.nodes),
+        length_(shape.path),
+        has_texts_(has_texts) {}
 
   std::int64_t rows(Split split) const override { return sizes_.of(split); }
 
@@ -53,7 +60,35 @@ public:
                : 0.0;
   }
 
+  /// Returns the first nodes of the answer, at most as many as the path has, such as "4,1,7".
+  std::optional<std::string> given_answer(const Answer& answer) const override {
+    const auto length = static_cast<std::size_t>(length_);
+    std::string nodes = has_texts_ ? first_nodes(answer.text, length) : "";
+    if (!has_texts_)
+      for (const std::int64_t id : answer.ids.first(std::min(length, answer.ids.size())))
+        nodes += (nodes.empty() ? "" : ",") + std::to_string(id);
+    if (nodes.empty()) return std::nullopt;
+    return nodes;
+  }
+
+  /// Compares nodes as texts, because 4,123 is a path and no number.
+  bool is_same(const std::string& a, const std::string& b) const override { return a == b; }
+
 private:
+  /// Returns the part of a text that lists at most `most` nodes, such as "4,1,7".
+  static std::string first_nodes(std::string_view text, std::size_t most) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    std::size_t end = 0;
+    for (std::size_t commas = 0; end < text.size(); ++end) {
+      const bool is_comma = text[end] == ',' && end > 0 && text[end - 1] != ',';
+      if (is_comma && ++commas == most) break;
+      if (!is_comma && !is_digit(text[end])) break;
+    }
+    while (end > 0 && text[end - 1] == ',')
+      --end;
+    return std::string(text.substr(0, end));
+  }
+
   static bool begins_with(std::string_view text, const std::string& path) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     if (!text.starts_with(path)) return false;
@@ -62,7 +97,8 @@ private:
 
   StarGraphs graphs_;
   SplitSizes sizes_;
-  std::int64_t nodes_;
+  std::int64_t nodes_;   // labels
+  std::int64_t length_;  // nodes of a path
   bool has_texts_;
 };
 
@@ -111,7 +147,7 @@ std::unique_ptr<Dataset> make_star_graphs(const Config& config) {
   const StarGraphs graphs(shape, read_seed(config));
   const SplitSizes sizes =
       split_sizes(config, kStarGraph, config.integers("data.star_graph.rows"), graphs.rows());
-  return std::make_unique<StarGraphRows>(graphs, sizes, shape.nodes, has_star_graph_texts(config));
+  return std::make_unique<StarGraphRows>(graphs, sizes, shape, has_star_graph_texts(config));
 }
 
 }  // namespace

@@ -98,6 +98,12 @@ TEST(GeneratedSetsTest, TheCompletionOfARowIsRight) {
       EXPECT_EQ(chosen.dataset->score(Split::test, i, right), 1.0) << chosen.rows->row(i);
       EXPECT_EQ(chosen.dataset->score(Split::test, i, wrong), 0.0) << chosen.rows->row(i);
       EXPECT_EQ(chosen.dataset->score(Split::test, i, {}), 0.0);
+      EXPECT_EQ(chosen.dataset->given_answer({}), std::nullopt);
+      const std::optional<std::string> given = chosen.dataset->given_answer(right);
+      ASSERT_TRUE(given) << chosen.rows->row(i);
+      EXPECT_TRUE(chosen.dataset->is_same(*given, *given));
+      const std::optional<std::string> other = chosen.dataset->given_answer(wrong);
+      EXPECT_FALSE(other && chosen.dataset->is_same(*given, *other)) << *given;
     }
   }
 }
@@ -133,6 +139,13 @@ TEST(StarGraphTest, TextsAreThoseOfThePapers) {
   const std::string path = row_of(*texts.dataset, Split::test, 0).get<std::string>("completion");
   EXPECT_EQ(texts.dataset->score(Split::test, 0, {" " + path + "|3", {}}), 1.0);
   EXPECT_EQ(texts.dataset->score(Split::test, 0, {path + "0", {}}), 0.0);
+  const auto given = [&](std::string_view text) { return texts.dataset->given_answer({text, {}}); };
+  EXPECT_EQ(given(" " + path + "|3"), path);
+  EXPECT_EQ(given(path + ",3"), path);
+  EXPECT_EQ(given("12,7 and more"), "12,7");
+  EXPECT_EQ(given("12,,7"), "12");
+  EXPECT_EQ(given("a path"), std::nullopt);
+  EXPECT_FALSE(texts.dataset->is_same("4,123", "4123"));
 }
 
 TEST(StarGraphTest, EveryGraphOfASmallShapeComesOnceBeforeAnyComesAgain) {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include <mgpu/datasets/answers.hpp>
 
 namespace mgpu::datasets {
 
@@ -42,6 +45,17 @@ public:
   /// Returns how good an answer to row `index` of a split is, from 0 (wrong) to 1 (right).
   virtual double score(Split /*split*/, std::int64_t /*index*/, const Answer& /*answer*/) const {
     return 0.0;
+  }
+
+  /// Returns the answer that a completion gives, without what surrounds it; nullopt if it gives
+  /// none. Completions of a row that give the same answer have the same score.
+  virtual std::optional<std::string> given_answer(const Answer& answer) const {
+    return find_answer(answer.text);
+  }
+
+  /// Returns whether two results of given_answer() are the same answer.
+  virtual bool is_same(const std::string& a, const std::string& b) const {
+    return same_answer(a, b);
   }
 
   /// Returns the name that results use for the mean of score() over rows.

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+// Measures of several completions of one prompt.
+namespace mgpu::datasets {
+
+/// Returns the probability that at least one of k completions is right, which are drawn without
+/// replacement from `samples` completions, of which `right` are right.
+///
+/// Errors: Error unless 1 <= k <= samples and 0 <= right <= samples.
+/// Source: Chen et al. 2021, arXiv 2107.03374, section 2.1.
+double pass_at_k(std::int64_t samples, std::int64_t right, std::int64_t k);
+
+/// Returns 1, 2, 4, ... below `samples`, and `samples`.
+std::vector<std::int64_t> sample_counts(std::int64_t samples);
+
+/// Returns for each answer the index of the first equal answer, and -1 for nullopt. An answer is
+/// compared with the first answer of each group of equal ones, in the order of the answers.
+///
+/// Time: calls of `same` for each pair of different texts at most.
+std::vector<std::int32_t> first_equal(
+    std::span<const std::optional<std::string>> answers,
+    const std::function<bool(const std::string&, const std::string&)>& same);
+
+/// Returns whether the most frequent answer is right, and no other answer is as frequent. `votes`
+/// has the results of first_equal() for some completions of a prompt, the first ones. Completions
+/// without an answer do not vote. `is_right` says which completions are right.
+///
+/// Shapes: votes [k]; is_right at least as many
+bool is_majority_right(std::span<const std::int32_t> votes, std::span<const std::uint8_t> is_right);
+
+}  // namespace mgpu::datasets
