@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+namespace mgpu::store {
+
+/// Reads number columns of the journaled rows of a table, before they are sealed. The result also
+/// has the column `id` of the sealed table. Rows are in the order of the table, and rows without a
+/// chunk are left out, as in a partial file. Each rank reads some of the chunks, and all ranks get
+/// the same result.
+///
+/// Memory: the columns, on every rank.
+/// Ranks:  collective.
+/// Errors: the same Failure on all ranks: E603, E604 (a chunk is damaged). Error for a column that
+///         the table lacks, or that has lists or texts.
+ReadTable read_chunks(const cluster::Group& group, const ChunkJournal& journal,
+                      const ChunkedTable& table, std::span<const std::string> columns);
+
+}  // namespace mgpu::store
