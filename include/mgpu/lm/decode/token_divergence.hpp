@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+
+// The divergence of a model from a reference model with the same vocabulary. Shapes in this header:
+// N = tokens, D = width of a model.
+namespace mgpu::lm {
+
+/// Hidden states of a model for some tokens.
+struct ModelStates {
+  const LanguageModel& model;
+  at::Tensor hidden;  // [N, D] float32, after the last norm
+};
+
+/// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
+/// models, divided by `temperature`. It is never negative, and exactly 0 where all logits are
+/// equal. The heads are applied in blocks; the logits [N, V] never exist. Sums are float64. On the
+/// CPU the bits of a token depend on its two states only.
+///
+/// Shapes: returns [N] float64 on the host
+/// Memory: one block of logits of each model, and twice that in float64 on a GPU
+/// Ranks:  collective over the ranks of tensor-parallel models
+/// Errors: ShapeError when the vocabularies, their parts on this rank or the numbers of tokens
+///         differ.
+std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q,
+                                     double temperature);
+
+/// Computes the divergence of a model from a reference at each token of completions. Both models
+/// read each sequence once more, in the passes of a Generator without completions.
+class SequenceDivergence {
+public:
+  /// A prompt with a completion.
+  struct Sequence {
+    std::span<const std::int64_t> prompt;      // at least one token
+    std::span<const std::int64_t> completion;  // may be empty
+  };
+
+  /// Keeps references to both models, which must outlive this object. They must be split in the
+  /// same way over the same ranks.
+  SequenceDivergence(const LanguageModel& model, const LanguageModel& reference, double temperature,
+                     std::int64_t batch_size);
+  SequenceDivergence(const SequenceDivergence&) = delete;
+  SequenceDivergence& operator=(const SequenceDivergence&) = delete;
+
+  /// Returns token_divergence() at each token of each completion: of the distributions from which
+  /// the token could be drawn.
+  ///
+  /// Memory: hidden states of the tokens of batch_size completions.
+  /// Ranks:  collective over the group of the models; all ranks get the result.
+  /// Errors: those of Generator::run(); Failure E704 when logits of the reference are not finite.
+  std::vector<std::vector<double>> run(std::span<const Sequence> sequences);
+
+  void set_batch_size(std::int64_t batch_size);
+
+private:
+  void run_batch(std::span<const Sequence> batch, std::vector<std::vector<double>>& all);
+  void share_divergences();
+  void keep_states(std::span<const PromptPiece> pieces, const at::Tensor& hidden);
+  void compare(std::span<const PromptPiece> pieces, const at::Tensor& hidden);
+
+  const LanguageModel& model_;
+  const LanguageModel& reference_;
+  double temperature_;
+  Generator of_model_;
+  Generator of_reference_;
+  std::span<const Sequence> batch_{};
+  std::vector<at::Tensor> states_{};                // of each sequence, [completion, D]
+  std::vector<std::vector<double>> divergences_{};  // of each sequence
+};
+
+}  // namespace mgpu::lm
