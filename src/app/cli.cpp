@@ -203,6 +203,7 @@ private:
         {"env", Action::environment},
         {"merge", Action::merge},
         {"export", Action::export_rows},
+        {"compare", Action::compare},
         {"help", Action::help},
         {"version", Action::version}};
     const auto* chosen = std::find_if(std::begin(kActions), std::end(kActions),
@@ -300,6 +301,10 @@ private:
     if (options_.action == Action::export_rows && files.empty() && problems_.empty()) {
       problems_.push_back({"E141", "no run directory is given", Place{"command line"}, "",
                            "--export jsonl outputs/NAME/latest"});
+    }
+    if (options_.action == Action::compare && files.empty() && problems_.empty()) {
+      problems_.push_back({"E141", "only one run directory is given", Place{"command line"}, "",
+                           "--compare outputs/BEFORE/latest outputs/AFTER/latest"});
     }
     const bool needs_config = options_.action == Action::run || options_.action == Action::plan ||
                               (options_.action == Action::check && sets_keys_);

@@ -4,41 +4,19 @@
 #include <vector>
 
 #include <mgpu/app/commands.hpp>
-#include <mgpu/app/load_config.hpp>
-#include <mgpu/app/program_keys.hpp>
 #include <mgpu/config/nearest_name.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/results/export_lines.hpp>
 #include <mgpu/store/results/file_inspection.hpp>
 #include <mgpu/store/results/list_column.hpp>
-#include <mgpu/store/run_dir/run_directory.hpp>
-#include <mgpu/store/run_dir/store_config.hpp>
+
+#include "stored_results.hpp"
 
 namespace mgpu::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Returns the configuration that the run was made with. Errors: E609 if there is no run.
-Config config_of(const fs::path& folder) {
-  store::is_finished_run(folder);
-  Options options;
-  options.config = (folder / "repro" / "config.resolved.yaml").string();
-  return load_config(options, program_keys(), FileProvider::alone());
-}
-
-/// Returns the result file that the run's configuration names.
-fs::path results_of(const fs::path& folder, const Config& config) {
-  const fs::path results = folder / store::read_store_config(config).result_file;
-  if (fs::exists(results)) return results;
-  const bool is_finished = store::is_finished_run(folder);
-  throw Failure({"E603",
-                 ExitCode::no_input,
-                 is_finished ? "the run's result file is gone" : "the run has no result file yet",
-                 {"  --> " + results.string()},
-                 is_finished ? "" : "--merge " + folder.string() + " makes one of what is there"});
-}
 
 std::int64_t write_json_lines(const run::ExportRequest& request) {
   std::ofstream file(request.out, std::ios::binary);
@@ -106,9 +84,9 @@ std::int64_t write_whole(const run::ExportFormat& format, run::ExportRequest req
 
 ExitCode export_run(const Options& options, std::ostream& out) {
   const fs::path folder = options.config;
-  const Config config = config_of(folder);
+  const Config config = config_in(folder);
   const run::ExportFormat format = format_of(jobs::job_of(config), options.detail);
-  const fs::path results = results_of(folder, config);
+  const fs::path results = results_in(folder, config);
   require_samples(results, jobs::job_of(config));
   const fs::path path = format.file_name.empty()
                             ? fs::path(results).replace_extension(std::string(format.name))

@@ -55,6 +55,8 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
   if (options.action == app::Action::export_rows) {
     return app::is_later_rank() ? ExitCode::done : app::export_run(options, std::cout);
   }
+  if (options.action == app::Action::compare)
+    return app::is_later_rank() ? ExitCode::done : app::compare_runs(options, std::cout);
   return std::nullopt;
 }
 

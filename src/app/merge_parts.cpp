@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <mgpu/app/build_info.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/jobs/job.hpp>

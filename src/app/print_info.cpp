@@ -99,6 +99,7 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
     case Action::plan:
     case Action::merge:
     case Action::export_rows:
+    case Action::compare:
       break;
   }
   return std::nullopt;

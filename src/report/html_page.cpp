@@ -46,8 +46,9 @@ std::string header_html(const HtmlPage& report, const RunSummary& summary) {
   part("job " + summary.job);
   part(summary.ended);
   const char* noun = summary.device == DeviceKind::cuda ? "GPU" : "CPU rank";
-  part(text_of("%s on %d %s%s", h_mm_ss(summary.wall_s).c_str(), summary.ranks, noun,
-               summary.ranks == 1 ? "" : "s"));
+  if (summary.ranks > 0)  // 0: the page is not of a run
+    part(text_of("%s on %d %s%s", h_mm_ss(summary.wall_s).c_str(), summary.ranks, noun,
+                 summary.ranks == 1 ? "" : "s"));
   std::string html = element("div", "eyebrow", line);
   html += element("h1", "", escape_html(unbroken(report.headline)));
   std::string tiles;
@@ -138,7 +139,9 @@ Table phase_table(const RunSummary& summary) {
 Table results_table(const RunSummary& summary) {
   Table table{"Results", {"number", "value"}, {}, {}};
   for (const Result& result : summary.results) {
+    const std::string interval = result.interval();
     table.rows.push_back({result.label, result.text()});
+    if (!interval.empty()) table.rows.back().front() += ", 95 % " + interval;
     table.keys.push_back({"", "/results/" + result.key + "/value"});
   }
   return table;
@@ -147,7 +150,9 @@ Table results_table(const RunSummary& summary) {
 }  // namespace
 
 Tile tile_of(const Result& result, const std::string& label) {
-  return {result.number(), label.empty() ? result.label : label,
+  const std::string interval = result.interval();
+  return {result.number(),
+          (label.empty() ? result.label : label) + (interval.empty() ? "" : ", 95 % " + interval),
           "/results/" + result.key + "/value", result.unit};
 }
 
@@ -163,10 +168,9 @@ std::string html_page(const HtmlPage& report, const RunSummary& summary) {
     tables += table_html(table);
   if (!summary.phases.empty()) tables += table_html(phase_table(summary));
   if (!tables.empty()) body += element("h2", "", "Tables") + tables;
-  body +=
-      element("footer", "",
-              "mgpu_spmd " + escape_html(summary.version) +
-                  ". The numbers of this page are in summary.json and in the run's result file.");
+  body += element("footer", "",
+                  "mgpu_spmd " + escape_html(summary.version) +
+                      ". The numbers of this page are in " + escape_html(report.numbers_in) + ".");
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
          "style-src 'unsafe-inline'; img-src data:\">\n"

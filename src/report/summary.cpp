@@ -40,10 +40,16 @@ List gpus_json(const RunSummary& summary) {
 
 Members results_json(const RunSummary& summary) {
   Members results;
-  for (const Result& result : summary.results)
-    results.emplace_back(
-        result.key,
-        Members{{"value", result.value}, {"unit", result.unit}, {"label", result.label}});
+  for (const Result& result : summary.results) {
+    Members members{{"value", result.value}, {"unit", result.unit}, {"label", result.label}};
+    if (result.estimate) {
+      members.emplace_back("standard_error", result.estimate->standard_error);
+      members.emplace_back("low", result.estimate->low);
+      members.emplace_back("high", result.estimate->high);
+      members.emplace_back("count", result.estimate->count);
+    }
+    results.emplace_back(result.key, std::move(members));
+  }
   return results;
 }
 
@@ -72,6 +78,12 @@ std::string Result::number() const {
 
 std::string Result::text() const {
   return number() + (unit.empty() ? "" : ' ' + unit);
+}
+
+std::string Result::interval() const {
+  if (!estimate || !estimate->has_interval()) return "";
+  const auto end = [this](double at) { return Result{key, label, at, "", decimals}.number(); };
+  return "[" + end(estimate->low) + ", " + end(estimate->high) + "]";
 }
 
 std::string plain_headline(const RunSummary& summary) {

@@ -120,6 +120,8 @@ TEST(CliTest, ActionsWithoutAConfig) {
               testing::ElementsAre("b", "c.yaml"));
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).detail, "jsonl");
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).config, "outputs/a");
+  EXPECT_EQ(parse({"--compare", "outputs/a", "outputs/b"}).detail, "outputs/a");
+  EXPECT_EQ(parse({"--compare", "outputs/a", "outputs/b"}).config, "outputs/b");
   EXPECT_EQ(parse({"--print-config=full"}).action, Action::print_config);
 }
 
@@ -227,6 +229,8 @@ TEST(CliTest, ValuesAreChecked) {
               HasSubstr("--progress does not know \"liens\""));
   EXPECT_THAT(refusal({"a.yaml", "--progress=liens"}), HasSubstr("did you mean `lines`?"));
   EXPECT_THAT(refusal({"--export", "jsonl"}), HasSubstr("no run directory is given"));
+  EXPECT_THAT(refusal({"--compare", "a"}), HasSubstr("only one run directory is given"));
+  EXPECT_THAT(refusal({"--compare", "a", "b", "c"}), HasSubstr("\"c\" is neither"));
   EXPECT_THAT(refusal({"a.yaml", "--plan=xml"}), HasSubstr("one of: text|json"));
   EXPECT_THAT(refusal({"a.yaml", "--set", "max_steps"}), HasSubstr("--set needs KEY=VALUE"));
   EXPECT_THAT(refusal({"a.yaml", "--gpus"}), HasSubstr("--gpus needs a value"));
@@ -264,7 +268,7 @@ TEST(CliTest, OptionsArePinned) {
   EXPECT_EQ(
       names,
       "set with gpus gpus-per-model name output resume time-limit only check plan print-config "
-      "explain env merge export progress color quiet verbose json help version ");
+      "explain env merge export compare progress color quiet verbose json help version ");
 }
 
 }  // namespace

@@ -30,6 +30,10 @@ RUNS = {
     "reward": ("reward", "conf/train/reward.yaml train.max_steps=2 train.warmup_steps=1 "
                          "train.eval_every=1 data.max_samples=16"),
     "generate": ("generate", f"conf/generate/tiny_lm.yaml {MODEL} generate.max_new_tokens=4"),
+    "evaluation": ("evaluation", f"job=generate {MODEL} data.dataset=arithmetic "
+                                 "data.arithmetic.rows=[8,2,6] generate.num_samples=4 "
+                                 "generate.max_new_tokens=4 reward.functions=[match] "
+                                 "generate.reference=outputs/tiny_lm/latest/ckpt/last"),
     "teacher": ("teacher", TEACHER),
     "packed": ("packed", f"{TEACHER} teacher.store=packed data.max_length=8 -v"),
     "draws": ("draws", DRAWS),

@@ -71,6 +71,32 @@ TEST(GeneratePageTest, ShowsWhatCameOutAndEscapesIt) {
   EXPECT_EQ(summary.results[0].key, "finish_length");
 }
 
+TEST(GeneratePageTest, ShowsPassRatesWithIntervalsAndAnswers) {
+  GeneratePlots plots = mgpu::jobs::plots();
+  plots.evaluated_prompts = 50;
+  plots.pass = {{{1, 2, 4}, {0.25, 0.5, 0.75}}, {0.1, 0.4, 0.7}, {0.4, 0.6, 0.8}};
+  plots.majority = {{{2, 4}, {0.1, 0.3}}, {0.0, 0.2}, {0.2, 0.4}};
+  plots.groups = {{"hard", "pass@4", {0.5, 0.125, 0.25, 0.75, 9}}};
+  plots.samples.front().answer = "<b>";
+  plots.samples.front().verdict = "wrong";
+  report::RunSummary summary;
+  summary.results = {{"pass_1", "pass@1", 0.25, "", 4, Estimate{0.25, 0.07, 0.1, 0.4, 50}},
+                     {"pass_4", "pass@4", 0.75, "", 4, Estimate{0.75, 0.02, 0.7, 0.8, 50}},
+                     {"maj_4", "maj@4", 0.3, "", 4, Estimate{0.3, 0.05, 0.2, 0.4, 50}}};
+  const report::HtmlPage page = GeneratePage(plots).page(summary);
+  ASSERT_EQ(page.tiles.size(), 2U);
+  EXPECT_EQ(page.tiles[0].label, "pass@4, 95 % [0.7000, 0.8000]");
+  const std::string html = report::html_page(page, summary);
+  EXPECT_THAT(html, HasSubstr("95 % intervals over 50 prompts"));
+  EXPECT_THAT(html, HasSubstr("data-key=\"/results/pass_4/value\""));
+  EXPECT_THAT(html, HasSubstr("data-key=\"/results/maj_4/value\""));
+  EXPECT_THAT(html, HasSubstr("&lt;b&gt;"));
+  EXPECT_THAT(html, HasSubstr("wrong"));
+  EXPECT_THAT(html, HasSubstr("0.2500 to 0.7500"));
+  EXPECT_THAT(report::html_page(GeneratePage(mgpu::jobs::plots()).page({}), {}),
+              Not(HasSubstr("pass@k")));
+}
+
 TEST(GeneratePageTest, TheCompletionsComeBeforeFactsOfTheMachine) {
   report::RunSummary summary;
   report::HtmlPage page = GeneratePage(plots()).page(summary);

@@ -18,6 +18,7 @@ enum class Action {
   environment,
   merge,
   export_rows,
+  compare,
   help,
   version
 };
@@ -26,9 +27,11 @@ enum class Action {
 /// configuration, so they become `overrides`.
 struct Options {
   Action action = Action::run;
-  std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export
+  std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export,
+                         // --compare
   std::string
-      config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
+      config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory;
+                 // --compare: the second run directory
   std::vector<std::string> more_directories{};  // directories of --merge after `detail`, the first
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};

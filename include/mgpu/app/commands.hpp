@@ -46,4 +46,13 @@ ExitCode merge_run(const cluster::Group& world, const Options& options);
 ///         one without results), E602 (exit 74), and those of writing the format.
 ExitCode export_run(const Options& options, std::ostream& out);
 
+/// --compare BEFORE AFTER: prints the differences between the metrics of two runs on the same
+/// prompts, and writes them to a JSON file and a page in the directory AFTER. Works without MPI,
+/// GPU and driver. Under mpirun only the first rank may call it.
+///
+/// Errors: E145 (exit 65, runs that cannot be compared), E603 (exit 66, no run directory, or one
+///         without results), E601, E602 (the files cannot be written), and those of reading
+///         results.
+ExitCode compare_runs(const Options& options, std::ostream& out);
+
 }  // namespace mgpu::app

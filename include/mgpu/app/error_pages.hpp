@@ -20,6 +20,11 @@ inline constexpr auto kAppErrors = std::to_array<ErrorPage>({
      "An argument is neither the configuration, nor KEY=VALUE, nor an option, or two options "
      "exclude each other.",
      "Follow the help line; quote values with blanks: 'run.name=my run'."},
+    {"E145", "runs that cannot be compared",
+     "--compare needs two runs of one job that were evaluated on the same prompts, in the same "
+     "order. Prompts are compared by their checksums in table prompts of results.h5.",
+     "Make both runs with the same data.path or data.dataset, data.start and data.max_samples, and "
+     "with answers, rewards or a reference model."},
     {"E404", "wrong values from MPI or NCCL",
      "--check gathered or summed known values over all ranks and got wrong results.",
      "Try another devices.backend; then suspect a driver, a network card, or two different MPI "

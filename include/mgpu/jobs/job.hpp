@@ -13,6 +13,7 @@
 #include <mgpu/config/key_table.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/compare_runs.hpp>
 #include <mgpu/run/export_format.hpp>
 #include <mgpu/run/file_check.hpp>
 #include <mgpu/run/merged_run.hpp>
@@ -102,6 +103,9 @@ struct JobSpec {
   /// Formats of --export for the result file of this job, in addition to jsonl (JSON lines of table
   /// `samples`).
   std::vector<run::ExportFormat> exports{};
+
+  /// Compares two runs of this job, for --compare; nullptr: they cannot be compared.
+  run::CompareRuns compare = nullptr;
 
   /// Whether results.h5 has the table `samples`, which --export jsonl writes.
   bool has_samples = true;

@@ -8,6 +8,7 @@
 
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/estimate.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/report/notes.hpp>
 #include <mgpu/report/phases.hpp>
@@ -21,12 +22,16 @@ struct Result {
   std::string key;    // "eval_return_last_episode"
   std::string label;  // "return in the last episode"
   double value = 0.0;
-  std::string unit{};  // "" for none
-  int decimals = 1;    // decimals of `value` in printed text
+  std::string unit{};                  // "" for none
+  int decimals = 1;                    // decimals of `value` in printed text
+  std::optional<Estimate> estimate{};  // of a mean: its error and 95 % interval
 
   /// Formats the value for a person: "14.5", "1,234". Large values have fewer decimals.
   std::string number() const;
   std::string text() const;  // number() and the unit: "14.5 steps"
+
+  /// Formats the 95 % interval: "[14.1, 14.9]"; "" without an interval.
+  std::string interval() const;
 };
 
 /// All facts at the end of a run. The end table, summary.json and report.html show only numbers
@@ -50,7 +55,7 @@ struct RunSummary {
   std::string ended;
   std::string host;
   DeviceKind device = DeviceKind::cpu;
-  int ranks = 1;
+  int ranks = 1;  // 0: the page is not of a run
   int nodes = 1;
 
   // Outcome.

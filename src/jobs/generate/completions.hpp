@@ -19,6 +19,10 @@ namespace mgpu::jobs {
 struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
+
+  /// KL of the model from the reference at each token of each completion, in nats; empty without a
+  /// reference.
+  std::vector<std::vector<double>> divergences{};
 };
 
 /// Completes encoded prompts with one model. It does not depend on the other parts of job generate,

@@ -25,8 +25,17 @@ void add_reward_model(std::uint32_t fingerprint, GenerateInputs& inputs) {
   inputs.inputs["reward.model"] = rows::checksum_text(fingerprint);
 }
 
+/// Adds the reference model to what the results depend on.
+void add_reference(rows::ModelRows& read, std::uint32_t fingerprint) {
+  const std::string checksum = rows::checksum_text(fingerprint);
+  read.inputs.emplace("generate.reference", checksum);
+  read.crc = crc32c("reference " + checksum, read.crc);
+}
+
 GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read,
+                            std::optional<std::uint32_t> reference,
                             lm::ResidentModels* models = nullptr) {
+  if (reference) add_reference(read, *reference);
   GenerateInputs inputs{std::move(read)};
   inputs.keys = keys;
   inputs.config = fill_in(keys, inputs.model.generation);
@@ -100,14 +109,20 @@ lm::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
                                     const GenerateKeys& keys, lm::ResidentModels* models) {
   rows::ModelRows read = rows::read_model_rows(world, config, keys.rows, models);
+  std::optional<std::uint32_t> reference;
+  if (keys.has_reference())
+    reference = rows::read_folder_text(world, keys.reference, keys.rows.chat, models).fingerprint;
   std::optional<GenerateInputs> inputs;
-  cluster::run_together(world,
-                        [&] { inputs.emplace(put_together(keys, std::move(read), models)); });
+  cluster::run_together(
+      world, [&] { inputs.emplace(put_together(keys, std::move(read), reference, models)); });
   return std::move(*inputs);
 }
 
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys) {
-  return put_together(keys, rows::read_model_rows(config, keys.rows));
+  std::optional<std::uint32_t> reference;
+  if (keys.has_reference())
+    reference = rows::read_folder_text(keys.reference, keys.rows.chat).fingerprint;
+  return put_together(keys, rows::read_model_rows(config, keys.rows), reference);
 }
 
 std::int64_t count_prompts(const GenerateKeys& keys) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
@@ -33,6 +35,14 @@ struct GenerateInputs : rows::ModelRows {
   /// are requested.
   bool has_scores() const {
     return keys.rows.dataset && keys.rows.dataset->dataset->has_check() && keys.max_new_tokens > 0;
+  }
+
+  /// Returns whether completions are checked for a right answer: by the data set of the prompts, or
+  /// by reward `match`.
+  bool has_answers() const {
+    const std::vector<std::string>& rewards = keys.rewards.names;
+    const bool has_match = std::ranges::find(rewards, "match") != rewards.end();
+    return has_scores() || (keys.max_new_tokens > 0 && has_match);
   }
 
   /// Encodes `count` prompts from row `first` on. A row that cannot be used is returned with the

@@ -21,9 +21,11 @@
 #include <mgpu/rows/reward_model.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/run/row_phase.hpp>
 
+#include "comparison.hpp"
 #include "inputs.hpp"
 #include "results.hpp"
 #include "work.hpp"
@@ -41,6 +43,13 @@ GenerateInputs load_inputs(const run::RunContext& run, const GenerateKeys& keys)
 run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
   const run::JobKeys& keys = inputs.keys.run;
   return {"completions", inputs.phase, inputs.prompts(), keys.chunk_size, keys.part};
+}
+
+/// Returns how the reference model is split: as the model is, but with layers in equal parts where
+/// model.device_map lists those of the model.
+run::ModelKeys reference_model_keys(run::ModelKeys keys) {
+  if (keys.plan.layers.kind == lm::LayerMap::Kind::manual) keys.plan.layers = {};
+  return keys;
 }
 
 /// Gathers the problems of all ranks on all ranks.
@@ -64,6 +73,9 @@ public:
             {chunks_of(inputs_), "prompts", kCompletions, "generate", inputs_.config.num_samples}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
     open_rewards();
+    if (keys.has_reference())
+      reference_.emplace(
+          run::open_model(run, reference_model_keys(keys.rows.model), keys.reference));
   }
 
   const GenerateInputs& inputs() const { return inputs_; }
@@ -115,8 +127,10 @@ private:
         inputs_.demand(phase_.chunks().chunk_rows, longest), inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
     cluster::run_together(world_, [&] {
-      worker_.emplace(inputs_, *encoder_, phase_.group(), run_.scalars,
-                      rewards_ ? &*rewards_ : nullptr);
+      worker_.emplace(
+          inputs_, *encoder_, phase_.group(),
+          CompletionJudges{reference_ ? &*reference_ : nullptr, rewards_ ? &*rewards_ : nullptr},
+          run_.scalars);
     });
   }
 
@@ -153,6 +167,7 @@ private:
   std::optional<rows::PromptEncoder> encoder_;
   std::unique_ptr<lm::ResidentModels> own_models_;   // nullptr: those of the run, or none
   std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
+  std::optional<lm::ModelGroup> reference_;          // of generate.reference
   std::optional<CompletionWorker> worker_;
   std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context
 };
@@ -177,6 +192,14 @@ void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::strin
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
 }
 
+SealedCompletions seal_run(run::RunContext& run, const GenerateInputs& inputs) {
+  const auto sealing = run.clock.enter("seal");
+  SealedCompletions sealed = seal_completions(run.topology.world(), run.journal,
+                                              {run.config, run.store, run.directory}, inputs);
+  run::log_part(run, inputs.keys.run);
+  return sealed;
+}
+
 }  // namespace
 
 JobSpec generate_job() {
@@ -194,6 +217,7 @@ JobSpec generate_job() {
                 const GenerateKeys keys = read_generate_keys(config);
                 return rows::auto_chunk_size(keys.rows, keys.num_samples);
               },
+          .compare = compare_completions,
           .has_parts = true};
 }
 
@@ -204,10 +228,11 @@ run::JobOutcome GenerateJob::run(run::RunContext& run) const {
   run::log_suspects(run, job.phase().chunks());
   if (!job.generate()) return job.phase().outcome(ExitCode::stopped);
 
-  seal_completions(run, job.inputs());
+  const SealedCompletions sealed = seal_run(run, job.inputs());
   run::JobOutcome outcome = job.phase().outcome(ExitCode::done);
   outcome.inputs = rows::checksums_of(job.inputs());
-  add_completion_results(run, job.inputs(), job.phase().work_of_groups(), outcome);
+  add_completion_results(run, job.inputs(), sealed.evaluation, job.phase().work_of_groups(),
+                         outcome);
   run::add_quarantined(run, job.phase().chunks(), outcome);
   return outcome;
 }
@@ -216,9 +241,8 @@ run::MergedRun GenerateJob::merge(const cluster::Group& world, const run::SealPl
                                   const store::ChunkJournal& journal) const {
   const GenerateInputs inputs = read_generate_inputs(world, config_, keys_);
   rows::require_recorded_inputs(world, place.directory, inputs);
-  store::SealRequest request = generate_request(place, inputs);
-  request.partial = true;
-  const store::SealResult report = store::seal(world, journal, request);
+  const store::SealResult report =
+      seal_completions(world, journal, place, inputs, /*may_lack_rows=*/true).report;
   run::MergedRun merged;
   merged.parts.push_back(
       {"completions", report.rows, report.rows + report.missing_rows, "samples"});

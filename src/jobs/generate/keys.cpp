@@ -43,6 +43,11 @@ std::optional<std::int64_t> read_integer(const Config& config, const char* name)
   return config.integer(name);
 }
 
+std::filesystem::path read_reference(const Config& config) {
+  if (config.is("generate.reference", "null")) return {};
+  return config.text("generate.reference");
+}
+
 rows::ModelRowKeys read_rows(const Config& config, const rewards::RewardSettings& rewards) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);
   keys.options.one_of = {"prompt", "messages", "token_ids"};
@@ -52,6 +57,7 @@ rows::ModelRowKeys read_rows(const Config& config, const rewards::RewardSettings
   } else if (rewards.is_given()) {
     keys.options.may_have = {"answer"};
   }
+  keys.options.may_have.emplace_back("group");
   return keys;
 }
 
@@ -83,6 +89,21 @@ void check_stops(const Config& config) {
   for (const std::string& stop : config.texts("generate.stop"))
     if (stop.empty())
       throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
+}
+
+/// Refuses a reference model without completions, or with a batch that is chosen by the memory of
+/// one model.
+void check_reference(const Config& config) {
+  constexpr const char* kKey = "generate.reference";
+  if (config.is(kKey, "null")) return;
+  if (config.integer("generate.max_new_tokens") == 0)
+    throw config.problem("E124", kKey,
+                         "the KL is that of completions, and generate.max_new_tokens=0 makes none",
+                         "generate.max_new_tokens=256");
+  if (config.is("generate.batch_size", "auto"))
+    throw config.problem("E124", kKey,
+                         "generate.batch_size=auto does not count the memory of a second model",
+                         "generate.batch_size=16");
 }
 
 void check_rewards(const Config& config) {
@@ -164,12 +185,19 @@ void add_generate_keys(KeyTable& table) {
              .max = 65536,
              .choices = {"auto"},
              .identity = false});
+  table.add({.name = "generate.reference",
+             .type = KeyType::path,
+             .default_value = "null",
+             .summary = "folder of a model with the same tokenizer; records the KL of each token "
+                        "from it, at the sampling temperature and before top_k and top_p",
+             .choices = {"null"},
+             .is_model = true});
 }
 
 void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
              [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); },
-             [&] { check_rewards(config); }});
+             [&] { check_rewards(config); }, [&] { check_reference(config); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
@@ -191,7 +219,8 @@ GenerateKeys read_generate_keys(const Config& config) {
           .prompt_log_probs = config.flag("generate.prompt_log_probs"),
           .add_special_tokens = config.flag("generate.add_special_tokens"),
           .add_generation_prompt = read_flag(config, "generate.add_generation_prompt"),
-          .batch_size = read_integer(config, "generate.batch_size")};
+          .batch_size = read_integer(config, "generate.batch_size"),
+          .reference = read_reference(config)};
 }
 
 GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults) {

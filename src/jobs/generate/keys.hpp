@@ -47,6 +47,10 @@ struct GenerateKeys {
   bool add_special_tokens = true;
   std::optional<bool> add_generation_prompt;
   std::optional<std::int64_t> batch_size;
+  std::filesystem::path reference;  // generate.reference; empty: no KL is computed
+
+  /// Returns whether the KL from a reference model is computed.
+  bool has_reference() const { return !reference.empty(); }
 
   /// Returns whether key `name` differs from its default. It must be a key that affects how tokens
   /// are sampled or scored.

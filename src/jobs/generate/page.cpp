@@ -1,5 +1,6 @@
 #include "page.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -38,12 +39,85 @@ report::Figure speed_figure(const GeneratePlots& plots) {
           "Of the time in which it completed prompts, in the attempt that finished the run."};
 }
 
+report::DrawnCurve rate_curve(const char* name, const GeneratePlots::Rates& rates,
+                              const char* css) {
+  report::DrawnCurve curve{name, rates.means, css};
+  curve.dots = true;
+  curve.low = rates.low;
+  curve.high = rates.high;
+  curve.key = std::string("/results/") + (css[1] == '1' ? "pass_" : "maj_") +
+              std::to_string(static_cast<std::int64_t>(rates.means.x.back())) + "/value";
+  return curve;
+}
+
+/// Draws pass@k and maj@k over k.
+report::Figure rate_figure(const GeneratePlots& plots) {
+  if (plots.pass.means.x.size() < 2) return {};
+  report::LineChart chart;
+  chart.title = "Share of right prompts over the number of samples";
+  chart.x_label = "samples of a prompt, k";
+  chart.y_label = "share of prompts";
+  chart.width = 520;
+  chart.height = 300;
+  chart.label_width = 122;
+  chart.label_decimals = 3;
+  chart.from_zero = true;
+  chart.curves = {rate_curve("pass@k", plots.pass, "c1")};
+  if (!plots.majority.means.empty())
+    chart.curves.push_back(rate_curve("maj@k", plots.majority, "c2"));
+  return {"pass@k and maj@k", report::svg_line_chart(chart),
+          "pass@k: at least one of k samples is right. maj@k: the most frequent answer of the "
+          "first k samples is right, and no other is as frequent. The bands are 95 % intervals "
+          "over " +
+              report::grouped(plots.evaluated_prompts) + " prompts."};
+}
+
+std::string number_text(double value) {
+  return std::isnan(value) ? "" : report::text_of("%.4f", value);
+}
+
+report::Table group_means_table(const GeneratePlots& plots) {
+  report::Table table{"Groups of prompts",
+                      {"group", "metric", "mean", "standard error", "95 % interval", "prompts"},
+                      {},
+                      {},
+                      false};
+  for (const GeneratePlots::GroupMean& group : plots.groups) {
+    const Estimate& of = group.estimate;
+    const std::string interval =
+        of.has_interval() ? number_text(of.low) + " to " + number_text(of.high) : "";
+    table.rows.push_back({group.group, group.metric, number_text(of.mean),
+                          number_text(of.standard_error), interval, report::grouped(of.count)});
+  }
+  return table;
+}
+
+/// Returns the tiles of the results. Of pass@k and maj@k only those of all samples have one.
+std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
+  std::string most;
+  if (!plots.pass.means.empty())
+    most = '_' + std::to_string(static_cast<std::int64_t>(plots.pass.means.x.back()));
+  const bool is_score =
+      std::ranges::find(summary.results, "score", &report::Result::key) != summary.results.end();
+  std::vector<report::Tile> tiles;
+  for (const report::Result& result : summary.results) {
+    const bool is_rate = result.key.starts_with("pass_") || result.key.starts_with("maj_");
+    const bool is_doubled = (most == "_1" && is_score) || !result.key.ends_with(most);
+    if (result.key.starts_with("finish_") || result.key == "first_right") continue;
+    if (is_rate && is_doubled) continue;
+    tiles.push_back(report::tile_of(result));
+  }
+  return tiles;
+}
+
 report::Table sample_table(const GeneratePlots& plots) {
   report::Table table{"Completions of the first prompts",
                       {"prompt", "completion", "samples", "log-probability", "ended by"},
                       {},
                       {},
                       true};
+  const bool is_checked = !plots.pass.means.empty();
+  if (is_checked) table.head.insert(table.head.begin() + 2, {"answer", "verdict"});
   const std::string* above = nullptr;  // the prompt of the row above
   for (const GeneratePlots::Sample& sample : plots.samples) {
     const bool is_new = above == nullptr || *above != sample.prompt;
@@ -52,6 +126,10 @@ report::Table sample_table(const GeneratePlots& plots) {
                           report::grouped(sample.count) + " of " +
                               report::grouped(std::min(plots.num_samples, kReadSamples)),
                           report::text_of("%.2f nats", sample.log_prob), sample.reason});
+    if (is_checked) {
+      std::vector<std::string>& row = table.rows.back();
+      row.insert(row.begin() + 2, {report::clip(sample.answer, kShownCharacters), sample.verdict});
+    }
     above = &sample.prompt;
   }
   return table;
@@ -89,12 +167,11 @@ void GeneratePage::record(report::RunSummary& summary) const {
 report::HtmlPage GeneratePage::page(const report::RunSummary& summary) const {
   report::HtmlPage report;
   report.headline = headline(plots_, summary);
-  for (const report::Result& result : summary.results)
-    if (!result.key.starts_with("finish_")) report.tiles.push_back(report::tile_of(result));
+  report.tiles = tiles_of(plots_, summary);
   report.sections = {{"What came out",
-                      {length_figure(plots_), speed_figure(plots_)},
+                      {rate_figure(plots_), length_figure(plots_), speed_figure(plots_)},
                       true,
-                      {sample_table(plots_)}}};
+                      {group_means_table(plots_), sample_table(plots_)}}};
   if (!plots_.settings.empty()) report.tables.push_back(settings_table(plots_));
   return report;
 }

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/base/estimate.hpp>
 #include <mgpu/report/job_page.hpp>
+#include <mgpu/report/svg_chart.hpp>
 
 namespace mgpu::jobs {
 
@@ -23,6 +25,22 @@ struct GeneratePlots {
     std::string reason;
     std::int64_t count = 1;
     double log_prob = 0.0;  // of the completion, in nats
+    std::string answer{};   // that it gives; "" for none
+    std::string verdict{};  // "right" or "wrong"; "" if nothing checks answers
+  };
+
+  /// pass@k or maj@k over k, with the ends of its 95 % interval.
+  struct Rates {
+    report::Curve means{};
+    std::vector<double> low{};
+    std::vector<double> high{};
+  };
+
+  /// A metric of one group of prompts.
+  struct GroupMean {
+    std::string group{};
+    std::string metric{};
+    Estimate estimate{};
   };
 
   bool is_scored = false;        // true: prompts have log-probabilities
@@ -41,6 +59,10 @@ struct GeneratePlots {
   std::int64_t num_samples = 1;                  // completions of each prompt
   std::string settings;                          // how tokens were chosen
   std::int64_t context = 0;                      // tokens that the model was made for; 0: no limit
+  std::int64_t evaluated_prompts = 0;            // prompts that the evaluation is of
+  Rates pass{};                                  // pass@k; empty if nothing checks answers
+  Rates majority{};                              // maj@k; empty with one completion per prompt
+  std::vector<GroupMean> groups{};               // metrics of groups, group by group
 };
 
 /// Makes report.html of job generate and its part of summary.json.

@@ -17,6 +17,7 @@
 
 #include "inputs.hpp"
 #include "job.hpp"
+#include "reference.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -70,6 +71,15 @@ public:
 private:
   std::int64_t new_tokens() const { return inputs_.config.generation.max_new_tokens; }
 
+  /// Returns the bytes that the weights of the reference model take on each rank.
+  std::uint64_t reference_bytes() const {
+    if (!inputs_.keys.has_reference()) return 0;
+    const std::int64_t parameters = run::num_parameters(lm::read_lm_config(inputs_.keys.reference));
+    const std::int64_t bytes = inputs_.keys.rows.model.matrices == lm::MatrixType::bf16 ? 2 : 4;
+    return static_cast<std::uint64_t>(parameters * bytes /
+                                      inputs_.keys.rows.model.group_sizes.front());
+  }
+
   run::ModelPlan::Work work() const {
     const std::int64_t chunk_rows = inputs_.keys.run.chunk_size;
     const std::int64_t longest = *std::ranges::max_element(counts_);
@@ -81,8 +91,10 @@ private:
             .names = kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
-            .other_bytes = static_cast<std::uint64_t>(tokens) * 16,
-            .other_name = "results of a chunk",
+            .other_bytes = static_cast<std::uint64_t>(tokens) * 16 + reference_bytes(),
+            .other_name = inputs_.keys.has_reference()
+                              ? "weights of the reference and results of a chunk"
+                              : "results of a chunk",
             .judge_bytes = rows::reward_model_bytes(inputs_.keys.rewards, machine_.device),
             .disk = disk_bytes_};
   }
@@ -131,6 +143,7 @@ void GenerateJob::check_inputs() const {
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
   rewards::check_rewards(keys_.rewards);
   rows::check_reward_model(config_, keys_.rewards);
+  if (keys_.has_reference()) check_reference_folder(config_, keys_.rows.folder, keys_.reference);
 }
 
 std::vector<run::FileCheck> GenerateJob::file_checks() const {
@@ -156,7 +169,7 @@ std::uint64_t GenerateJob::disk_bytes() const {
   // A byte of text makes at most one token, which has an id, a log-probability, and the byte
   // itself. A token of a completion has some eight bytes of text in addition to its id and
   // log-probability.
-  const std::uint64_t row = new_tokens * 16 + 256;
+  const std::uint64_t row = new_tokens * (keys_.has_reference() ? 20 : 16) + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }
 

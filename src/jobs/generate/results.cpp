@@ -5,6 +5,8 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <mgpu/report/text_format.hpp>
@@ -14,6 +16,7 @@
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
+#include "evaluation_tables.hpp"
 #include "page.hpp"
 #include "table.hpp"
 
@@ -23,16 +26,24 @@ namespace {
 constexpr std::int64_t kShownPrompts = 6;
 constexpr std::size_t kShownCompletions = 4;  // different completions of a prompt
 
+std::string verdict_of(double score) {
+  if (std::isnan(score)) return "";
+  return score >= 1.0 ? "right" : "wrong";
+}
+
 /// Returns the different completions of the prompt whose first row is `row`, the most frequent
-/// first.
+/// first. `check` is the column that tells which are right; "" for none.
 std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& path,
                                                   const store::ReadTable& samples, std::int64_t row,
-                                                  std::int64_t count) {
+                                                  std::int64_t count, const char* check) {
   const auto finish = samples.column("finish").values<std::uint8_t>();
   const auto log_prob = samples.column("output_log_prob").values<double>();
   const auto prompts = store::read_texts(path, "samples", "prompt", row, count);
   const auto outputs = store::read_texts(path, "samples", "output", row, count);
   const auto reasons = store::read_texts(path, "samples", "reason", row, count);
+  const bool is_checked = *check != '\0';
+  const auto answers = is_checked ? store::read_texts(path, "samples", "answer", row, count)
+                                  : std::vector<std::string>(outputs.size());
   std::vector<GeneratePlots::Sample> found;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto same = std::ranges::find(found, outputs[i], &GeneratePlots::Sample::output);
@@ -44,7 +55,8 @@ std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& p
     const auto ended = static_cast<Finish>(finish[at]);
     found.push_back({prompts[i], outputs[i],
                      ended == Finish::none ? "not completed: " + reasons[i] : name_of(ended), 1,
-                     log_prob[at]});
+                     log_prob[at], answers[i],
+                     is_checked ? verdict_of(samples.column(check).values<double>()[at]) : ""});
   }
   std::ranges::stable_sort(found, std::greater(), &GeneratePlots::Sample::count);
   found.resize(std::min(found.size(), kShownCompletions));
@@ -54,15 +66,45 @@ std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& p
 /// Returns the different completions of the first prompts.
 std::vector<GeneratePlots::Sample> first_samples(const std::filesystem::path& path,
                                                  const store::ReadTable& samples,
-                                                 std::int64_t num_samples) {
+                                                 std::int64_t num_samples, const char* check) {
   std::vector<GeneratePlots::Sample> shown;
   for (std::int64_t prompt = 0; prompt < kShownPrompts; ++prompt) {
     const std::int64_t row = prompt * num_samples;
     const std::int64_t count = std::min({num_samples, kReadSamples, samples.rows - row});
     if (count <= 0) break;
-    std::ranges::move(completions_of(path, samples, row, count), std::back_inserter(shown));
+    std::ranges::move(completions_of(path, samples, row, count, check), std::back_inserter(shown));
   }
   return shown;
+}
+
+/// Returns the column that tells which completions are right; "" for none.
+const char* check_of(const GenerateInputs& inputs) {
+  if (!inputs.has_answers()) return "";
+  return inputs.has_scores() ? "score" : "reward_match";
+}
+
+/// Fills in the curves over k, and the means of groups.
+void fill_evaluation(const Evaluation& evaluation, GeneratePlots& plots) {
+  plots.evaluated_prompts = std::ssize(evaluation.prompts);
+  const auto add = [&](const std::string& kind, std::int64_t k, GeneratePlots::Rates& rates) {
+    const PromptMetric* metric = evaluation.find(kind + std::to_string(k));
+    if (metric == nullptr) return;
+    const Estimate estimate = estimate_of(evaluation, *metric);
+    rates.means.x.push_back(static_cast<double>(k));
+    rates.means.y.push_back(estimate.mean);
+    rates.low.push_back(estimate.has_interval() ? estimate.low : estimate.mean);
+    rates.high.push_back(estimate.has_interval() ? estimate.high : estimate.mean);
+  };
+  for (const std::int64_t k : evaluation.counts) {
+    add("pass_", k, plots.pass);
+    add("maj_", k, plots.majority);
+  }
+  if (!evaluation.has_groups()) return;
+  for (const std::string& group :
+       std::set<std::string>(evaluation.groups.begin(), evaluation.groups.end()))
+    for (const PromptMetric& metric : evaluation.metrics)
+      if (!group.empty())
+        plots.groups.push_back({group, metric.label, estimate_of(evaluation, metric, group)});
 }
 
 void fill_speeds(const std::vector<run::GroupWork>& groups, GeneratePlots& plots) {
@@ -95,18 +137,6 @@ GeneratePlots plots_of(const store::ReadTable& samples) {
       plots.scored_prompt_tokens += prompt_tokens[i] - 1;
   }
   return plots;
-}
-
-/// Returns the mean of a column without its NaN, and how many values are not NaN.
-std::pair<double, std::int64_t> mean_of(const store::ReadTable& samples, const char* column) {
-  double sum = 0.0;
-  std::int64_t count = 0;
-  for (const double score : samples.column(column).values<double>()) {
-    if (std::isnan(score)) continue;
-    sum += score;
-    ++count;
-  }
-  return {count == 0 ? 0.0 : sum / static_cast<double>(count), count};
 }
 
 void add_result(run::JobOutcome& outcome, const char* key, const char* label, double value,
@@ -147,24 +177,47 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Adds the mean of the scores that the data set of the prompts gives to the completions.
-void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset,
-               run::JobOutcome& outcome) {
-  const double score = mean_of(samples, "score").first;
-  const std::string metric(dataset.metric());
-  outcome.results.push_back({"score", metric, score, "", 4});
-  outcome.result += report::text_of("; %s %.4f", metric.c_str(), score);
+/// Returns the name of a metric in the result line; "" if the line does not have it. It has the
+/// score, pass@k and maj@k of all samples, the reward and the KL.
+std::string short_name(const report::Result& result, const Evaluation& evaluation) {
+  if (result.key == "score") return result.label;
+  if (result.key == "reward" || result.key == "kl") return result.key == "kl" ? "KL" : "reward";
+  if (evaluation.counts.empty()) return "";
+  const std::int64_t most = evaluation.counts.back();
+  if (result.key == "pass_" + std::to_string(most))
+    return most == 1 && evaluation.find("score") != nullptr ? "" : "pass@" + std::to_string(most);
+  return most > 1 && result.key == "maj_" + std::to_string(most) ? result.label : "";
 }
 
-/// Adds the mean of the rewards, and the number of completions without one.
-void add_reward(const store::ReadTable& samples, run::JobOutcome& outcome) {
-  const auto [mean, count] = mean_of(samples, "reward");
-  add_result(outcome, "reward", "mean reward", mean, "", 4);
-  outcome.result += report::text_of("; reward %.4f", mean);
-  if (count == samples.rows) return;
-  add_result(outcome, "without_reward", "samples without a reward",
-             static_cast<double>(samples.rows - count), "", 0);
-  outcome.result += " (" + report::grouped(samples.rows - count) + " samples without one)";
+/// Adds the means of all metrics. Those of short_name() are also in the result line.
+void add_evaluation(const GenerateInputs& inputs, const Evaluation& evaluation,
+                    run::JobOutcome& outcome) {
+  bool has_interval = false;
+  for (report::Result& result : evaluation_results(evaluation)) {
+    if (result.key == "score") result.label = inputs.keys.rows.dataset->dataset->metric();
+    const std::string interval = result.interval();
+    const std::string name = short_name(result, evaluation);
+    if (!name.empty()) {
+      outcome.result += "; " + name + report::text_of(" %.4f", result.value);
+      if (!interval.empty()) outcome.result += " " + interval;
+      has_interval = has_interval || !interval.empty();
+    }
+    outcome.results.push_back(std::move(result));
+  }
+  if (has_interval)
+    outcome.result +=
+        "; [95 % intervals] over " + report::grouped(std::ssize(evaluation.prompts)) + " prompts";
+}
+
+/// Counts the completions without a reward.
+void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcome) {
+  const auto rewards = samples.column("reward").values<double>();
+  const auto missing =
+      std::ranges::count_if(rewards, [](double reward) { return std::isnan(reward); });
+  if (missing == 0) return;
+  add_result(outcome, "without_reward", "samples without a reward", static_cast<double>(missing),
+             "", 0);
+  outcome.result += "; " + report::grouped(missing) + " samples without a reward";
 }
 
 /// Counts prompts that could not be completed. The run fails if there are too many such prompts.
@@ -193,14 +246,21 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
   return request;
 }
 
-void seal_completions(run::RunContext& run, const GenerateInputs& inputs) {
-  const auto sealing = run.clock.enter("seal");
-  store::seal(run.topology.world(), run.journal,
-              generate_request({run.config, run.store, run.directory}, inputs));
-  run::log_part(run, inputs.keys.run);
+SealedCompletions seal_completions(const cluster::Group& world, const store::ChunkJournal& journal,
+                                   const run::SealPlace& place, const GenerateInputs& inputs,
+                                   bool may_lack_rows) {
+  store::SealRequest request = generate_request(place, inputs);
+  request.partial = request.partial || may_lack_rows;
+  SealedCompletions sealed;
+  sealed.evaluation = evaluate_journal(world, journal, request.tables.front(), inputs);
+  if (world.rank() == 0 && sealed.evaluation)
+    request.small_tables = evaluation_tables(*sealed.evaluation);
+  sealed.report = store::seal(world, journal, request);
+  return sealed;
 }
 
 void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
+                            const std::optional<Evaluation>& evaluation,
                             const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const cluster::Group& world = run.topology.world();
@@ -213,13 +273,14 @@ void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
   plots.num_samples = inputs.config.num_samples;
   plots.settings = sampling_text(inputs.keys, inputs.config);
   fill_speeds(groups, plots);
+  if (evaluation) fill_evaluation(*evaluation, plots);
   cluster::run_together(world, [&] {
     if (world.rank() == 0 && run.store.text)
-      plots.samples = first_samples(path, samples, plots.num_samples);
+      plots.samples = first_samples(path, samples, plots.num_samples, check_of(inputs));
   });
   add_results(plots, outcome);
-  if (inputs.has_scores()) add_score(samples, *inputs.keys.rows.dataset->dataset, outcome);
-  if (inputs.keys.rewards.is_given()) add_reward(samples, outcome);
+  if (evaluation) add_evaluation(inputs, *evaluation, outcome);
+  if (inputs.keys.rewards.is_given()) add_without_reward(samples, outcome);
   judge_failures(run, plots, outcome);
   outcome.page = std::make_unique<GeneratePage>(std::move(plots));
 }

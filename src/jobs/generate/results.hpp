@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <mgpu/run/row_phase.hpp>
@@ -8,6 +9,7 @@
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/results/seal.hpp>
 
+#include "evaluation.hpp"
 #include "inputs.hpp"
 
 namespace mgpu::jobs {
@@ -15,18 +17,28 @@ namespace mgpu::jobs {
 /// Returns a request to seal results.h5 with the groups /run and /samples.
 store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs);
 
-/// Writes results.h5 from the journal.
+/// The result of seal_completions().
+struct SealedCompletions {
+  store::SealResult report{};
+  std::optional<Evaluation> evaluation{};  // of evaluate_journal()
+};
+
+/// Evaluates the completions in the journal, and writes results.h5. `may_lack_rows`: an unfinished
+/// run makes a partial file.
 ///
 /// Ranks:  collective over the world.
-/// Errors: those of seal().
-void seal_completions(run::RunContext& run, const GenerateInputs& inputs);
+/// Errors: those of evaluate_journal() and seal().
+SealedCompletions seal_completions(const cluster::Group& world, const store::ChunkJournal& journal,
+                                   const run::SealPlace& place, const GenerateInputs& inputs,
+                                   bool may_lack_rows = false);
 
 /// Reads results.h5, and adds numbers and charts to `outcome`, from which the end table,
-/// summary.json and report.html are made.
+/// summary.json and report.html are made. `evaluation` is that of seal_completions().
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of read_table().
 void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
+                            const std::optional<Evaluation>& evaluation,
                             const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -5,8 +5,11 @@
 #include <numeric>
 #include <string>
 
+#include <mgpu/base/estimate.hpp>
 #include <mgpu/datasets/registry.hpp>
 #include <mgpu/store/results/columns.hpp>
+
+#include "answers.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -24,6 +27,8 @@ struct CompletionRow {
   const rows::PromptEncoder* encoder = nullptr;  // decodes the completion
   double reward = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> parts{};  // of each reward; empty without a completion
+  std::string answer{};         // that the completion gives; "" for none
+  std::int32_t same_as = -1;    // the prompt's first completion with an equal answer; -1: none
 };
 
 using Columns = store::Columns<CompletionRow>;
@@ -128,6 +133,59 @@ void add_rewards(Columns& columns, const rewards::RewardSettings& settings) {
                 });
 }
 
+/// Returns the KL at each token of the completion.
+std::vector<double> divergences_of(const CompletionRow& row) {
+  const auto& all = row.completed->divergences;
+  if (row.completion == nullptr || all.empty()) return {};
+  return all[static_cast<std::size_t>(row.sample)];
+}
+
+/// Adds columns for the KL of the model from the reference.
+void add_kl_columns(Columns& columns) {
+  using Row = CompletionRow;
+  columns.add(
+      {"kl", "mean over the completion's tokens of the KL from the reference; NaN: none", "nats"},
+      [](const Row& row) { return estimate_mean(divergences_of(row)).mean; });
+  columns.add({"output_kl",
+               "KL from the reference at each token, over the whole vocabulary at the sampling "
+               "temperature",
+               "nats"},
+              [](const Row& row) {
+                const std::vector<double> values = divergences_of(row);
+                return std::vector<float>(values.begin(), values.end());
+              });
+}
+
+/// Adds columns for the answers that completions give, which are compared within a prompt.
+void add_answer_columns(Columns& columns) {
+  using Row = CompletionRow;
+  columns.add({"answer", "answer that the completion gives; empty: none"},
+              [](const Row& row) { return row.answer; });
+  columns.add({"same_as", "first completion of the prompt with an equal answer; -1: no answer"},
+              [](const Row& row) { return row.same_as; });
+}
+
+/// Finds the answers of all rows. The completions of a prompt are `num_samples` rows.
+void find_answers(std::vector<CompletionRow>& rows, const GenerateInputs& inputs) {
+  const datasets::Dataset* dataset =
+      inputs.has_scores() ? inputs.keys.rows.dataset->dataset.get() : nullptr;
+  const auto num_samples = static_cast<std::size_t>(inputs.config.num_samples);
+  for (std::size_t first = 0; first < rows.size(); first += num_samples) {
+    if (rows[first].completion == nullptr) continue;
+    std::vector<std::string> outputs;
+    for (std::size_t i = 0; i < num_samples; ++i)
+      outputs.push_back(output_of(rows[first + i]));
+    std::vector<datasets::Answer> completions;
+    for (std::size_t i = 0; i < num_samples; ++i)
+      completions.push_back({outputs[i], completion_of(rows[first + i]).ids});
+    const SampleAnswers answers = answers_of(dataset, completions);
+    for (std::size_t i = 0; i < num_samples; ++i) {
+      rows[first + i].answer = answers.texts[i];
+      rows[first + i].same_as = answers.same_as[i];
+    }
+  }
+}
+
 /// Judges the rows that have a completion.
 void judge(std::vector<CompletionRow>& rows, rewards::WeightedRewards& rewards) {
   std::vector<std::size_t> places;
@@ -167,7 +225,9 @@ Columns columns_of(const GenerateInputs& inputs) {
   add_prompt_columns(columns, inputs.config.generation.scores_prompts);
   add_output_columns(columns);
   if (inputs.has_scores()) add_score(columns, inputs);
+  if (inputs.has_answers()) add_answer_columns(columns);
   if (inputs.keys.rewards.is_given()) add_rewards(columns, inputs.keys.rewards);
+  if (inputs.keys.has_reference()) add_kl_columns(columns);
   rows::add_row_columns(columns, inputs.kept.names(), [](const Row& row) -> const rows::RowFacts& {
     return row.completed->facts;
   });
@@ -200,6 +260,7 @@ std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_
            s < std::ssize(completions) ? &completions[static_cast<std::size_t>(s)] : nullptr,
            &encoder});
   }
+  if (inputs.has_answers()) find_answers(rows, inputs);
   if (rewards != nullptr) judge(rows, *rewards);
   const Columns columns = columns_of(inputs);
   return columns.encode(columns.table("samples", inputs.samples()), first * num_samples, rows);

@@ -5,14 +5,24 @@
 namespace mgpu::jobs {
 
 CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
-                                   const lm::ModelGroup& group, ScalarSink& scalars,
-                                   rewards::WeightedRewards* rewards)
+                                   const lm::ModelGroup& group, const CompletionJudges& judges,
+                                   ScalarSink& scalars)
     : inputs_(inputs),
       encoder_(encoder),
       group_(group),
       scalars_(scalars),
       completer_(group.model(), encoder, inputs.config),
-      rewards_(rewards) {}
+      rewards_(judges.rewards) {
+  if (judges.reference == nullptr) return;
+  const lm::GenerationConfig& generation = inputs.config.generation;
+  const double temperature = generation.sampling.is_greedy ? 1.0 : generation.sampling.temperature;
+  divergence_.emplace(group.model(), judges.reference->model(), temperature, generation.batch_size);
+}
+
+void CompletionWorker::set_batch_size(std::int64_t batch_size) {
+  completer_.set_batch_size(batch_size);
+  if (divergence_) divergence_->set_batch_size(batch_size);
+}
 
 /// Encodes rows. GenerateRun has already checked all prompts, so no row ends the run here.
 std::vector<rows::EncodedPrompt> CompletionWorker::encode(std::int64_t first, std::int64_t count) {
@@ -24,7 +34,23 @@ std::vector<rows::EncodedPrompt> CompletionWorker::encode(std::int64_t first, st
 
 std::vector<CompletedPrompt> CompletionWorker::work(std::span<const rows::EncodedPrompt> prompts,
                                                     std::int64_t first) {
-  return completer_.run(prompts, first);
+  std::vector<CompletedPrompt> completed = completer_.run(prompts, first);
+  if (divergence_) compare(prompts, completed);
+  return completed;
+}
+
+/// Adds the KL from the reference to all completions.
+void CompletionWorker::compare(std::span<const rows::EncodedPrompt> prompts,
+                               std::vector<CompletedPrompt>& completed) {
+  std::vector<lm::SequenceDivergence::Sequence> sequences;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    for (const lm::Completion& completion : completed[i].result.completions)
+      sequences.push_back({prompts[i].ids, completion.ids});
+  const std::vector<std::vector<double>> all = divergence_->run(sequences);
+  auto next = all.begin();
+  for (CompletedPrompt& prompt : completed)
+    for (std::size_t i = 0; i < prompt.result.completions.size(); ++i)
+      prompt.divergences.push_back(*next++);
 }
 
 std::pair<rows::EncodedPrompt, CompletedPrompt> CompletionWorker::left_out(

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/lm/decode/token_divergence.hpp>
 #include <mgpu/run/row_phase.hpp>
 
 #include "completions.hpp"
@@ -16,14 +17,22 @@
 
 namespace mgpu::jobs {
 
+/// The models and functions that judge completions.
+struct CompletionJudges {
+  /// The model of generate.reference on the same ranks; nullptr: none.
+  const lm::ModelGroup* reference = nullptr;
+  /// The rewards of reward.functions; nullptr without rewards, and on ranks that do not record
+  /// results.
+  rewards::WeightedRewards* rewards = nullptr;
+};
+
 /// Completes the prompts of a chunk, with the model of one group of ranks.
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
-  /// Keeps references to all arguments, which must outlive this object. `rewards` is nullptr
-  /// without rewards, and on ranks that do not record results.
+  /// Keeps references to all arguments, which must outlive this object.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
-                   const lm::ModelGroup& group, ScalarSink& scalars,
-                   rewards::WeightedRewards* rewards);
+                   const lm::ModelGroup& group, const CompletionJudges& judges,
+                   ScalarSink& scalars);
 
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count) override;
   std::vector<CompletedPrompt> work(std::span<const rows::EncodedPrompt> prompts,
@@ -35,19 +44,23 @@ public:
   std::vector<std::byte> pack(std::int64_t first, std::span<const rows::EncodedPrompt> prompts,
                               std::span<const CompletedPrompt> completed) override;
   std::int64_t batch_size() const override { return completer_.batch_size(); }
-  void set_batch_size(std::int64_t batch_size) override { completer_.set_batch_size(batch_size); }
+  void set_batch_size(std::int64_t batch_size) override;
   void set_progress(const std::function<void(std::int64_t)>& see) override {
     completer_.set_progress(see);
   }
   void write_scalars(const run::GroupWork& work) override;
 
 private:
+  void compare(std::span<const rows::EncodedPrompt> prompts,
+               std::vector<CompletedPrompt>& completed);
+
   const GenerateInputs& inputs_;
   rows::PromptEncoder& encoder_;
   const lm::ModelGroup& group_;
   ScalarSink& scalars_;
   Completer completer_;
-  rewards::WeightedRewards* rewards_;  // of reward.functions; may be nullptr
+  std::optional<lm::SequenceDivergence> divergence_;  // from generate.reference
+  rewards::WeightedRewards* rewards_;                 // of reward.functions; may be nullptr
 };
 
 }  // namespace mgpu::jobs

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+
+#include <mgpu/config/config.hpp>
+
+namespace mgpu::app {
+
+/// Returns the configuration with which the run in `folder` was made. Local.
+/// Errors: Failure E609 (exit 66) if there is no run.
+Config config_in(const std::filesystem::path& folder);
+
+/// Returns the result file of the run in `folder`, which `config` names. Local.
+/// Errors: Failure E603 (exit 66) if the file is missing.
+std::filesystem::path results_in(const std::filesystem::path& folder, const Config& config);
+
+}  // namespace mgpu::app

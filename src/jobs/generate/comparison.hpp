@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/estimate.hpp>
+#include <mgpu/run/compare_runs.hpp>
+#include <mgpu/store/results/read_table.hpp>
+
+namespace mgpu::jobs {
+
+/// A metric of two runs on the same prompts.
+struct MetricDifference {
+  std::string key;        // column of table prompts
+  Estimate before{};      // over the prompts that have a value in both runs
+  Estimate after{};       //
+  Estimate change{};      // of the differences after - before of the prompts
+  std::int64_t more = 0;  // prompts whose value is larger after
+  std::int64_t less = 0;
+};
+
+/// The comparison of two runs, prompt by prompt.
+struct Comparison {
+  std::vector<std::int64_t> prompts{};      // prompt_index
+  std::vector<MetricDifference> metrics{};  // that both runs have
+  std::size_t main = 0;  // index of the metric for headlines: score, else pass_1, reward or kl
+  std::vector<double> changes{};  // of the main metric, for each prompt; NaN: no value
+};
+
+/// Compares two tables `prompts`.
+/// Errors: Failure E145 (exit 65) unless both have the same prompts in the same order, and a metric
+///         in common.
+Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);
+
+/// Formats the metrics as a table for people.
+std::string comparison_text(const Comparison& comparison);
+
+/// Compares two runs of job generate (run::CompareRuns).
+/// Errors: those of compare_prompts(); Failure E145 (exit 65) for a run without an evaluation;
+/// those
+///         of read_table(); E601 and E602 if a file cannot be written.
+std::string compare_completions(const run::CompareRequest& request);
+
+}  // namespace mgpu::jobs

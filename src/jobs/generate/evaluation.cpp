@@ -1,0 +1,155 @@
+#include "evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <ranges>
+#include <span>
+
+#include <mgpu/datasets/pass_rates.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+/// The rows of one prompt.
+struct RowRange {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+const store::ReadColumn* find_column(const store::ReadTable& rows, const std::string& name) {
+  for (const store::ReadColumn& column : rows.columns)
+    if (column.spec.name == name) return &column;
+  return nullptr;
+}
+
+std::vector<RowRange> ranges_of(std::span<const std::int64_t> prompt_index) {
+  std::vector<RowRange> ranges;
+  for (std::size_t row = 0; row < prompt_index.size(); ++row) {
+    if (row == 0 || prompt_index[row] != prompt_index[row - 1]) ranges.push_back({row, 0});
+    ++ranges.back().count;
+  }
+  return ranges;
+}
+
+/// Returns the mean of the values that are not NaN; NaN if all are NaN.
+double mean_of(std::span<const double> values) {
+  return estimate_mean(values).mean;
+}
+
+/// Adds the mean of a column over the completions of each prompt.
+void add_mean(const store::ReadTable& rows, std::span<const RowRange> ranges, PromptMetric metric,
+              Evaluation& evaluation) {
+  const auto values = find_column(rows, metric.key)->values<double>();
+  for (const RowRange& range : ranges)
+    metric.values.push_back(mean_of(values.subspan(range.first, range.count)));
+  evaluation.metrics.push_back(std::move(metric));
+}
+
+/// The completions of all prompts that answers are counted of.
+struct JudgedRows {
+  std::span<const RowRange> ranges;
+  std::span<const std::uint8_t> is_done;   // [rows] whether there is a completion
+  std::span<const std::uint8_t> is_right;  // [rows]
+  std::span<const std::int32_t> same_as;   // [rows]
+};
+
+/// Adds a metric. `value(range)` gives its value for a prompt with completions.
+template <class Value>
+void add_metric(const JudgedRows& judged, PromptMetric metric, Evaluation& evaluation,
+                Value value) {
+  for (const RowRange& range : judged.ranges)
+    metric.values.push_back(judged.is_done[range.first] != 0 ? value(range) : kNoValue);
+  evaluation.metrics.push_back(std::move(metric));
+}
+
+void add_rates(const JudgedRows& judged, Evaluation& evaluation) {
+  for (const RowRange& range : judged.ranges) {
+    const auto right = judged.is_right.subspan(range.first, range.count);
+    evaluation.right.push_back(std::ranges::count(right, 1));
+  }
+  std::int64_t most = 1;
+  for (const RowRange& range : judged.ranges)
+    most = std::max(most, static_cast<std::int64_t>(range.count));
+  evaluation.counts = datasets::sample_counts(most);
+  add_metric(judged, {"first_right", "pass@1 of the first sample"}, evaluation,
+             [&](const RowRange& range) { return judged.is_right[range.first] != 0 ? 1.0 : 0.0; });
+  for (const std::int64_t k : evaluation.counts) {
+    const std::string number = std::to_string(k);
+    add_metric(judged, {"pass_" + number, k == 1 ? "pass@1, mean over samples" : "pass@" + number},
+               evaluation, [&](const RowRange& range) {
+                 const auto right = judged.is_right.subspan(range.first, range.count);
+                 return datasets::pass_at_k(static_cast<std::int64_t>(range.count),
+                                            std::ranges::count(right, 1), k);
+               });
+  }
+  for (const std::int64_t k : evaluation.counts | std::views::drop(1)) {
+    const std::string number = std::to_string(k);
+    add_metric(judged, {"maj_" + number, "maj@" + number}, evaluation, [&](const RowRange& range) {
+      const bool is_right = datasets::is_majority_right(
+          judged.same_as.subspan(range.first, static_cast<std::size_t>(k)),
+          judged.is_right.subspan(range.first, range.count));
+      return is_right ? 1.0 : 0.0;
+    });
+  }
+}
+
+/// Adds pass@k and maj@k if completions have answers.
+void add_judged(const store::ReadTable& rows, std::span<const RowRange> ranges,
+                Evaluation& evaluation) {
+  const store::ReadColumn* same_as = find_column(rows, "same_as");
+  if (same_as == nullptr) return;
+  const store::ReadColumn* score = find_column(rows, "score");
+  if (score == nullptr) score = &rows.column("reward_match");
+  std::vector<std::uint8_t> is_right;
+  std::vector<std::uint8_t> is_done;
+  for (const double value : score->values<double>()) {
+    is_done.push_back(std::isnan(value) ? 0 : 1);
+    is_right.push_back(value >= 1.0 ? 1 : 0);
+  }
+  add_rates({ranges, is_done, is_right, same_as->values<std::int32_t>()}, evaluation);
+}
+
+}  // namespace
+
+bool Evaluation::has_groups() const {
+  return std::ranges::any_of(groups, [](const std::string& group) { return !group.empty(); });
+}
+
+const PromptMetric* Evaluation::find(const std::string& key) const {
+  const auto found = std::ranges::find(metrics, key, &PromptMetric::key);
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
+                     const std::optional<std::string>& group) {
+  if (!group) return estimate_mean(metric.values);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < metric.values.size(); ++i)
+    if (evaluation.groups[i] == *group) values.push_back(metric.values[i]);
+  return estimate_mean(values);
+}
+
+Evaluation evaluate_rows(const store::ReadTable& rows) {
+  const auto prompt_index = rows.column("prompt_index").values<std::int64_t>();
+  const std::vector<RowRange> ranges = ranges_of(prompt_index);
+  Evaluation evaluation;
+  for (const RowRange& range : ranges) {
+    evaluation.prompts.push_back(prompt_index[range.first]);
+    evaluation.samples.push_back(static_cast<std::int64_t>(range.count));
+  }
+  if (find_column(rows, "score") != nullptr)
+    add_mean(rows, ranges, {"score", "score of the data set"}, evaluation);
+  add_judged(rows, ranges, evaluation);
+  for (const store::ReadColumn& column : rows.columns)
+    if (const std::string& name = column.spec.name; name.starts_with("reward"))
+      add_mean(rows, ranges, {name, name == "reward" ? "mean reward" : "reward " + name.substr(7)},
+               evaluation);
+  if (find_column(rows, "kl") != nullptr)
+    add_mean(rows, ranges, {"kl", "KL per token to the reference", "nats"}, evaluation);
+  return evaluation;
+}
+
+}  // namespace mgpu::jobs

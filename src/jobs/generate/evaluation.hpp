@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/estimate.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+#include "inputs.hpp"
+
+namespace mgpu::jobs {
+
+/// A measure with one value for each prompt.
+struct PromptMetric {
+  std::string key;               // name in result files: "pass_4", "reward_match"
+  std::string label;             // "pass@4"
+  std::string units{};           // "nats"; "" for none
+  std::vector<double> values{};  // [prompts]; NaN: the prompt has no value
+};
+
+/// The measures of the completions of all prompts. It depends neither on the number of ranks nor on
+/// the attempts of the run.
+struct Evaluation {
+  std::vector<std::int64_t> prompts{};    // index of each prompt that was evaluated, ascending
+  std::vector<std::int64_t> checksums{};  // CRC-32C of the prompt in the user's row
+  std::vector<std::string> groups{};      // column `group` of the row, "" without it
+  std::vector<std::int64_t> samples{};    // completions of the prompt
+  std::vector<std::int64_t> right{};      // how many are right; empty if nothing checks answers
+  std::vector<PromptMetric> metrics{};    //
+  std::vector<std::int64_t> counts{};     // k of pass@k; empty if nothing checks answers
+
+  /// Returns whether some row has a group.
+  bool has_groups() const;
+
+  /// Returns the metric with this key; nullptr if the evaluation lacks it.
+  const PromptMetric* find(const std::string& key) const;
+};
+
+/// Returns the mean of a metric over the prompts, with its 95 % interval. With `group`, only over
+/// the prompts of that group.
+Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
+                     const std::optional<std::string>& group = std::nullopt);
+
+/// Computes the metrics from number columns of table `samples`, whose rows of a prompt are
+/// together: prompt_index, finish, and of score, same_as, reward, reward_NAME and kl those that
+/// `rows` has. The result lacks checksums and groups.
+Evaluation evaluate_rows(const store::ReadTable& rows);
+
+/// Evaluates the completions in the journal. Returns nullopt if there is nothing to evaluate: no
+/// check of answers, no rewards and no reference model.
+///
+/// Ranks:  collective; all ranks get the same result.
+/// Errors: those of read_chunks() and RowFile::read(), on all ranks.
+std::optional<Evaluation> evaluate_journal(const cluster::Group& world,
+                                           const store::ChunkJournal& journal,
+                                           const store::ChunkedTable& table,
+                                           const GenerateInputs& inputs);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include <mgpu/report/summary.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+#include "evaluation.hpp"
+
+namespace mgpu::jobs {
+
+/// Returns the tables of an evaluation for results.h5: `evaluation` with the mean of each metric
+/// over all prompts and over each group, and `prompts` with the values of each prompt.
+std::vector<store::SmallTable> evaluation_tables(const Evaluation& evaluation);
+
+/// Returns the means over all prompts for the end table, summary.json and the page.
+std::vector<report::Result> evaluation_results(const Evaluation& evaluation);
+
+}  // namespace mgpu::jobs
