@@ -30,15 +30,15 @@ class Evaluation(program.ProgramTest):
         self.config.write_text("schema: 1\nrun: {name: tiny}\n")
         self.model = self.folder / "model"
 
-    def run_job(self, ranks, *arguments, code=0):
-        return self.run_to(code, ranks, *arguments, config=self.config)
+    def run_job(self, ranks, *arguments, code=0, **options):
+        return self.run_to(code, ranks, *arguments, config=self.config, **options)
 
-    def generate(self, ranks, *more, code=0):
+    def generate(self, ranks, *more, code=0, **options):
         if not self.model.exists():
             tiny_lm.make_folder(self.model)
         return self.run_job(ranks, "job=generate", f"model.path={self.model}",
                             "generate.max_new_tokens=4", "generate.num_samples=6",
-                            "run.chunk_size=4", *more, code=code)
+                            "run.chunk_size=4", *more, code=code, **options)
 
     def judged(self):
         """Rows with answers of one digit, which random completions sometimes give."""
@@ -123,6 +123,22 @@ class Evaluation(program.ProgramTest):
         self.run_to(0, 2, "--merge", *(str(part) for part in parts), config=None)
         self.assertEqual(self.results(), one)
 
+    def test_a_killed_run_is_merged_and_resumed(self):
+        keys = self.judged()
+        self.generate(1, *keys)
+        one = self.results()
+        self.generate(1, *keys, code=137, env=program.failpoint("ledger.write:6:kill"))
+        killed = self.run_folder()
+        merged = self.run_to(0, 2, "--merge", str(killed), config=None)
+        self.assertIn(": partial", merged.out)
+        prompts, means, _ = self.tables()
+        count = len(prompts["prompt_index"])
+        self.assertIn(count, range(4, 30, 4))
+        self.assertEqual(means["prompts"][0], count)
+        self.generate(2, *keys)
+        self.assertEqual(self.run_folder(), killed)
+        self.assertEqual(self.results(), one)
+
     def test_a_data_set_is_evaluated(self):
         shutil.copytree(MODEL, self.folder / "init")
         self.run_job(1, "job=train", f"model.init={self.folder / 'init'}", *SUMS,
@@ -164,7 +180,7 @@ class Evaluation(program.ProgramTest):
         keys = self.judged()
         other = tiny_lm.make_folder(self.folder / "other", family="mistral")
         reference = f"generate.reference={other}"
-        ended = self.generate(2, *keys, reference, "generate.batch_size=auto", code=78)
+        ended = self.generate(1, *keys, reference, "generate.batch_size=auto", code=78)
         self.assertIn("does not count the memory of a second model", ended.err)
         ended = self.run_job(1, "job=generate", f"model.path={self.model}", keys[0], reference,
                              "generate.max_new_tokens=0", code=78)
@@ -177,7 +193,7 @@ class Evaluation(program.ProgramTest):
         (other / "config.json").write_text(json.dumps({**settings, "vocab_size": 66}))
         ended = self.generate(2, *keys, reference, code=78)
         self.assertIn("another vocabulary (66 tokens instead of 67) than model.path", ended.err)
-        ended = self.generate(2, *keys, "generate.reference=nowhere", code=66)
+        ended = self.generate(1, *keys, "generate.reference=nowhere", code=66)
         self.assertIn("there is no such folder", ended.err)
 
     def compare(self, *folders, code=0):

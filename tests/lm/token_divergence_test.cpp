@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include "golden_folder.hpp"
 #include "golden_model.hpp"
+#include "lm/decode/divergence_sums.hpp"
 #include "lm/decode/online_logits.hpp"
 #include "made_folder.hpp"
 
@@ -85,6 +87,27 @@ TEST_F(TokenDivergenceTest, BatchesBlocksAndNeighborsDoNotChangeTheBits) {
     for (std::size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(all[i].size(), sequences[i].completion.size());
   }
+}
+
+TEST(DivergenceSumsTest, TensorsGiveTheSumsOfRows) {
+  const at::Tensor p = 4.0 * at::randn({7, 90}, at::make_generator<at::CPUGeneratorImpl>(3));
+  const at::Tensor q = 4.0 * at::randn({7, 90}, at::make_generator<at::CPUGeneratorImpl>(4));
+  std::vector<DivergenceSums> by_rows(7);
+  std::vector<DivergenceSums> by_tensors(7);
+  for (const auto& [first, count] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 40}, {40, 1}, {41, 49}}) {
+    const at::Tensor p_block = p.narrow(1, first, count).contiguous();
+    const at::Tensor q_block = q.narrow(1, first, count).contiguous();
+    add_by_rows(p_block, q_block, 0.7, by_rows);
+    add_by_tensors(p_block, q_block, 0.7, by_tensors);
+  }
+  for (std::size_t n = 0; n < by_rows.size(); ++n)
+    EXPECT_NEAR(by_tensors[n].divergence(), by_rows[n].divergence(),
+                1e-13 * by_rows[n].divergence());
+  std::vector<DivergenceSums> same(7);
+  add_by_tensors(p, p, 0.7, same);
+  for (const DivergenceSums& row : same)
+    EXPECT_EQ(row.divergence(), 0.0);
 }
 
 TEST(LargeVocabularyTest, BlocksOfTheVocabularyAddUp) {

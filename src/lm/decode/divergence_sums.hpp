@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+// Sums for the KL of a model from a reference. Shapes in this header: n = tokens, B = tokens of a
+// block of the vocabulary.
+namespace mgpu::lm {
+
+/// The sums of one token over the blocks of the vocabulary so far. Logits are those after the
+/// division by the temperature.
+struct DivergenceSums {
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  double top = kNone;            // largest logit of the model
+  double sum = 0.0;              // of exp(logit - top)
+  double gap = 0.0;              // of exp(logit - top) (logit - logit of the reference)
+  double reference_top = kNone;  // largest logit of the reference
+  double reference_sum = 0.0;    // of exp(logit of the reference - reference_top)
+
+  /// Adds one block of logits, which are divided by `temperature` here.
+  void add(std::span<const float> of_model, std::span<const float> of_reference,
+           double temperature);
+
+  /// Adds the sums of other tokens of the vocabulary.
+  void add(const DivergenceSums& other);
+
+  /// Returns the KL in nats, which is never negative; NaN if a logit was not finite.
+  double divergence() const;
+
+private:
+  void rebase(double new_top, double new_reference_top);
+};
+
+inline constexpr std::int64_t kDivergenceSums = 5;  // values of DivergenceSums
+static_assert(sizeof(DivergenceSums) == kDivergenceSums * sizeof(double));
+
+/// Adds a block of logits to the sums of n tokens, row by row, in the memory of the CPU.
+/// Shapes: of_model, of_reference [n, B] float32
+void add_by_rows(const at::Tensor& of_model, const at::Tensor& of_reference, double temperature,
+                 std::span<DivergenceSums> rows);
+
+/// Like add_by_rows(), with float64 tensors on the device of the logits. Sums may be rounded
+/// differently.
+void add_by_tensors(const at::Tensor& of_model, const at::Tensor& of_reference, double temperature,
+                    std::span<DivergenceSums> rows);
+
+}  // namespace mgpu::lm
