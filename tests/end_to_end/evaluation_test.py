@@ -6,6 +6,7 @@ import pathlib
 import shutil
 
 import program
+import report_page
 import tiny_lm
 
 try:
@@ -102,6 +103,11 @@ class Evaluation(program.ProgramTest):
         np.testing.assert_allclose(prompts["reward"], samples["reward"].reshape(30, 6).mean(1),
                                    atol=1e-14)
         self.check_means(prompts, means)
+        page = report_page.read(self, self.run_folder())
+        self.assertIn("pass@k and maj@k", page.headings)
+        self.assertIn("Groups of prompts", page.captions)
+        self.assertIn("95 % intervals over 30 prompts", page.text)
+        self.assertIn("verdict", page.text)
         result = self.summary()["pass_4"]
         at = means["metric"].tolist().index(b"pass_4")
         for name in ("standard_error", "low", "high"):
@@ -219,7 +225,11 @@ class Evaluation(program.ProgramTest):
             self.assertAlmostEqual(found["high"], difference.mean() + T_29 * error, places=8)
             self.assertEqual(found["larger"], int((difference > 0).sum()))
             self.assertIn(f"{difference.mean():+.4f}", ended.out)
-        self.assertIn("pass@k", pathlib.Path(f"{stem}.html").read_text())
+        page = report_page.Page(pathlib.Path(f"{stem}.html").read_text())
+        self.assertIn("pass@k", page.headings)
+        self.assertTrue(any("changed most" in caption for caption in page.captions))
+        self.assertIn(f"The numbers of this page are in {stem.name}.json.", page.text)
+        self.assertNotRegex(page.text, r"\bnan\b|\binf\b|0:00:00")
 
     def test_runs_that_cannot_be_compared(self):
         keys = self.judged()

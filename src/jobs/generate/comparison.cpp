@@ -78,11 +78,15 @@ std::size_t main_of(const std::vector<MetricDifference>& metrics) {
   return 0;
 }
 
+}  // namespace
+
+std::string mean_text(double value) {
+  return std::isnan(value) ? "" : report::text_of("%.4f", value);
+}
+
 std::string signed_text(double value) {
   return std::isnan(value) ? "" : report::text_of("%+.4f", value);
 }
-
-}  // namespace
 
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after) {
   require_same_prompts(before, after);
@@ -118,8 +122,8 @@ std::string comparison_text(const Comparison& comparison) {
   line({"metric", "before", "after", "difference", "interval", "larger", "smaller"});
   for (const MetricDifference& metric : comparison.metrics) {
     const Estimate& change = metric.change;
-    line({metric.key, report::text_of("%.4f", metric.before.mean),
-          report::text_of("%.4f", metric.after.mean), signed_text(change.mean),
+    line({metric.key, mean_text(metric.before.mean), mean_text(metric.after.mean),
+          signed_text(change.mean),
           change.has_interval()
               ? "[" + signed_text(change.low) + ", " + signed_text(change.high) + "]"
               : "",

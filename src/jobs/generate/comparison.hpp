@@ -34,6 +34,10 @@ struct Comparison {
 ///         in common.
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);
 
+/// Formats a mean, and with a sign a difference: "0.2500", "+0.2500"; "" for NaN.
+std::string mean_text(double value);
+std::string signed_text(double value);
+
 /// Formats the metrics as a table for people.
 std::string comparison_text(const Comparison& comparison);
 

@@ -102,11 +102,9 @@ report::Table difference_table(const Comparison& comparison) {
     const Estimate& change = metric.change;
     const std::string interval =
         change.has_interval() ? report::text_of("%+.4f to %+.4f", change.low, change.high) : "";
-    table.rows.push_back({metric.key, report::text_of("%.4f", metric.before.mean),
-                          report::text_of("%.4f", metric.after.mean),
-                          report::text_of("%+.4f", change.mean), interval,
-                          report::grouped(metric.more), report::grouped(metric.less),
-                          report::grouped(change.count)});
+    table.rows.push_back({metric.key, mean_text(metric.before.mean), mean_text(metric.after.mean),
+                          signed_text(change.mean), interval, report::grouped(metric.more),
+                          report::grouped(metric.less), report::grouped(change.count)});
   }
   return table;
 }
@@ -175,6 +173,7 @@ report::Table answer_table(const Comparison& comparison, const run::CompareReque
 /// prompts."
 std::string headline_of(const Comparison& comparison) {
   const MetricDifference& metric = comparison.metrics[comparison.main];
+  if (metric.change.count == 0) return "No prompt has a " + metric.key + " in both runs.";
   const char* verb = metric.change.mean < 0.0 ? " fell by " : " rose by ";
   std::string text = metric.key + verb + report::text_of("%.4f", std::fabs(metric.change.mean));
   if (metric.change.has_interval())

@@ -75,6 +75,7 @@ std::vector<report::Result> evaluation_results(const Evaluation& evaluation) {
   std::vector<report::Result> results;
   for (const PromptMetric& metric : evaluation.metrics) {
     const Estimate estimate = estimate_of(evaluation, metric);
+    if (estimate.count == 0) continue;  // no prompt has a value
     results.push_back({metric.key, metric.label, estimate.mean, metric.units, 4, estimate});
   }
   return results;
