@@ -3,11 +3,16 @@ import itertools
 import json
 import math
 import pathlib
+import re
 import shutil
+import sys
 
 import program
 import report_page
 import tiny_lm
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import pages
 
 try:
     import h5py
@@ -230,6 +235,27 @@ class Evaluation(program.ProgramTest):
         self.assertTrue(any("changed most" in caption for caption in page.captions))
         self.assertIn(f"The numbers of this page are in {stem.name}.json.", page.text)
         self.assertNotRegex(page.text, r"\bnan\b|\binf\b|0:00:00")
+
+    def test_the_example_prints_the_results_of_the_page(self):
+        conf = program.TOP / "conf"
+        self.run_to(0, 2, config=conf / "train/sums.yaml")
+        checkpoints = self.run_folder("sums") / "ckpt"
+        early = checkpoints / "step_00000400"
+        evaluate = conf / "generate/sums.yaml"
+        self.run_to(0, 2, f"model.path={early}", "run.name=early", config=evaluate)
+        self.run_to(0, 2, f"model.path={checkpoints / 'last'}", f"generate.reference={early}",
+                    config=evaluate)
+        results = json.loads((self.run_folder("evaluation") / "summary.json").read_text())["results"]
+        text = (program.TOP / "docs/evaluation.md").read_text()
+        for key, words in (("score", "accuracy"), ("pass_8", "pass@8"), ("maj_8", "maj@8"),
+                           ("kl", "KL")):
+            # Another processor ends the training at other weights.
+            shown = float(re.search(rf"{words} (0\.\d{{4}})\s+\[", text)[1])
+            self.assertAlmostEqual(results[key]["value"], shown, delta=0.1)
+        ended = self.compare(self.run_folder("early"), self.run_folder("evaluation"))
+        table = pages.block_with("docs/evaluation.md", "differences are after - before")
+        for mine, shown in zip(ended.out.splitlines()[:11], table.splitlines()[:11], strict=True):
+            self.assertEqual(mine.split()[0], shown.split()[0])
 
     def test_runs_that_cannot_be_compared(self):
         keys = self.judged()
