@@ -10,8 +10,8 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/lm/training/classifier_folder.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
-#include <mgpu/tensor/tensor_view.hpp>
 
+#include "classifier_writer.hpp"
 #include "golden_folder.hpp"
 
 namespace mgpu::lm {
@@ -24,19 +24,6 @@ TrainableModel open(const fs::path& folder, Classified what, std::uint64_t seed)
   TrainableModel model(config, Device{}, seed, {.head = classifier_head(config, what, 3)});
   model.load(formats::WeightFiles(folder));
   return model;
-}
-
-/// Writes a folder like a checkpoint of the model.
-void write_folder(const TrainableModel& model, const CompanionFiles& files,
-                  const fs::path& folder) {
-  for (const auto& [name, text] : files)
-    write_file_durably(folder / name, text, "model");
-  std::vector<formats::NamedTensor> tensors;
-  const tensor::ParameterArena& arena = model.parameters();
-  for (std::size_t p = 0; p < arena.size(); ++p)
-    tensors.push_back(
-        {arena.spec(p).name, arena.spec(p).shape, tensor::view_of(arena.parameter(p).detach())});
-  formats::write_safetensors(folder / "model.safetensors", tensors, {});
 }
 
 /// `family` is a folder of tests/lm/goldens with a tied vocabulary head.

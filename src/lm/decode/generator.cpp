@@ -84,6 +84,12 @@ void Generator::pool_for(std::span<const Prompt> prompts) {
                                              config_.cache_type});
   }
   pool_->reserve_rows(rows_for(prompts, completions));
+  if (config_.max_new_tokens == 0) return;
+  const PoolDemand demand{{pages * sequences, config_.page_tokens, pages, config_.cache_type},
+                          share};
+  for (BlockProcessor* processor : config_.processors.blocks)
+    processor->begins(demand);
+  if (config_.processors.candidate != nullptr) config_.processors.candidate->begins(demand);
 }
 
 /// Returns the maximum number of rows of a pass.
@@ -103,6 +109,9 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts)
     if (!prompt.continuations.empty() && config_.max_new_tokens > 0)
       throw Error("Generator: continuations where tokens are drawn");
+  for (const Prompt& prompt : prompts)
+    if (prompt.begun < 0 || prompt.begun >= std::max<std::int64_t>(config_.max_new_tokens, 1))
+      throw Error("Generator: a completion that is begun beyond max_new_tokens");
   run_on_all_or_reset([&] { pool_for(prompts); });
   std::vector<PromptResult> results;
   run_on_all_or_reset([&] { results = run_batches(prompts, *pool_); });

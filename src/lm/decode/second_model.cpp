@@ -12,7 +12,22 @@ namespace mgpu::lm {
 SecondModelProcessor::SecondModelProcessor(const LanguageModel& model,
                                            const PagedCache::Sizes& sizes,
                                            std::int64_t prefill_tokens)
-    : model_(&model), sizes_(sizes), prefill_tokens_(prefill_tokens) {}
+    : model_(&model), sizes_(sizes), has_own_sizes_(true), prefill_tokens_(prefill_tokens) {}
+
+SecondModelProcessor::SecondModelProcessor(const LanguageModel& model, std::int64_t prefill_tokens)
+    : model_(&model), sizes_{.pages = 0}, has_own_sizes_(false), prefill_tokens_(prefill_tokens) {}
+
+void SecondModelProcessor::begins(const PoolDemand& demand) {
+  if (has_own_sizes_) return;
+  constexpr std::int64_t kPagesOfFork = 2;  // at most
+  PagedCache::Sizes needed = demand.cache;
+  needed.pages += demand.rows * candidates() * kPagesOfFork;
+  const bool has_room = sizes_.page_tokens == needed.page_tokens && sizes_.type == needed.type &&
+                        sizes_.pages >= needed.pages;
+  if (has_room) return;
+  sizes_ = needed;
+  reset();
+}
 
 void SecondModelProcessor::added(std::int64_t sequence) {
   missed_.emplace_back([this, sequence] { mine_[sequence] = session_->add(); });

@@ -221,8 +221,11 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
 
 /// Returns the indices of the tokens whose states ModelHead gets, [rows].
 at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
-  if (rows == HeadRows::learned)
-    return tensor::places_of_true(call.targets != kernels::kIgnoreTarget).squeeze(1);
+  if (rows != HeadRows::last) {
+    const at::Tensor learned =
+        tensor::places_of_true(call.targets != kernels::kIgnoreTarget).squeeze(1);
+    return rows == HeadRows::learned ? learned : learned + 1;
+  }
   std::vector<std::int64_t> last;
   for (const grad::TokenRange& span : call.sequences.ranges) {
     if (span.count == 0) throw ShapeError("TrainableModel: a sequence without tokens has no last");

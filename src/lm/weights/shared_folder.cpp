@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -104,41 +106,87 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 
-LmWeights SharedFolder::load_resident(const Shard& shard, Device device) const {
-  LmWeights weights;
+/// The tensors of the folder that this rank needs. After the loading, the views are real tensors.
+class SharedFolder::Request {
+public:
+  Request(const LmConfig& config, const Shard& shard, const ModelHead* own,
+          const LoadOptions& options)
+      : config_(config) {
+    if (own != nullptr) config_.tied_head = true;  // no lm_head is expected
+    weights.decoder = shard_weights(config_, bind_weights(config_, recorder_), shard);
+    assign(weights.decoder, recorder_.requested_, config_.family);
+    rounded_ = rounded_of(weights.decoder, options);
+    if (own != nullptr) add_head(*own);
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  Request(Request&&) = delete;
+  Request& operator=(Request&&) = delete;
+  ~Request() = default;
+
+  const LmConfig& config() const { return config_; }
+  const std::vector<RequestedTensor>& tensors() const { return recorder_.requested_; }
+  void keep(const RequestedTensor& requested, const at::Tensor& whole, Device device) const {
+    keep_parts(requested, whole, tensor::torch_device(device), rounded_);
+  }
+
+  ClassifierWeights weights;
+
+private:
+  void add_head(const ModelHead& own) {
+    const std::array parts{&weights.head.weight, &weights.head.bias};
+    const auto specs = head_specs(own, config_.hidden_size);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      *parts.at(i) = recorder_.take(specs[i].name, specs[i].shape);
+      recorder_.requested_.back().parts.push_back(parts.at(i));
+    }
+  }
+
+  LmConfig config_;
+  Recorder recorder_;
+  std::set<at::Tensor*> rounded_;
+};
+
+void SharedFolder::load_resident(Request& request, Device device) const {
   cluster::run_together(*all_, [&] {
-    Recorder recorder;
-    weights = shard_weights(config_, bind_weights(config_, recorder), shard);
-    assign(weights, recorder.requested_, config_.family);
-    const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
     std::vector<std::vector<std::int64_t>> shapes;
-    for (const RequestedTensor& requested : recorder.requested_)
+    for (const RequestedTensor& requested : request.tensors())
       shapes.push_back(requested.whole.sizes().vec());
     const auto read = [&](std::span<const at::Tensor> tensors) {
       const formats::WeightFiles files(folder_);
-      const std::unique_ptr<CheckedSource> source = make_folder_source(files, config_);
+      const std::unique_ptr<CheckedSource> source = make_folder_source(files, request.config());
       for (std::size_t i = 0; i < tensors.size(); ++i)
-        at::Tensor(tensors[i]).copy_(source->take(recorder.requested_[i].name, shapes[i]));
+        at::Tensor(tensors[i]).copy_(source->take(request.tensors()[i].name, shapes[i]));
       source->finish();
     };
     const std::vector<at::Tensor> tensors = resident_->open(folder_, shapes, read);
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      keep_parts(recorder.requested_[i], tensors[i], tensor::torch_device(device), rounded);
+      request.keep(request.tensors()[i], tensors[i], device);
   });
-  return weights;
 }
 
 LmWeights SharedFolder::load(const Shard& shard, Device device) const {
-  if (resident_ != nullptr) return load_resident(shard, device);
-  Recorder recorder;
-  LmWeights weights;
-  cluster::run_together(*all_, [&] {
-    weights = shard_weights(config_, bind_weights(config_, recorder), shard);
-    assign(weights, recorder.requested_, config_.family);
-  });
-  const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
+  std::optional<Request> request;
+  cluster::run_together(*all_, [&] { request.emplace(config_, shard, nullptr, options_); });
+  load(*request, device);
+  return std::move(request->weights.decoder);
+}
+
+ClassifierWeights SharedFolder::load_classifier(const ModelHead& head, Device device) const {
+  std::optional<Request> request;
+  cluster::run_together(*all_,
+                        [&] { request.emplace(config_, whole_model(config_), &head, options_); });
+  load(*request, device);
+  return std::move(request->weights);
+}
+
+void SharedFolder::load(Request& request, Device device) const {
+  if (resident_ != nullptr) {
+    load_resident(request, device);
+    return;
+  }
   std::unique_ptr<CheckedSource> source;
-  if (is_reader()) source = make_folder_source(*files_, config_);
+  if (is_reader()) source = make_folder_source(*files_, request.config());
   // The failure of this rank. All ranks of the node learn of it before the next broadcast.
   std::exception_ptr failure;
   const auto step = [&failure](const auto& work) {
@@ -149,7 +197,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
     }
   };
   bool is_whole = true;  // false after a rank of the node has failed
-  for (const RequestedTensor& requested : recorder.requested_) {
+  for (const RequestedTensor& requested : request.tensors()) {
     at::Tensor whole;
     step([&] {
       const std::vector<std::int64_t> shape = requested.whole.sizes().vec();
@@ -158,13 +206,12 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
     is_whole = node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) == 0;
     if (!is_whole) break;
     node_->broadcast(bytes_of(whole), 0);
-    step([&] { keep_parts(requested, whole, tensor::torch_device(device), rounded); });
+    step([&] { request.keep(requested, whole, device); });
   }
   cluster::run_together(*all_, [&] {
     if (failure) std::rethrow_exception(failure);
     if (source && is_whole) source->finish();
   });
-  return weights;
 }
 
 }  // namespace mgpu::lm

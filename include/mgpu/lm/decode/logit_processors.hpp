@@ -27,6 +27,12 @@ struct GivenTokens {
   at::Tensor embeddings{};            // [n, D] float32
 };
 
+/// The most that a DecodePool needs for a run of a Generator.
+struct PoolDemand {
+  PagedCache::Sizes cache;  // sizes of the cache of all sequences
+  std::int64_t rows = 0;    // rows of a draw
+};
+
 /// An object that is told, on ranks with the head, of each change to the sequences of one
 /// DecodePool, in the order of the changes. The functions must not throw; work that may fail
 /// belongs in process() or offsets().
@@ -39,6 +45,8 @@ public:
   SequenceWatcher& operator=(SequenceWatcher&&) = delete;
   virtual ~SequenceWatcher() = default;
 
+  /// A run of a Generator begins. The pool has no sequences.
+  virtual void begins(const PoolDemand& /*demand*/) {}
   virtual void added(std::int64_t /*sequence*/) {}
   /// A sequence `copy` was added with the first `tokens` tokens of `origin`.
   virtual void forked(std::int64_t /*origin*/, std::int64_t /*copy*/, std::int64_t /*tokens*/) {}

@@ -28,6 +28,11 @@ public:
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 
+  /// Takes the sizes of the cache from each run of the Generator. The cache grows if a run needs
+  /// more, and is kept otherwise.
+  explicit SecondModelProcessor(const LanguageModel& model, std::int64_t prefill_tokens = 0);
+
+  void begins(const PoolDemand& demand) final;
   void added(std::int64_t sequence) final;
   void forked(std::int64_t origin, std::int64_t copy, std::int64_t tokens) final;
   void given(std::int64_t sequence, const GivenTokens& tokens) final;
@@ -57,6 +62,7 @@ private:
 
   const LanguageModel* model_;
   PagedCache::Sizes sizes_;
+  bool has_own_sizes_;  // true: sizes_ is as the constructor got it
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by the first catch_up()
   std::optional<DecodeSession> session_;       // made by the first catch_up()

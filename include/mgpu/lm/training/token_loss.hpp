@@ -22,6 +22,7 @@ class SequenceLoss;
 enum class HeadRows : std::uint8_t {
   none,
   learned,  // the states of all tokens that have a target, in the order of the tokens
+  reached,  // the states of these targets themselves, one token later
   last,     // the state of the last token of each sequence
 };
 

@@ -6,10 +6,17 @@
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/parallel/shard.hpp>
+#include <mgpu/lm/training/model_head.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 
 namespace mgpu::lm {
+
+/// The weights of a classifier: a decoder, and a linear layer on its hidden states.
+struct ClassifierWeights {
+  LmWeights decoder;
+  Linear head;  // float32 on the device
+};
 
 /// A model folder that several ranks open together. On each node one rank reads each file once and
 /// broadcasts it to the others. While a rank loads its shard, it has at most one other tensor in
@@ -31,8 +38,14 @@ public:
   /// kernels. Each rank may pass another shard.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
+  /// Returns the weights of a whole classifier, whose `head` replaces the vocabulary head. A stored
+  /// lm_head is ignored.
+  ClassifierWeights load_classifier(const ModelHead& head, Device device = {}) const;
+
 private:
-  LmWeights load_resident(const Shard& shard, Device device) const;
+  class Request;
+  void load_resident(Request& request, Device device) const;
+  void load(Request& request, Device device) const;
   bool is_reader() const { return node_->rank() == 0; }
 
   fs::path folder_;

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::lm {
+
+/// A kind of head defines the meaning of its outputs after a token of a completion. R is the
+/// completion's return.
+enum class ValueKind : std::uint8_t {
+  bernoulli,    // one output: the logit of the probability that R is 1, where R is 0 or 1
+  histogram,    // K outputs: the logits of a distribution over K atoms, the values that R can have
+  expectation,  // one output: the expected value of R itself, or a score
+};
+
+/// Returns "bernoulli", "histogram" or "expectation".
+const char* name_of(ValueKind kind);
+
+/// The head of a value model. It is stored as `value_head` in config.json of a folder of
+/// ForTokenClassification, which transformers keeps and ignores.
+struct ValueHead {
+  ValueKind kind = ValueKind::bernoulli;
+  std::int64_t outputs = 1;  // K of a histogram; otherwise 1
+  double lowest = 0.0;       // histogram: the first atom
+  double highest = 1.0;      // histogram: the last atom
+
+  /// Returns atom `index` of a histogram. The atoms are evenly spaced.
+  double atom(std::int64_t index) const {
+    if (outputs == 1) return lowest;
+    return lowest +
+           (highest - lowest) * static_cast<double>(index) / static_cast<double>(outputs - 1);
+  }
+
+  /// Returns the index of the atom that is nearest to `value`.
+  std::int64_t nearest_atom(double value) const;
+
+  friend bool operator==(const ValueHead&, const ValueHead&) = default;
+};
+
+/// Returns the expected return that the outputs of the head stand for.
+///
+/// Shapes: outputs [ValueHead::outputs]
+double expected_return(const ValueHead& head, std::span<const double> outputs);
+
+/// Returns `config`, the text of a config.json, with `head` as its member `value_head`.
+/// Errors: Failure E623 if `config` is not a JSON object; `path` names it in messages.
+std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);
+
+/// Returns the head that config.json of `folder` describes; nullopt for a folder without
+/// `value_head`, such as one of a language model. A folder of ForTokenClassification that another
+/// program wrote has no `value_head`. It counts as a Bernoulli head if it has one label.
+///
+/// Errors: Failure E603, E623; E702 (exit 65) for a `value_head` that is not valid, for a number of
+///         labels that differs from that of `value_head`, or for several labels without a
+///         `value_head`.
+std::optional<ValueHead> read_value_head(const fs::path& folder);
+
+}  // namespace mgpu::lm
