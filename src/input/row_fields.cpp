@@ -100,6 +100,8 @@ void check_kind(const std::string& name, const JsonValue& value, bool has_pairs)
   if (name == "answer" && value.text() == nullptr && value.integer() == nullptr &&
       value.real() == nullptr)
     throw RowError("`answer` is neither a text nor a number");
+  if (name == "cut" && value.text() == nullptr && value.integer() == nullptr)
+    throw RowError("`cut` is no whole number");
   if (name == "id" && value.text() == nullptr && value.integer() == nullptr)
     throw RowError("`id` is neither a text nor a whole number");
 }

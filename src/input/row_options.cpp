@@ -21,7 +21,8 @@ constexpr std::array kOurNames = {
     OurName{"token_ids", "column with lists of token ids"},
     OurName{"completion_ids", "column with the token ids that follow those of token_ids"},
     OurName{"answer", "column with the right answer, for rewards of completions"},
-    OurName{"label", "column with the true label"},
+    OurName{"label", "column with the true label, or with a number that value models learn"},
+    OurName{"cut", "column with the tokens of a completion that value models do not learn from"},
     OurName{"group", "column with the group that errors are counted by"},
     OurName{"id", "column that tells rows apart; an id that comes twice makes a bad row"},
 };

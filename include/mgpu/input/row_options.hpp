@@ -32,9 +32,9 @@ enum class BadRow {
 /// Which rows of which file to read, and the columns that the job needs.
 ///
 /// This program has its own names for columns: text, prompt, completion, chosen, rejected,
-/// messages, token_ids, completion_ids, answer, label, group and id. `columns` tells where the file
-/// uses other names. A job that needs `chosen` also takes lists of messages in prompt, chosen and
-/// rejected.
+/// messages, token_ids, completion_ids, answer, label, cut, group and id. `columns` tells where the
+/// file uses other names. A job that needs `chosen` also takes lists of messages in prompt, chosen
+/// and rejected.
 struct RowOptions {
   fs::path path;
   std::shared_ptr<const GeneratedRows> generated{};  // instead of `path`; nullptr: a file

@@ -190,7 +190,7 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.folder = read_trained_folder(config);
   read_rows(config, settings);
   if (method.has_prompts_only()) settings.eval_rows.reset();
-  settings.needs_tokenizer = needs_tokenizer(config, method);
+  settings.needs_tokenizer = !method.takes_token_ids() && needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);
   settings.row_template = read_template(config);
   settings.seq_len = read_seq_len(config);

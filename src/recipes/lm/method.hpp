@@ -133,6 +133,10 @@ public:
   /// Returns whether the model's folder must have a tokenizer even if all rows are token ids.
   virtual bool needs_tokenizer() const { return false; }
 
+  /// Returns whether rows of files are usually token ids, so that the model's folder may lack a
+  /// tokenizer. A row with a text is then refused when it is read.
+  virtual bool takes_token_ids() const { return false; }
+
   /// Checks the files that the keys of the method name. `folder` is the folder of the trained
   /// model.
   /// Errors: ConfigFailure (exit 66 or 78), and errors of reading these files.

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/lm/config/value_head.hpp>
+#include <mgpu/lm/training/sequence_loss.hpp>
+
+#include "recipes/lm/method.hpp"
+
+// Shapes in this header: O outputs of the value head, L tokens of a sequence, M learned tokens.
+namespace mgpu::recipes {
+
+/// The sequence column with the return of a completion: its label.
+inline constexpr const char* kReturnColumn = "return";
+
+/// The losses of recipe `value`. y is the return of the completion, z an output of the head after
+/// one of its tokens, and s the sigmoid function.
+enum class ValueLossKind : std::uint8_t {
+  bce,            // -y log s(z) - (1 - y) log s(-z); head bernoulli
+  mse,            // (s(z) - y)^2; head expectation: (z - y)^2
+  mle,            // -log p of the atom nearest to y; head histogram
+  bradley_terry,  // -log s(mean z of the chosen - mean z of the rejected completion)
+};
+
+/// The settings of recipe `value`.
+struct ValueSettings {
+  lm::ValueHead head;
+  ValueLossKind kind = ValueLossKind::bce;
+  bool has_pairs = false;  // rows are preferences: prompt, chosen, rejected
+  double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
+
+  bool compares_pairs() const { return kind == ValueLossKind::bradley_terry; }
+};
+
+/// Returns the loss of one token, and writes its derivatives with respect to the outputs. The loss
+/// must not be bradley_terry.
+///
+/// Shapes: outputs [O], slopes [O]
+double loss_of_token(const ValueSettings& settings, double label, std::span<const double> outputs,
+                     std::span<double> slopes);
+
+/// Learns the return of a completion after each of its learned tokens. The loss of a sequence is
+/// the mean over these M tokens, and the loss of a global batch the mean over its sequences. With
+/// bradley_terry the sequences are groups of two, chosen before rejected, and the loss is the mean
+/// over the pairs.
+///
+/// To it comes lm_weight times the mean over the sequences of the mean cross-entropy of their
+/// learned tokens. Sequence column kReturnColumn has the labels.
+///
+/// Source: Bobbili et al., arXiv 2507.20067; Zhou et al., arXiv 2502.20548.
+class ValueLoss final : public lm::SequenceLoss {
+public:
+  explicit ValueLoss(const ValueSettings& settings) : settings_(settings) {}
+
+  /// Describes the numbers that the loss reports of a batch.
+  static std::vector<ReportedValue> reported_values(const ValueSettings& settings);
+
+  lm::ValueRequest request() const override;
+  std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;
+  std::vector<double> digest(const lm::SequenceTable& all) const override;
+  lm::SequenceTerm weigh(const lm::MeasuredSequence& sequence,
+                         const lm::SequencePlace& place) const override;
+  std::int64_t terms(const lm::SequenceTable& all) const override;
+
+private:
+  std::size_t outputs() const { return static_cast<std::size_t>(settings_.head.outputs); }
+  std::vector<double> values_of(const lm::MeasuredSequence& sequence) const;
+  void weigh_tokens(const lm::MeasuredSequence& sequence, lm::SequenceTerm& term) const;
+  void weigh_pair(const lm::SequencePlace& place, lm::SequenceTerm& term,
+                  std::size_t learned) const;
+  void add_cross_entropy(const lm::MeasuredSequence& sequence, lm::SequenceTerm& term) const;
+
+  ValueSettings settings_;
+};
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// Learns a value model, which predicts the return of a completion after each of its tokens. The
+/// value head replaces the vocabulary head, and checkpoints are folders of ForTokenClassification.
+class ValueMethod final : public LmMethod {
+public:
+  explicit ValueMethod(const ValueSettings& settings) : settings_(settings), loss_(settings) {}
+
+  input::RowOptions row_options(input::RowOptions options) const override;
+
+  /// Adds the completion of a row with its `label`, or both completions of a preference. The first
+  /// `cut` tokens of a completion are not learned from.
+  void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+              lm::LmExamples& examples) const override;
+
+  std::int64_t group_size() const override { return settings_.compares_pairs() ? 2 : 1; }
+  bool takes_token_ids() const override { return true; }
+
+  /// Errors: ConfigFailure E107 (exit 78) if `folder` has a value model with another head.
+  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+
+  const lm::TokenLoss& loss() const override { return loss_; }
+  std::optional<lm::ModelHead> head(const lm::LmConfig& model) const override;
+  lm::CompanionFiles model_files(const std::filesystem::path& folder) const override;
+  LossMeaning loss_meaning() const override;
+  std::string accuracy() const override;
+  std::string accuracy_scalar() const override { return "values/accuracy"; }
+  std::vector<ReportedValue> reported_values() const override {
+    return ValueLoss::reported_values(settings_);
+  }
+
+private:
+  double label_of(const formats::JsonValue& row) const;
+
+  ValueSettings settings_;
+  ValueLoss loss_;
+};
+
+}  // namespace mgpu::recipes
