@@ -91,8 +91,11 @@ ChunkPhase ModelPlan::phase() const {
 std::int64_t ModelPlan::headroom() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;
+  std::uint64_t others = work_.other_bytes;
+  for (const Plan::Memory& model : work_.other_models)
+    others += model.bytes;
   return static_cast<std::int64_t>(memory_.headroom()) -
-         static_cast<std::int64_t>(work_.other_bytes + work_.judge_bytes + program_bytes(machine_));
+         static_cast<std::int64_t>(others + program_bytes(machine_));
 }
 
 void ModelPlan::find_batch(bool is_auto) {
@@ -132,7 +135,8 @@ void ModelPlan::add_memory() {
       {"weights", bytes(fullest.weights)},         {"cache", bytes(fullest.cache)},
       {"activations", bytes(fullest.activations)}, {"buffers", bytes(fullest.buffers)},
       {work_.other_name, work_.other_bytes},       {"program", program_bytes(machine_)}};
-  if (work_.judge_bytes > 0) plan_.memory.push_back({"reward model", work_.judge_bytes});
+  for (const Plan::Memory& model : work_.other_models)
+    if (model.bytes > 0) plan_.memory.push_back(model);
 }
 
 void ModelPlan::add_time(const char* what, double seconds, std::string basis) {

@@ -29,6 +29,8 @@ RUNS = {
                      f"train.warmup_steps=1 model.init={EXAMPLES}/model"),
     "reward": ("reward", "conf/train/reward.yaml train.max_steps=2 train.warmup_steps=1 "
                          "train.eval_every=1 data.max_samples=16"),
+    "value": ("value", "conf/train/value.yaml train.max_steps=2 train.warmup_steps=1 "
+                       "train.eval_every=1 data.max_samples=16"),
     "generate": ("generate", f"conf/generate/tiny_lm.yaml {MODEL} generate.max_new_tokens=4"),
     "evaluation": ("evaluation", f"job=generate {MODEL} data.dataset=arithmetic "
                                  "data.arithmetic.rows=[8,2,6] generate.num_samples=4 "

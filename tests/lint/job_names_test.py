@@ -8,6 +8,10 @@ import job_names
 ALLOWED = {
     ("src/store/run_dir/store_config.cpp", "experiment.name"):
         "an alias of run.name, from configurations of another program",
+    ("src/report/html_page.cpp", "value"): "the name of a number in JSON",
+    ("src/report/summary.cpp", "value"): "the name of a number in JSON",
+    ("src/app/check_probes.cpp", "value"): "an attribute of the files that are written as a probe",
+    ("src/app/page_facts.cpp", "value"): "the name of a value in JSON",
     ("src/app/cli.cpp", "train.max_steps"): "an example to type, for --set",
     ("src/app/cli.cpp", "conf/train"): "an example to type, where no configuration is given",
     ("src/rows/model_folder.cpp", "train"):

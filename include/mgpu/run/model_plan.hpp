@@ -38,7 +38,7 @@ public:
     std::int64_t samples = 0;       // number of samples in the whole data set
     std::uint64_t other_bytes = 0;  // bytes of a rank in addition to the model and the batch
     const char* other_name = "";    // name of other_bytes: "prompts"
-    std::uint64_t judge_bytes = 0;  // bytes of a rank for a second model that judges results
+    std::vector<report::Plan::Memory> other_models{};  // bytes of a rank for each other model
     std::uint64_t disk = 0;         // upper bound of the bytes that the run writes
   };
 

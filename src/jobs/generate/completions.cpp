@@ -5,6 +5,19 @@
 namespace mgpu::jobs {
 namespace {
 
+/// Moves the beginning of the completion from the end of the prompt to all completions.
+void add_beginning(const rows::EncodedPrompt& prompt, lm::PromptResult& result) {
+  if (prompt.begun == 0) return;
+  const auto ids = std::span(prompt.ids).last(static_cast<std::size_t>(prompt.begun));
+  const auto scores = result.prompt_log_probs.end() - prompt.begun;
+  for (lm::Completion& completion : result.completions) {
+    completion.ids.insert(completion.ids.begin(), ids.begin(), ids.end());
+    completion.log_probs.insert(completion.log_probs.begin(), scores,
+                                result.prompt_log_probs.end());
+  }
+  result.prompt_log_probs.erase(scores, result.prompt_log_probs.end());
+}
+
 lm::StopText stop_text(std::optional<rows::StopStrings>& stops) {
   if (!stops) return {};
   return [&stops](std::uint64_t sample, std::span<const std::int64_t> ids) {
@@ -49,13 +62,15 @@ std::vector<CompletedPrompt> Completer::run(std::span<const rows::EncodedPrompt>
     if (completed[i].facts.status != rows::RowStatus::ok) continue;
     const auto sample =
         static_cast<std::uint64_t>((first + static_cast<std::int64_t>(i)) * num_samples_);
-    work.push_back({sample, prompts[i].ids, num_samples_});
+    work.push_back({sample, prompts[i].ids, num_samples_, {}, prompts[i].begun});
     places.push_back(i);
   }
   if (stops_) stops_->clear();
   std::vector<lm::PromptResult> results = generator_.run(work);
-  for (std::size_t w = 0; w < work.size(); ++w)
+  for (std::size_t w = 0; w < work.size(); ++w) {
+    add_beginning(prompts[places[w]], results[w]);
     completed[places[w]].result = std::move(results[w]);
+  }
   return completed;
 }
 

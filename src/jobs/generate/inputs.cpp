@@ -4,12 +4,17 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/random_streams.hpp>
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/lm/config/shared_config.hpp>
 #include <mgpu/rows/context.hpp>
 #include <mgpu/rows/json_fields.hpp>
 #include <mgpu/rows/reward_model.hpp>
+#include <mgpu/rows/row_problems.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
@@ -17,31 +22,67 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
+constexpr Purpose kRollIn{31};  // where a completion is cut; one draw per row
 
-/// Makes the reward model part of what identifies the inputs.
-void add_reward_model(std::uint32_t fingerprint, GenerateInputs& inputs) {
-  const std::array crcs{inputs.crc, fingerprint};
-  inputs.crc = crc32c(std::as_bytes(std::span(crcs)));
-  inputs.inputs["reward.model"] = rows::checksum_text(fingerprint);
+/// The configuration and the checksum of the value model.
+struct GuideFacts {
+  lm::LmConfig config;
+  std::uint32_t fingerprint = 0;
+};
+
+/// The models other than model.path on which results depend.
+struct OtherModels {
+  std::optional<std::uint32_t> reference{};  // checksum of generate.reference
+  std::optional<GuideFacts> guide{};
+  std::optional<std::uint32_t> judge{};  // checksum of reward.model
+};
+
+/// Adds the checksum of a model to what identifies the inputs.
+void add_model(const char* key, std::optional<std::uint32_t> fingerprint, GenerateInputs& inputs) {
+  if (!fingerprint) return;
+  const std::string checksum = rows::checksum_text(*fingerprint);
+  inputs.inputs.emplace(key, checksum);
+  inputs.crc = crc32c(std::string(key) + " " + checksum, inputs.crc);
 }
 
-/// Adds the reference model to what the results depend on.
-void add_reference(rows::ModelRows& read, std::uint32_t fingerprint) {
-  const std::string checksum = rows::checksum_text(fingerprint);
-  read.inputs.emplace("generate.reference", checksum);
-  read.crc = crc32c("reference " + checksum, read.crc);
+/// Appends to a prompt a random beginning of the completion that its row has. At least the last
+/// token of the completion is left out, and more if the beginning would leave no new token.
+void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
+                      rows::EncodedPrompt& prompt) {
+  std::vector<std::int64_t> ids;
+  const std::string problem = rows::problem_of([&] {
+    ids = rows::ids_of(row.object.at("completion_ids"), "completion_ids");
+    for (const std::int64_t id : ids)
+      if (id < 0 || id >= inputs.model.vocab)
+        throw formats::JsonError("token " + std::to_string(id) +
+                                 " is not in the model's vocabulary of " +
+                                 std::to_string(inputs.model.vocab));
+  });
+  if (!problem.empty()) {
+    prompt.facts.status = rows::RowStatus::bad_row;
+    prompt.facts.reason = problem;
+    return;
+  }
+  const std::vector<std::int64_t>& stops = inputs.config.generation.stop_ids;
+  const bool is_stopped = std::ranges::find(stops, ids.back()) != stops.end();
+  const std::int64_t begins =
+      std::min(std::ssize(ids) - (is_stopped ? 1 : 0), inputs.keys.max_new_tokens);
+  const RandomStream draws(inputs.keys.run.seed, kRollIn, 0, number);
+  prompt.begun = begins < 2 ? 0 : draws.below(static_cast<std::uint32_t>(begins), 0);
+  prompt.ids.insert(prompt.ids.end(), ids.begin(), ids.begin() + prompt.begun);
 }
 
-GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read,
-                            std::optional<std::uint32_t> reference,
-                            lm::ResidentModels* models = nullptr) {
-  if (reference) add_reference(read, *reference);
+GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read, OtherModels models) {
   GenerateInputs inputs{std::move(read)};
   inputs.keys = keys;
+  add_model("generate.reference", models.reference, inputs);
+  add_model("reward.model", models.judge, inputs);
+  if (models.guide) {
+    add_model("generate.guide.path", models.guide->fingerprint, inputs);
+    inputs.guide = std::move(models.guide->config);
+  }
   inputs.config = fill_in(keys, inputs.model.generation);
   inputs.can_judge_messages = rows::can_judge_messages(keys.rewards);
-  if (keys.rewards.has_model())
-    add_reward_model(rows::reward_fingerprint(keys.rewards, models), inputs);
   inputs.phase = run::phase_of(inputs.crc);
   return inputs;
 }
@@ -67,10 +108,14 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
                                                         rows::PromptEncoder& encoder,
                                                         formats::LineProblems& problems) const {
   std::vector<rows::EncodedPrompt> encoded;
+  std::int64_t number = first;
   for (const input::Row& row : rows.read(first, count)) {
     encoded.push_back(encoder.encode(row));
     refuse_messages(*this, encoded.back());
     rows::RowFacts& facts = encoded.back().facts;
+    if (keys.rolls_in && facts.status == rows::RowStatus::ok)
+      begin_completion(row, *this, static_cast<std::uint64_t>(number), encoded.back());
+    ++number;
     facts.kept = kept.values_of(row);
     if (keys.rewards.is_given() && row.problem.empty())
       encoded.back().answer = rows::answer_of(row.object);
@@ -109,20 +154,32 @@ lm::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
                                     const GenerateKeys& keys, lm::ResidentModels* models) {
   rows::ModelRows read = rows::read_model_rows(world, config, keys.rows, models);
-  std::optional<std::uint32_t> reference;
+  OtherModels others;
   if (keys.has_reference())
-    reference = rows::read_folder_text(world, keys.reference, keys.rows.chat, models).fingerprint;
+    others.reference =
+        rows::read_folder_text(world, keys.reference, keys.rows.chat, models).fingerprint;
+  if (keys.guide) {
+    const std::filesystem::path& folder = keys.guide->folder;
+    others.guide.emplace(lm::read_shared_lm_config(world, folder),
+                         rows::read_folder_text(world, folder, {}, models).fingerprint);
+  }
   std::optional<GenerateInputs> inputs;
-  cluster::run_together(
-      world, [&] { inputs.emplace(put_together(keys, std::move(read), reference, models)); });
+  cluster::run_together(world, [&] {
+    if (keys.rewards.has_model()) others.judge = rows::reward_fingerprint(keys.rewards, models);
+    inputs.emplace(put_together(keys, std::move(read), std::move(others)));
+  });
   return std::move(*inputs);
 }
 
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys) {
-  std::optional<std::uint32_t> reference;
+  OtherModels others;
   if (keys.has_reference())
-    reference = rows::read_folder_text(keys.reference, keys.rows.chat).fingerprint;
-  return put_together(keys, rows::read_model_rows(config, keys.rows), reference);
+    others.reference = rows::read_folder_text(keys.reference, keys.rows.chat).fingerprint;
+  if (keys.guide)
+    others.guide.emplace(lm::read_lm_config(keys.guide->folder),
+                         rows::read_folder_text(keys.guide->folder, {}).fingerprint);
+  if (keys.rewards.has_model()) others.judge = rows::reward_fingerprint(keys.rewards);
+  return put_together(keys, rows::read_model_rows(config, keys.rows), std::move(others));
 }
 
 std::int64_t count_prompts(const GenerateKeys& keys) {

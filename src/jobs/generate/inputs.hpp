@@ -24,8 +24,9 @@ inline constexpr run::BatchNames kCompletions{"generate.batch_size", "completion
 struct GenerateInputs : rows::ModelRows {
   GenerateKeys keys{};
   GenerateConfig config{};
-  std::uint32_t phase = 0;         // phase id in the journal, a checksum of prompts and models
-  bool can_judge_messages = true;  // false: the reward model's folder has no chat template
+  std::optional<lm::LmConfig> guide{};  // of the value model; nullopt: nothing guides
+  std::uint32_t phase = 0;              // phase id in the journal, a checksum of prompts and models
+  bool can_judge_messages = true;       // false: the reward model's folder has no chat template
 
   std::int64_t prompts() const { return rows.rows(); }
   std::int64_t samples() const { return prompts() * config.num_samples; }

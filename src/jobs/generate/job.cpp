@@ -71,6 +71,7 @@ public:
         phase_(
             run, {keys.run, keys.rows.model, keys.rows.folder},
             {chunks_of(inputs_), "prompts", kCompletions, "generate", inputs_.config.num_samples}) {
+    if (keys.guide) open_guide(*keys.guide);
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
     open_rewards();
     if (keys.has_reference())
@@ -122,7 +123,24 @@ private:
     });
   }
 
+  /// Opens the value model on every rank. Only the ranks with the head of the guided model use it.
+  void open_guide(const GuideKeys& keys) {
+    const auto loading = run_.clock.enter("load");
+    const rows::ModelRowKeys& rows = inputs_.keys.rows;
+    values_.emplace(lm::ValueModel::open(keys.folder, run_.topology,
+                                         {.load = {.matrices = rows.model.matrices},
+                                          .device = run_.device,
+                                          .resident = run_.models}));
+    cluster::run_together(world_, [&] { guide_.emplace(*values_, keys.settings); });
+    inputs_.config.generation.processors.candidate = &*guide_;
+  }
+
   void choose_batch(std::int64_t longest) {
+    if (inputs_.guide)
+      cluster::run_together(world_, [&] {
+        check_guide_positions(run_.config, *inputs_.guide, inputs_.model,
+                              {longest, inputs_.keys.max_new_tokens});
+      });
     const std::int64_t batch = phase_.choose_batch(
         inputs_.demand(phase_.chunks().chunk_rows, longest), inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
@@ -168,6 +186,8 @@ private:
   std::unique_ptr<lm::ResidentModels> own_models_;   // nullptr: those of the run, or none
   std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
   std::optional<lm::ModelGroup> reference_;          // of generate.reference
+  std::optional<lm::ValueModel> values_;             // of generate.guide.path
+  std::optional<lm::ValueGuide> guide_;              // uses values_
   std::optional<CompletionWorker> worker_;
   std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context
 };

@@ -51,9 +51,13 @@ std::filesystem::path read_reference(const Config& config) {
 rows::ModelRowKeys read_rows(const Config& config, const rewards::RewardSettings& rewards) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);
   keys.options.one_of = {"prompt", "messages", "token_ids"};
+  if (config.is("generate.roll_in", "random")) {
+    keys.options.one_of = {"token_ids"};
+    keys.options.all_of = {"completion_ids"};
+  }
   keys.options.keeps = {"id", "label"};
   if (rewards.needs_answers()) {
-    keys.options.all_of = {"answer"};
+    keys.options.all_of.emplace_back("answer");
   } else if (rewards.is_given()) {
     keys.options.may_have = {"answer"};
   }
@@ -106,6 +110,37 @@ void check_reference(const Config& config) {
                          "generate.batch_size=16");
 }
 
+/// Refuses a guide where no token is drawn, and a batch that would ignore the guide's memory.
+void check_guide(const Config& config) {
+  check_guide_keys(config);
+  if (!read_guide_keys(config)) return;
+  if (config.integer("generate.max_new_tokens") == 0)
+    throw config.problem("E124", "generate.guide.path",
+                         "a guide changes draws, and generate.max_new_tokens=0 only scores prompts",
+                         "generate.max_new_tokens=256");
+  if (config.is("generate.batch_size", "auto"))
+    throw config.problem("E107", "generate.batch_size",
+                         "`generate.batch_size` auto does not know the memory of a guide",
+                         "generate.batch_size=16");
+}
+
+/// Refuses keys that contradict a roll-in.
+void check_roll_in(const Config& config) {
+  if (!config.is("generate.roll_in", "random")) return;
+  const auto refuse = [&](const char* name, const char* why, const char* help) {
+    throw config.problem("E124", name, why, help);
+  };
+  if (config.integer("generate.max_new_tokens") == 0)
+    refuse("generate.roll_in", "generate.max_new_tokens=0 completes nothing",
+           "generate.max_new_tokens=256");
+  if (!config.texts("generate.stop").empty())
+    refuse("generate.stop", "stop strings do not see the tokens that generate.roll_in keeps",
+           "remove it");
+  if (config.is("data.path", "null"))
+    refuse("generate.roll_in", "a data set has no completions of a policy to begin with",
+           "data.path=FILE with token_ids and completion_ids");
+}
+
 void check_rewards(const Config& config) {
   rewards::check_reward_keys(config);
   if (rewards::read_reward_settings(config).is_given() &&
@@ -140,6 +175,13 @@ void add_generate_keys(KeyTable& table) {
              .summary = "prompts longer than max_position_embeddings of the model: warn of them, "
                         "mark them as too long without a completion, or stop before any work",
              .choices = {"warn", "mark", "stop"}});
+  table.add({.name = "generate.roll_in",
+             .type = KeyType::choice,
+             .default_value = "none",
+             .summary =
+                 "none, or random: each row has a completion (completion_ids after token_ids), "
+                 "which is cut at a random token and completed by the model",
+             .choices = {"none", "random"}});
   table.add({.name = "generate.do_sample",
              .type = KeyType::choice,
              .default_value = "auto",
@@ -192,12 +234,14 @@ void add_generate_keys(KeyTable& table) {
                         "from it, at the sampling temperature and before top_k and top_p",
              .choices = {"null"},
              .is_model = true});
+  add_guide_keys(table);
 }
 
 void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
              [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); },
-             [&] { check_rewards(config); }, [&] { check_reference(config); }});
+             [&] { check_rewards(config); }, [&] { check_reference(config); },
+             [&] { check_roll_in(config); }, [&] { check_guide(config); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
@@ -205,11 +249,13 @@ GenerateKeys read_generate_keys(const Config& config) {
   return {.run = run::read_job_keys(config),
           .rows = read_rows(config, rewards),
           .rewards = rewards,
+          .guide = read_guide_keys(config),
           .max_new_tokens = config.integer("generate.max_new_tokens"),
           .num_samples = config.integer("generate.num_samples"),
           .beyond_context = config.is("generate.beyond_context", "mark")   ? BeyondContext::mark
                             : config.is("generate.beyond_context", "stop") ? BeyondContext::stop
                                                                            : BeyondContext::warn,
+          .rolls_in = config.is("generate.roll_in", "random"),
           .do_sample = read_flag(config, "generate.do_sample"),
           .temperature = read_number(config, "generate.temperature"),
           .top_k = read_integer(config, "generate.top_k"),
@@ -233,7 +279,7 @@ GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& d
   result.has_auto_batch = !keys.batch_size;
   if (keys.batch_size) generation.batch_size = *keys.batch_size;
   const bool is_scoring = keys.max_new_tokens == 0;
-  generation.scores_prompts = keys.prompt_log_probs || is_scoring;
+  generation.scores_prompts = keys.prompt_log_probs || is_scoring || keys.rolls_in;
   result.num_samples = is_scoring ? 1 : keys.num_samples;
   result.stops = keys.stops;
   result.prompt.add_special_tokens = keys.add_special_tokens;
@@ -298,7 +344,8 @@ std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& genera
   }
   if (sampling.repetition_penalty != 1.0)
     text += report::text_of(", repetition penalty %g", sampling.repetition_penalty);
-  return text + (keys.has_folder_values() ? " (what is not given is the folder's)" : "");
+  if (keys.has_folder_values()) text += " (what is not given is the folder's)";
+  return keys.guide ? text + "; " + guide_text(*keys.guide) : text;
 }
 
 }  // namespace mgpu::jobs

@@ -16,9 +16,11 @@
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
+#include "guide.hpp"
+
 namespace mgpu::jobs {
 
-/// Adds the keys generate.*.
+/// Adds the keys generate.*, including generate.guide.*.
 void add_generate_keys(KeyTable& table);
 
 /// The treatment of prompts that are longer than the model's context.
@@ -34,9 +36,11 @@ struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
   rewards::RewardSettings rewards;  // reward.*
+  std::optional<GuideKeys> guide;   // generate.guide.*; nullopt: nothing guides
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
   BeyondContext beyond_context = BeyondContext::warn;
+  bool rolls_in = false;  // generate.roll_in=random: completions of the rows are begun
   std::optional<bool> do_sample;
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;

@@ -91,12 +91,31 @@ private:
             .names = kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
-            .other_bytes = static_cast<std::uint64_t>(tokens) * 16 + reference_bytes(),
-            .other_name = inputs_.keys.has_reference()
-                              ? "weights of the reference and results of a chunk"
-                              : "results of a chunk",
-            .judge_bytes = rows::reward_model_bytes(inputs_.keys.rewards, machine_.device),
+            .other_bytes = static_cast<std::uint64_t>(tokens) * 16,
+            .other_name = "results of a chunk",
+            .other_models = {{"reward model",
+                              rows::reward_model_bytes(inputs_.keys.rewards, machine_.device)},
+                             {"reference", reference_bytes()},
+                             {"guide", guiding_bytes(longest)}},
             .disk = disk_bytes_};
+  }
+
+  std::uint64_t guiding_bytes(std::int64_t longest) const {
+    if (!inputs_.guide) return 0;
+    lm::MemoryDemand demand = inputs_.demand(inputs_.keys.run.chunk_size, longest);
+    demand.matrices = inputs_.keys.rows.model.matrices;
+    return static_cast<std::uint64_t>(guide_bytes(*inputs_.keys.guide, *inputs_.guide, demand));
+  }
+
+  /// Adds the time of the guide, which gets all candidates of a token, and then the drawn one.
+  void add_guiding_time() {
+    if (!inputs_.guide) return;
+    const auto parameters = static_cast<double>(run::num_parameters(*inputs_.guide));
+    const std::int64_t each = inputs_.keys.guide->settings.candidates + 1;
+    const auto tokens = static_cast<double>(inputs_.samples() * new_tokens() * each);
+    plan_.add_time("guide", 2.0 * parameters * tokens / machine_.ranks / plan_.rates().prompt_flops,
+                   report::text_of("%.3g tokens at most, which include %lld candidates each",
+                                   tokens, static_cast<long long>(each - 1)));
   }
 
   void add_times() {
@@ -119,6 +138,7 @@ private:
           report::text_of("%.3g passes of a rank at most, which read all weights at %.0f GB/s",
                           passes, 1e-9 * rates.decode_bytes));
     }
+    add_guiding_time();
     plan_.add_seal_time();
   }
 
@@ -133,8 +153,13 @@ private:
 }  // namespace
 
 void GenerateJob::check_files() const {
-  check_all(
-      {[&] { rows::check_model_folder(config_, keys_.rows.folder); }, [&] { check_inputs(); }});
+  check_all({[&] { rows::check_model_folder(config_, keys_.rows.folder); },
+             [&] {
+               if (keys_.guide)
+                 check_guide_files(config_, *keys_.guide, keys_.rows.folder,
+                                   /*needs_weights=*/true);
+             },
+             [&] { check_inputs(); }});
 }
 
 void GenerateJob::check_inputs() const {
@@ -175,6 +200,8 @@ std::uint64_t GenerateJob::disk_bytes() const {
 
 report::Plan GenerateJob::plan(const run::PlanMachine& machine) const {
   rows::check_model_config(config_, keys_.rows.folder);
+  if (keys_.guide)
+    check_guide_files(config_, *keys_.guide, keys_.rows.folder, /*needs_weights=*/false);
   check_inputs();
   return GeneratePlan(config_, machine, read_generate_inputs(config_, keys_), disk_bytes()).make();
 }

@@ -1,5 +1,6 @@
 #include "table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numeric>
@@ -53,6 +54,12 @@ std::vector<std::int32_t> narrow(const std::vector<std::int64_t>& ids) {
   return {ids.begin(), ids.end()};
 }
 
+/// Returns the token ids of the prompt without the beginning of the completion.
+std::vector<std::int64_t> prompt_ids_of(const CompletionRow& row) {
+  const std::vector<std::int64_t>& ids = row.prompt->ids;
+  return {ids.begin(), ids.end() - row.prompt->begun};
+}
+
 double sum_of(const std::vector<float>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
@@ -82,7 +89,7 @@ void add_prompt_columns(Columns& columns, bool has_log_probs) {
                "sum over the prompt's tokens but the first; 0 where it was not scored", "nats"},
               [](const Row& row) { return sum_of(row.completed->result.prompt_log_probs); });
   columns.add({"prompt_ids", "token ids of the prompt"},
-              [](const Row& row) { return narrow(row.prompt->ids); });
+              [](const Row& row) { return narrow(prompt_ids_of(row)); });
   if (has_log_probs)
     columns.add({"prompt_log_probs",
                  "log-probability of each token after those before it; NaN at the first", "nats"},
@@ -216,7 +223,7 @@ Columns columns_of(const GenerateInputs& inputs) {
   columns.add({"sample", "which completion of its prompt, from 0"},
               [](const Row& row) { return row.sample; });
   columns.add({"n_prompt_tokens", "length of the prompt", "tokens"},
-              [](const Row& row) { return static_cast<std::int32_t>(row.prompt->ids.size()); });
+              [](const Row& row) { return static_cast<std::int32_t>(prompt_ids_of(row).size()); });
   columns.add({"n_output_tokens", "length of the completion", "tokens"}, [](const Row& row) {
     return static_cast<std::int32_t>(completion_of(row).ids.size());
   });
@@ -224,6 +231,12 @@ Columns columns_of(const GenerateInputs& inputs) {
                    {kFinishNames.begin(), kFinishNames.end()}, finish_of);
   add_prompt_columns(columns, inputs.config.generation.scores_prompts);
   add_output_columns(columns);
+  if (inputs.keys.rolls_in)
+    columns.add(
+        {"cut", "first tokens of the completion that another policy chose, but the last", "tokens"},
+        [](const Row& row) {
+          return static_cast<std::int32_t>(std::max<std::int64_t>(row.prompt->begun - 1, 0));
+        });
   if (inputs.has_scores()) add_score(columns, inputs);
   if (inputs.has_answers()) add_answer_columns(columns);
   if (inputs.keys.rewards.is_given()) add_rewards(columns, inputs.keys.rewards);

@@ -14,9 +14,10 @@ std::int64_t pages_of(std::int64_t tokens, const GenerationConfig& config) {
 
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt) {
-  if (model.rope.kind != RopeKind::none) return config.max_new_tokens;
+  const std::int64_t new_tokens = config.max_new_tokens - prompt.begun;
+  if (model.rope.kind != RopeKind::none) return new_tokens;
   // The last token of a completion needs no position, because it is never an input.
-  return std::min(config.max_new_tokens, model.max_positions - size_of(prompt) + 1);
+  return std::min(new_tokens, model.max_positions - size_of(prompt) + 1);
 }
 
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,

@@ -35,6 +35,10 @@ struct Prompt {
   /// Alternative continuations of the prompt. Each is scored separately and shares the prompt's
   /// cache pages. They require GenerationConfig::max_new_tokens 0.
   std::span<const std::vector<std::int64_t>> continuations{};
+
+  /// The number of last `ids` that begin the completion. They count against max_new_tokens, but are
+  /// not in Completion::ids.
+  std::int64_t begun = 0;
 };
 
 enum class FinishReason : std::uint8_t {

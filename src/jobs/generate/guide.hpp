@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/decode/value_guide.hpp>
+#include <mgpu/lm/parallel/memory_plan.hpp>
+
+namespace mgpu::jobs {
+
+/// The values of the keys generate.guide.*.
+struct GuideKeys {
+  std::filesystem::path folder;  // folder of the value model
+  lm::GuideSettings settings;
+};
+
+/// Adds the keys generate.guide.*.
+void add_guide_keys(KeyTable& table);
+
+/// Checks the rules between the keys generate.guide.* and other keys. It reads no file.
+/// Errors: Failure (exit 78).
+void check_guide_keys(const Config& config);
+
+/// Returns the values of the keys; nullopt if nothing guides.
+std::optional<GuideKeys> read_guide_keys(const Config& config);
+
+/// Checks that the guide's folder has a value model that fits the settings, with the tokenizer of
+/// the model in `model`. If `needs_weights`, the folder must have weights, which are not read.
+///
+/// Errors: Failure E603 (exit 66) without such a folder; those of lm::require_value_head(); E107
+///         (exit 78) for another tokenizer, a smaller vocabulary, or a head that does not fit the
+///         algorithm.
+void check_guide_files(const Config& config, const GuideKeys& keys,
+                       const std::filesystem::path& model, bool needs_weights);
+
+/// The lengths of the work, in tokens.
+struct CompletionLengths {
+  std::int64_t longest_prompt = 0;
+  std::int64_t max_new_tokens = 0;
+};
+
+/// Checks that a guide with learned positions has one for each token of a completion.
+/// Errors: Failure E107 (exit 78).
+void check_guide_positions(const Config& config, const lm::LmConfig& guide,
+                           const lm::LmConfig& model, const CompletionLengths& lengths);
+
+/// Returns how many bytes the guide takes on a rank: weights, and the cache of its sequences and
+/// candidates. `demand` is that of the guided model.
+std::int64_t guide_bytes(const GuideKeys& keys, const lm::LmConfig& guide, lm::MemoryDemand demand);
+
+/// Describes the guide for the banner: "guided by FOLDER: qsharp, eta 0.5, the 20 most probable
+/// tokens".
+std::string guide_text(const GuideKeys& keys);
+
+}  // namespace mgpu::jobs

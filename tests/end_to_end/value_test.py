@@ -1,0 +1,297 @@
+"""Tests recipe value of job train, and generation that its models guide: equal bytes on any number
+of ranks, and folders that transformers opens. Also tests guides and rows that cannot be used."""
+import json
+import math
+import shutil
+
+import program
+import tiny_lm
+
+try:
+    import h5py
+    from safetensors.numpy import load_file, save_file
+except ImportError:
+    h5py = None
+
+TRAIN = """
+schema: 1
+job: train
+run: {name: tiny, deterministic: layout}
+train: {recipe: value, seq_len: 24, global_batch_size: 8, lanes: 4, max_steps: 4, eval_every: 2,
+        learning_rate: 0.01, warmup_steps: 1}
+"""
+GENERATE = """
+schema: 1
+job: generate
+run: {name: guided, chunk_size: 4}
+generate: {max_new_tokens: 8, num_samples: 2, do_sample: "true", temperature: 0.9, batch_size: 8}
+"""
+FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
+
+
+def judged_rows(count):
+    """Completions whose return is 1 if they have more tokens below 33 than above, with cuts."""
+    rows = []
+    for i in range(count):
+        ids = [(i * 17 + j * 29 + i * j) % 67 for j in range(2 + i % 7)]
+        low = sum(token < 33 for token in ids)
+        rows.append({"token_ids": [1, 3 + i % 9], "completion_ids": ids,
+                     "label": float(2 * low > len(ids)), "cut": i % len(ids)})
+    return rows
+
+
+class Value(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        if h5py is None:
+            self.skipTest("h5py or safetensors is not installed")
+        self.model = tiny_lm.make_folder(self.folder / "model")
+        self.train_config = self.folder / "train.yaml"
+        self.train_config.write_text(TRAIN)
+        self.generate_config = self.folder / "generate.yaml"
+        self.generate_config.write_text(GENERATE)
+        self.data = tiny_lm.write_rows(self.folder / "rows.jsonl", judged_rows(40))
+        self.held_out = tiny_lm.write_rows(self.folder / "held_out.jsonl", judged_rows(12))
+
+    def train(self, ranks, *more, code=0, **options):
+        given = {key.split("=")[0] for key in more}
+        keys = {"model.path": self.model, "data.path": self.data, "data.eval_path": self.held_out}
+        return self.run_to(code, ranks,
+                           *[f"{key}={value}" for key, value in keys.items() if key not in given],
+                           *more, config=self.train_config, **options)
+
+    def bytes_of(self, name="tiny"):
+        return {file: (self.run_folder(name) / file).read_bytes() for file in FILES}
+
+    def value_folder(self):
+        return self.run_folder("tiny") / "ckpt" / "last"
+
+    def copy_of(self, folder, name):
+        """Returns a copy of a model folder, without the checksums of the checkpoint."""
+        copy = self.folder / name
+        copy.mkdir()
+        for file in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
+            shutil.copy(folder / file, copy / file)
+        return copy
+
+    def check_ranks(self, *more):
+        self.train(1, *more)
+        golden = self.bytes_of()
+        for ranks in (2, 4):
+            shutil.rmtree(self.output)
+            self.train(ranks, *more)
+            self.assertEqual(self.bytes_of(), golden, (ranks, more))
+
+    def test_1_2_and_4_ranks_give_the_same_bytes(self):
+        self.check_ranks()
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            loss = file["metrics/train/loss"][:]
+            self.assertEqual(file["metrics/eval/value_error"].shape, (2,))
+        self.assertAlmostEqual(loss[0], math.log(2), delta=0.05)
+        self.assertLess(loss[-1], loss[0])
+        config = json.loads((self.value_folder() / "config.json").read_text())
+        self.assertEqual(config["architectures"], ["LlamaForTokenClassification"])
+        self.assertEqual(config["value_head"], {"kind": "bernoulli"})
+        page = (self.run_folder() / "report.html").read_text()
+        self.assertIn("binary cross-entropy of values", page)
+
+    def test_histograms_and_pairs_give_the_same_bytes_on_all_ranks(self):
+        self.check_ranks("value.head=histogram", "value.atoms=5", "value.lm_weight=0.5")
+        pairs = [{"prompt": f"see {i}", "chosen": "abc" * (1 + i % 3), "rejected": "xyz",
+                  "cut": i % 2} for i in range(24)]
+        path = tiny_lm.write_rows(self.folder / "pairs.jsonl", pairs)
+        shutil.rmtree(self.output)
+        self.check_ranks(f"data.path={path}", f"data.eval_path={path}", "value.data=preferences",
+                         "value.loss=bradley_terry")
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            self.assertGreater(file["metrics/train/value_margin"][-1], 0.0)
+
+    def test_transformers_opens_the_folder_and_has_the_held_out_loss(self):
+        try:
+            import torch
+            from transformers import AutoModelForTokenClassification
+        except ImportError:
+            self.skipTest("transformers is not installed")
+        for head, more in (("bernoulli", ()), ("histogram", ("value.atoms=5",))):
+            self.train(1, f"value.head={head}", *more)
+            model, report = AutoModelForTokenClassification.from_pretrained(
+                self.value_folder(), output_loading_info=True, attn_implementation="eager")
+            for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+                self.assertFalse(report[kind], report)
+            losses = []
+            for row in judged_rows(12):
+                begin = len(row["token_ids"]) + row["cut"]
+                ids = torch.tensor([row["token_ids"] + row["completion_ids"]])
+                with torch.no_grad():
+                    logits = model.eval()(ids, use_cache=False).logits[0, begin:].double()
+                label = torch.full((len(logits),), row["label"], dtype=torch.float64)
+                losses.append(
+                    torch.nn.functional.binary_cross_entropy_with_logits(logits[:, 0], label)
+                    if head == "bernoulli" else torch.nn.functional.cross_entropy(
+                        logits, torch.round(label * 4).long()))
+            summary = json.loads((self.run_folder() / "summary.json").read_text())
+            mine = summary["results"]["eval_loss"]["value"]
+            self.assertAlmostEqual(mine, sum(losses).item() / len(losses), delta=2e-5)
+
+    # Generation.
+
+    def make_prompts(self):
+        return tiny_lm.write_rows(self.folder / "prompts.jsonl", tiny_lm.mixed_rows(12))
+
+    def generate(self, ranks, *more, code=0, guide=None):
+        given = {key.split("=")[0] for key in more}
+        keys = {"model.path": self.model, "data.path": self.make_prompts(),
+                "generate.guide.path": guide}
+        return self.run_to(code, ranks, *[f"{key}={value}" for key, value in keys.items()
+                                          if value and key not in given],
+                           *more, config=self.generate_config)
+
+    def samples(self):
+        """Returns the columns of the newest run, by name."""
+        with h5py.File(self.run_folder("guided") / "results.h5") as file:
+            found = {}
+            file.visititems(lambda name, item: found.update({name: item[()].tolist()})
+                            if isinstance(item, h5py.Dataset) and "output" in name else None)
+            return found
+
+    def results(self):
+        return (self.run_folder("guided") / "results.h5").read_bytes()
+
+    def start_over(self):
+        shutil.rmtree(self.output / "guided", ignore_errors=True)
+
+    def test_a_guide_gives_the_same_bytes_on_ranks_and_in_groups(self):
+        self.train(1)
+        guide = self.value_folder()
+        self.generate(1)
+        plain = self.samples()
+        self.start_over()
+        keys = ("generate.guide.eta=0.01", "generate.guide.top_k=8")
+        ended = self.generate(1, *keys, guide=guide)
+        self.assertIn("qsharp, eta 0.01, the 8 most probable tokens", ended.out)
+        golden = self.results()
+        self.assertNotEqual(self.samples(), plain)
+        for ranks, more in ((2, ()), (2, ("--gpus-per-model=2",)),
+                            (3, ("devices.groups=[1, 2]", "generate.batch_size=3"))):
+            self.start_over()
+            self.generate(ranks, *keys, *more, guide=guide)
+            self.assertEqual(self.results(), golden, more)
+
+    def test_in_tensor_groups_a_guide_gives_the_greedy_tokens_of_one_rank(self):
+        self.train(1)
+        guide = self.value_folder()
+        keys = ("generate.do_sample=false", "generate.temperature=auto", "generate.num_samples=1",
+                "generate.guide.eta=0.01", "generate.guide.algorithm=cd")
+        self.generate(1, *keys, guide=guide)
+        alone = self.samples()
+        self.start_over()
+        self.generate(2, *keys, "model.parallel=tensor", "--gpus-per-model=2", guide=guide)
+        name = next(name for name in alone if name.endswith("output_ids/values"))
+        self.assertEqual(self.samples()[name], alone[name])
+
+    def test_values_of_even_odds_change_no_byte_of_the_completions(self):
+        self.train(1)
+        guide = self.copy_of(self.value_folder(), "even")
+        weights = load_file(guide / "model.safetensors")
+        for name in ("score.weight", "score.bias"):
+            weights[name] = weights[name] * 0
+        save_file(weights, guide / "model.safetensors", {"format": "pt"})
+        self.generate(1)
+        plain = self.samples()
+        self.start_over()
+        self.generate(2, "generate.guide.algorithm=pita", "generate.guide.eta=0.1", guide=guide)
+        self.assertEqual(self.samples(), plain)
+
+    def refuse(self, code, words, *more, guide=None):
+        ended = self.generate(2, *more, code=code, guide=guide)
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        for word in words:
+            self.assertIn(word, ended.err)
+        self.assertIsNone(self.run_folder("guided"))
+
+    def test_value_models_that_cannot_guide_are_refused_before_any_work(self):
+        self.train(1, "train.max_steps=1")
+        guide = self.value_folder()
+        self.refuse(65, ("has no value model", "recipe `value`"), guide=self.model)
+        self.refuse(66, ("there is no such folder",), guide=self.folder / "none")
+        self.refuse(78, ("generate.guide.eta", "0"), "generate.guide.eta=0", guide=guide)
+        self.refuse(78, ("generate.guide.top_k",), "generate.guide.top_k=0", guide=guide)
+        self.refuse(78, ("means nothing without `generate.guide.path`",), "generate.guide.eta=1")
+        self.refuse(78, ("`generate.batch_size` auto",), "generate.batch_size=auto", guide=guide)
+        self.refuse(78, ("generate.guide.algorithm=pita only",), "generate.guide.max_odds=0.99",
+                    guide=guide)
+
+        other = self.copy_of(guide, "other")
+        tokenizer = other / "tokenizer.json"
+        tokenizer.write_text(tokenizer.read_text().replace('"a": 4', '"a": 5', 1)
+                             .replace('"b": 5', '"b": 4', 1))
+        self.refuse(78, ("another tokenizer than model.path",), guide=other)
+
+        config = json.loads((guide / "config.json").read_text())
+        del config["value_head"]
+        config["id2label"] = {str(i): f"LABEL_{i}" for i in range(3)}
+        broken = self.copy_of(guide, "three")
+        (broken / "config.json").write_text(json.dumps(config))
+        self.refuse(65, ("the classifier has 3 outputs",), guide=broken)
+
+    def exported(self):
+        folder = self.run_folder("guided")
+        self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
+        return folder / "results.jsonl"
+
+    def test_a_roll_in_completes_a_beginning_of_each_stored_completion(self):
+        self.generate(1)
+        stored = self.exported().rename(self.folder / "stored.jsonl")
+        before = [json.loads(line) for line in stored.read_text().splitlines()]
+        keys = (f"data.path={stored}", "data.columns.token_ids=prompt_ids",
+                "data.columns.completion_ids=output_ids", "generate.roll_in=random",
+                "generate.num_samples=1", "run.seed=1")
+        self.start_over()
+        self.generate(1, *keys)
+        golden = self.results()
+        after = [json.loads(line) for line in self.exported().read_text().splitlines()]
+        self.assertGreater(len({row["cut"] for row in after}), 3)
+        for old, new in zip(before, after, strict=True):
+            kept = new["cut"] + 1 if new["cut"] else 0
+            self.assertEqual(new["prompt_ids"], old["prompt_ids"])
+            self.assertEqual(new["output_ids"][:kept], old["output_ids"][:kept])
+            self.assertEqual(new["output_log_probs"][:kept], old["output_log_probs"][:kept])
+            self.assertLess(kept, len(new["output_ids"]))
+            self.assertLessEqual(len(new["output_ids"]), 8)
+            self.assertEqual(len(new["output_log_probs"]), len(new["output_ids"]))
+            self.assertEqual(len(new["prompt_log_probs"]), len(new["prompt_ids"]))
+        self.assertNotEqual([row["output_ids"] for row in after],
+                            [row["output_ids"] for row in before])
+        self.start_over()
+        self.generate(2, *keys)
+        self.assertEqual(self.results(), golden)
+        self.train(1, f"data.path={self.exported()}", "data.columns.token_ids=prompt_ids",
+                   "data.columns.completion_ids=output_ids", "data.columns.label=output_log_prob",
+                   "data.eval_path=null", "value.head=expectation", "train.max_steps=2",
+                   "train.eval_every=0", "train.seq_len=48")
+        for word, code, *more in (("completion_ids", 65, keys[0], keys[1], keys[3]),
+                                  ("do not see the tokens", 78, *keys, "generate.stop=[a]"),
+                                  ("completes nothing", 78, *keys, "generate.max_new_tokens=0")):
+            self.assertIn(word, self.generate(1, *more, code=code).err)
+
+    def test_rows_that_cannot_be_learned_are_named(self):
+        good = {"token_ids": [1, 2], "completion_ids": [3, 4], "label": 1}
+        bad = [good | {"label": 2}, good | {"cut": 2}, good | {"label": "much"},
+               {key: good[key] for key in ("token_ids", "label")}]
+        path = tiny_lm.write_rows(self.folder / "bad.jsonl", [*bad, *[good] * 8])
+        ended = self.train(1, f"data.path={path}", code=65)
+        for line in (":1: its `label` 2 is not from 0 to 1", ":2: its `cut` of 2 leaves no token",
+                     ":3: its `label` is no number", ":4: it has `token_ids`, and no"):
+            self.assertIn(line, ended.err)
+        self.train(1, f"data.path={path}", "data.on_bad_row=mark")
+        self.train(1, f"data.path={path}", "data.on_bad_row=mark", "value.head=expectation")
+        for word, key in (("is not for head bernoulli", "value.loss=mle"),
+                          ("compares two completions", "value.loss=bradley_terry"),
+                          ("with value.head=histogram only", "value.atoms=7"),
+                          ("from 0 to 1", "value.highest=2"), ("remove it", "data.template={text}")):
+            self.assertIn(word, self.train(1, key, code=78).err)
+
+
+if __name__ == "__main__":
+    program.main()
