@@ -13,8 +13,8 @@
 
 // The registry of recipes. Each has a folder with a function NAME_recipe(), and its NAME in this
 // list.
-#define MGPU_RECIPES(line)                                                       \
-  line(ad) line(sft) line(distill) line(dpo) line(grpo) line(reward) line(value) \
+#define MGPU_RECIPES(line)                                                                 \
+  line(ad) line(sft) line(distill) line(dpo) line(kto) line(grpo) line(reward) line(value) \
       MGPU_MORE_RECIPES(line)
 
 namespace mgpu::recipes {

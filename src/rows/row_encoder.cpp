@@ -124,6 +124,27 @@ LearnedPair RowEncoder::encode_conversations(const JsonValue& row) {
   return pair;
 }
 
+LearnedText RowEncoder::encode_judged(const JsonValue& row) {
+  const JsonValue* prompt = member_of(row, "prompt");
+  const JsonValue* completion = member_of(row, "completion");
+  LearnedText encoded;
+  if (completion != nullptr && completion->list() != nullptr) {
+    if (prompt == nullptr || prompt->list() == nullptr)
+      throw JsonError("`completion` is a list of messages, and `prompt` is none");
+    Messages messages = messages_of(*prompt, "prompt");
+    const std::string before = render(messages, true);
+    const Messages answer = messages_of(*completion, "completion");
+    messages.insert(messages.end(), answer.begin(), answer.end());
+    encoded = encode_answer(before, messages);
+    const std::int64_t given = shared_tokens(ids_of(before, false), encoded.ids);
+    std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
+  } else {
+    encoded = encode_completion(text_of(prompt, "prompt"), text_of(completion, "completion"));
+  }
+  check_ids(encoded);
+  return encoded;
+}
+
 LearnedPair RowEncoder::encode_pair(const JsonValue& row) {
   const JsonValue* chosen = member_of(row, "chosen");
   const JsonValue* rejected = member_of(row, "rejected");

@@ -27,6 +27,8 @@ RUNS = {
                    "train.eval_every=1 data.max_samples=16"),
     "grpo": ("grpo", "conf/train/grpo.yaml model.path=null train.max_steps=2 "
                      f"train.warmup_steps=1 model.init={EXAMPLES}/model"),
+    "kto": ("kto", "conf/train/kto.yaml train.max_steps=2 train.warmup_steps=1 "
+                   "train.eval_every=1 data.max_samples=16"),
     "reward": ("reward", "conf/train/reward.yaml train.max_steps=2 train.warmup_steps=1 "
                          "train.eval_every=1 data.max_samples=16"),
     "value": ("value", "conf/train/value.yaml train.max_steps=2 train.warmup_steps=1 "

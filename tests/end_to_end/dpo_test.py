@@ -6,6 +6,7 @@ import signal
 import sys
 
 import program
+import tiny_lm
 
 try:
     import h5py
@@ -103,6 +104,40 @@ class Dpo(program.ProgramTest):
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(reference.stat().st_mtime_ns, written)
         self.assertEqual(self.bytes_of(), golden)
+
+    def test_a_reference_of_another_folder_is_used_and_freed(self):
+        first = self.folder / "first"
+        self.train(1, f"run.output={first}")
+        other = first / "tiny/latest/ckpt/last"
+        starts_there = self.folder / "there"
+        self.train(1, "model.init=null", f"model.path={other}", f"run.output={starts_there}")
+        golden = self.golden(f"dpo.reference={other}")
+        self.assertEqual(golden["reference.h5"],
+                         self.bytes_of(starts_there / "tiny/latest")["reference.h5"])
+        self.train(2, f"dpo.reference={other}")
+        self.assertEqual(self.bytes_of(), golden)
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            self.assertNotEqual(file["metrics/train/loss"][0], math.log(2))
+            self.assertEqual(file["metrics/train/loss"].attrs["units"], "nats")
+
+    def test_the_plan_has_the_reference_and_other_references_are_refused(self):
+        plan = self.train(1, "--plan").out
+        self.assertIn("reference", plan)
+        self.assertIn("112 examples of up to 64 tokens", plan)
+        other = tiny_lm.make_folder(self.folder / "other")
+        ended = self.train(1, f"dpo.reference={other}", code=78)
+        self.assertIn("has another tokenizer.json than the trained model", ended.err)
+        ended = self.train(1, f"dpo.reference={self.folder}/none", code=66)
+        self.assertIn("dpo.reference", ended.err)
+
+    def test_losses_without_a_unit_are_shown_without_one(self):
+        self.train(1, "dpo.loss=ipo")
+        page = (self.run_folder() / "report.html").read_text()
+        self.assertIn("loss (per pair)", page)
+        self.assertNotIn("nats per pair", page)
+        self.assertIn("reward_margin, held out", page)
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertNotEqual(summary["results"]["loss"].get("unit"), "nats")
 
     def test_pairs_that_cannot_be_used_are_named_or_left_out(self):
         path = self.folder / "pairs.jsonl"

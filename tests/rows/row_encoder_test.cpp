@@ -234,6 +234,33 @@ TEST_F(RowEncoderTest, PairsOfMessagesNeedOnePrompt) {
       HasSubstr("`prompt` is a text that `chosen` and `rejected` do not both repeat"));
 }
 
+TEST_F(RowEncoderTest, TheCompletionOfAJudgedRowIsLearned) {
+  const auto judged = [&](const std::string& json) {
+    return encoder_.encode_judged(test::row_of(json).object);
+  };
+  const LearnedText text = judged(R"({"prompt": "one", "completion": " two"})");
+  const LearnedText messages = judged(
+      R"({"prompt": [{"role": "user", "content": "hi"}],
+          "completion": [{"role": "assistant", "content": "yes"}]})");
+
+  EXPECT_EQ(shown(text), "... two$");
+  EXPECT_EQ(shown(messages), ".......yes!");
+  EXPECT_THROW(judged(R"({"prompt": "a", "completion": [{"role": "user", "content": "b"}]})"),
+               formats::JsonError);
+  EXPECT_THROW(judged(R"({"prompt": "a"})"), formats::JsonError);
+}
+
+TEST_F(RowEncoderTest, WhatIsJudgedEndsAsInTheTraining) {
+  const LearnedPair texts = pair(R"({"prompt": "one", "chosen": " two", "rejected": " six"})");
+  const LearnedPair messages = pair(
+      R"({"prompt": [{"role": "user", "content": "hi"}],
+          "chosen": [{"role": "assistant", "content": "yes"}],
+          "rejected": [{"role": "assistant", "content": "no"}]})");
+
+  EXPECT_EQ(encoder_.ended_ids("one two"), texts.chosen.ids);
+  EXPECT_EQ(encoder_.rendered_ids({{"user", "hi"}, {"assistant", "yes"}}), messages.chosen.ids);
+}
+
 TEST_F(RowEncoderTest, ARowOfNothingIsOurBug) {
   EXPECT_THROW(encode(R"({"id": 1})"), Error);
 }

@@ -73,6 +73,12 @@ public:
   /// `token_ids`, as job generate does. Other members of the row are ignored. Errors: JsonError for
   /// a row that cannot be used; the failures of encode().
   PromptText encode_prompt(const formats::JsonValue& row);
+
+  /// Encodes a row with `completion`, a completion of `prompt`. Both are texts, or both are lists
+  /// of messages. The loss covers the completion. Errors: JsonError for a row that cannot be used;
+  /// the failures of encode().
+  LearnedText encode_judged(const formats::JsonValue& row);
+
   /// Returns the tokens of a text with the tokenizer's special tokens and the eos token at the end.
   /// Errors: Failure E543; E603 without a tokenizer.
   std::vector<std::int64_t> ended_ids(const std::string& text) const;

@@ -193,7 +193,8 @@ TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task) {
   return interval;
 }
 
-store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
+                              const std::string& loss_unit) {
   std::vector<std::int64_t> step;
   std::vector<double> loss;
   std::vector<double> accuracy;
@@ -210,7 +211,7 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
     cross_entropy.push_back(row.cross_entropy);
   }
   std::vector<store::SmallColumn> columns{{"step", step, "optimizer steps done", "steps"},
-                                          {"loss", loss, "mean over the global batch", "nats"},
+                                          {"loss", loss, "mean over the global batch", loss_unit},
                                           {"accuracy", accuracy, "share of right predictions"},
                                           {"learning_rate", learning_rate, "of this step"},
                                           {"grad_norm", grad_norm, "before clipping"}};

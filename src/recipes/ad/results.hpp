@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,8 @@ std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 
 /// Returns table /metrics/train: loss, accuracy, learning rate and gradient norm of the first
 /// `steps` steps.
-store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
+                              const std::string& loss_unit = "nats");
 
 /// Returns a request to seal results.h5 with /run, /metrics/train, /metrics/eval and /samples.
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,

@@ -35,6 +35,13 @@ void add_dpo_keys(KeyTable& table) {
                  "the log-ratio of both",
              .min = 1e-6,
              .max = 1e3});
+  table.add({.name = "dpo.reference",
+             .type = KeyType::path,
+             .default_value = "null",
+             .summary = "Hugging Face folder, or name in the local cache, of the reference model, "
+                        "which has the tokenizer of the trained one; null: the start model",
+             .choices = {"null"},
+             .is_model = true});
   table.add({.name = "dpo.label_smoothing",
              .type = KeyType::number,
              .default_value = "0.0",
@@ -77,6 +84,7 @@ DpoSettings read_dpo_settings(const Config& config) {
   settings.beta = config.number("dpo.beta");
   settings.label_smoothing = config.number("dpo.label_smoothing");
   settings.sft_weight = config.number("dpo.sft_weight");
+  if (!config.is("dpo.reference", "null")) settings.reference = config.text("dpo.reference");
   return settings;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include <mgpu/lm/training/sequence_loss.hpp>
@@ -27,6 +28,7 @@ struct DpoSettings {
   double beta = 0.1;             // how strongly the reference holds the model
   double label_smoothing = 0.0;  // robust only: share of pairs whose labels are wrong, below 0.5
   double sft_weight = 0.0;       // weight of the cross-entropy of the chosen completions
+  std::filesystem::path reference{};  // folder of the reference; "": the model before the training
 };
 
 /// The log-ratios of a pair, and the numbers of tokens of its completions.

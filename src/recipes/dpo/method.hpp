@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace mgpu::recipes {
 
 /// Direct preference optimization: a model learns which of two completions of a prompt is
-/// preferred. The reference is the model before the training.
+/// preferred. The reference is the model before the training, or that of DpoSettings::reference.
 class DpoMethod final : public LmMethod {
 public:
   explicit DpoMethod(const DpoSettings& settings) : settings_(settings), loss_(settings) {}
@@ -21,6 +22,16 @@ public:
   /// Errors: those of ExampleEncoder::add_pair().
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
+
+  /// Checks that the folder of the reference has the tokenizer of the trained model, and a
+  /// vocabulary for it.
+  /// Errors: ConfigFailure (exit 66 or 78).
+  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+  void check_weights(const Config& config) const override;
+
+  /// Returns the checksum of the reference, so that a resumed run has the same one.
+  MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
+  std::filesystem::path reference_folder() const override { return settings_.reference; }
 
   std::int64_t group_size() const override { return 2; }
   bool needs_reference() const override { return true; }

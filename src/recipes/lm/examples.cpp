@@ -52,8 +52,8 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
   return rows::problem_of([&] {
     lm::LmExamples of_row;
     method.encode(encoder.prepare(row.object), use, encoder, of_row);
-    const bool is_group = std::ssize(of_row.ends) == method.group_size();
-    if (method.group_size() > 1 && !is_group) throw Error("LmMethod: a row gave no whole group");
+    const bool is_whole = std::ssize(of_row.ends) == method.examples_of_row();
+    if (method.group_size() > 1 && !is_whole) throw Error("LmMethod: a row gave no whole group");
     append(of_row, examples);
   });
 }
@@ -121,6 +121,10 @@ void ExampleEncoder::add_prompt(const formats::JsonValue& row, std::int64_t room
   examples.texts["answer"].push_back(rows::answer_of(row));
 }
 
+void ExampleEncoder::add_judged(const formats::JsonValue& row, lm::LmExamples& examples) {
+  append(rows_.encode_judged(row), false, examples);
+}
+
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method, RowUse use) {
   const input::RowFile rows = input::open_rows(encoder.with_columns(method.row_options(options)));
@@ -137,6 +141,7 @@ EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder
   const bool may_be_bad = options.on_bad_row == input::BadRow::mark;
   if (!may_be_bad || encoded.examples.size() == 0)
     problems.throw_if_any(options.generated ? kTooLongHelp : input::kBadRowHelp);
+  method.complete(encoder.seq_len(), encoded.examples);
   encoded.bad_rows = problems.count();
   if (encoded.bad_rows > 0) encoded.first_bad = problems.first_text();
   return encoded;

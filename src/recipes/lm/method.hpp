@@ -51,6 +51,7 @@ struct MethodCosts {
 struct LossMeaning {
   std::string name = "cross-entropy";
   std::string per = "token";  // the loss is a mean over these
+  std::string unit = "nats";  // of the loss; "": it has no unit
   /// Whether the loss of training and the loss on held-out rows are cross-entropies, so that
   /// exp(loss) is a perplexity.
   bool is_cross_entropy = true;
@@ -107,7 +108,7 @@ public:
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
   /// Adds the examples of a row to `examples`, which is empty. If group_size() is above 1, a row
-  /// must give exactly that many examples.
+  /// must give exactly examples_of_row() examples.
   /// Errors: JsonError with the reason why the row cannot be used.
   virtual void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const;
@@ -121,6 +122,14 @@ public:
   /// Returns whether the examples are prompts whose completions the trained model samples. Then
   /// there is no loss on held-out rows.
   virtual bool has_prompts_only() const { return false; }
+
+  /// Returns how many examples encode() gives for a row, if group_size() is above 1.
+  virtual std::int64_t examples_of_row() const { return group_size(); }
+
+  /// Completes the examples of all rows of a file, for methods whose groups need several rows. Only
+  /// rank 0 calls it.
+  /// Errors: Failure if there are too few rows.
+  virtual void complete(std::int64_t /*seq_len*/, lm::LmExamples& /*examples*/) const {}
 
   /// Returns how many tokens each example needs after its prompt, for a completion that the model
   /// samples. 0: no completion is sampled.
@@ -200,6 +209,10 @@ public:
   /// Returns whether the loss compares the model with the model before the training. Then examples
   /// have the sequence column kReferenceColumn, which is computed before the first step.
   virtual bool needs_reference() const { return false; }
+
+  /// Returns the folder of the model that replaces the model before the training as the reference;
+  /// "": none does.
+  virtual std::filesystem::path reference_folder() const { return {}; }
 
 private:
   lm::CrossEntropy cross_entropy_;

@@ -19,7 +19,8 @@ namespace mgpu::recipes {
 namespace {
 
 std::string unit_of(const LmPlots& plots) {
-  return "nats per " + plots.meaning.per;
+  const std::string& unit = plots.meaning.unit;
+  return (unit.empty() ? "" : unit + " ") + "per " + plots.meaning.per;
 }
 
 /// Returns " (perplexity 1.45)" if `loss` is a cross-entropy, else "".
@@ -138,22 +139,35 @@ report::Table sample_table(const LmPlots& plots) {
   return table;
 }
 
+/// Returns the curve of a value on held-out rows, in the color of its curve of the training.
+report::DrawnCurve held_out_value(const ValueCurves& value, const std::string& css) {
+  report::DrawnCurve drawn{value.about.name + ", held out",
+                           report::thinned(value.held_out, kShownPoints), css};
+  drawn.dots = true;
+  drawn.key = series_key("eval_" + value.about.name, value.held_out);
+  return drawn;
+}
+
 /// Draws the values of one chart, whose first value is values[first].
 report::Figure values_figure(const LmPlots& plots, std::size_t first) {
   const std::string& title = plots.values[first].about.chart;
   const std::string& unit = plots.values[first].about.unit;
   report::LineChart chart =
       wide_chart((title + " over optimizer steps").c_str(), unit.empty() ? "value" : unit, plots);
+  if (!plots.values[first].held_out.empty()) chart.label_width = 200;
   std::string caption;
   for (std::size_t v = first; v < plots.values.size() && plots.values[v].about.chart == title;
        ++v) {
     const ValueCurves& value = plots.values[v];
     const std::string css = "c" + std::to_string(2 + v - first);
     chart.curves.push_back(banded_curve(value.about.name, value.about.name, value.train, css));
+    if (!value.held_out.empty()) chart.curves.push_back(held_out_value(value, css));
     caption += (caption.empty() ? "" : ", ") + value.about.name + ": " + value.about.text;
   }
-  return {title, report::svg_line_chart(chart),
-          caption + ". " + band_caption(plots.values[first].train)};
+  caption += ". " + band_caption(plots.values[first].train);
+  if (!plots.values[first].held_out.empty())
+    caption += " With dots: " + plots.held_out + ", which is not trained on.";
+  return {title, report::svg_line_chart(chart), caption};
 }
 
 /// Draws the values that the recipe reports, in one chart for each title.

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/input/row_file.hpp>
 #include <mgpu/lm/training/head_blocks.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -23,6 +26,19 @@ constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
 constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed matrices
 
+/// Returns how many examples the rows give at most; 0 if the rows cannot be counted.
+std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& method) {
+  constexpr std::int64_t kAll = std::int64_t{1} << 40;
+  std::int64_t rows = 0;
+  try {
+    for (const auto& options : {settings.rows, settings.eval_rows})
+      if (options) rows += input::count_rows(*options, kAll);
+  } catch (const Failure&) {
+    return 0;  // the run names the reason
+  }
+  return rows * method.group_size();
+}
+
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
   LmSizes(const LmTrainSettings& of, const LmMethod& method)
@@ -31,7 +47,12 @@ struct LmSizes {
         head(method.head(model)),
         has_two_sweeps(method.loss().in_two_sweeps() != nullptr),
         costs(method.costs()),
-        parameters(run::num_parameters(lm::trained_specs(model, head))) {}
+        parameters(run::num_parameters(lm::trained_specs(model, head))),
+        referenced(method.needs_reference() ? num_examples(of, method) : 0) {
+    const std::filesystem::path folder = method.reference_folder();
+    if (!folder.empty())
+      other_reference = run::num_parameters(lm::read_lm_config(folder, lm::FolderWeights::ignored));
+  }
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
@@ -80,6 +101,8 @@ struct LmSizes {
   bool has_two_sweeps;  // true: each step begins with an additional forward pass
   MethodCosts costs;
   std::int64_t parameters;
+  std::int64_t referenced;           // examples that the reference computes before the training
+  std::int64_t other_reference = 0;  // parameters of a reference from another folder
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, const run::PlanMachine& machine) {
@@ -130,6 +153,9 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
   const std::uint64_t pass =
       activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len, machine.device);
   if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
+  // A reference from another folder has weights and gradients, and is freed before the first pass.
+  const std::uint64_t reference = static_cast<std::uint64_t>(sizes.other_reference) * 8;
+  if (reference > pass) plan.memory.push_back({"reference, beyond a pass", reference - pass});
   const run::SharedMemory memory = run::memory_of_ranks(config, machine, "train.micro_batch_size");
   const std::uint64_t need = run::planned_bytes(plan);
   run::add_memory_limit(plan, memory, need, [&] {
@@ -137,6 +163,21 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
       return need - activations(rows) + activations(fewer);
     });
   });
+}
+
+/// Adds the time in which the reference computes the log-probabilities of all examples.
+void add_reference_time(const LmSizes& sizes, const run::PlanMachine& machine, Plan& plan) {
+  if (sizes.referenced == 0) return;
+  const std::int64_t parameters =
+      sizes.other_reference > 0 ? sizes.other_reference : sizes.parameters;
+  const double tokens = static_cast<double>(sizes.referenced) *
+                        static_cast<double>(sizes.settings.seq_len) / machine.ranks;
+  const double flops = 2.0 * static_cast<double>(parameters) * tokens;
+  plan.times.push_back(
+      {"reference", flops / training_speed(sizes, machine),
+       report::text_of("%.3g FLOP a rank at most, once: %s examples of up to %lld tokens", flops,
+                       report::grouped(sizes.referenced).c_str(),
+                       static_cast<long long>(sizes.settings.seq_len))});
 }
 
 }  // namespace
@@ -152,7 +193,9 @@ std::uint64_t LmRecipe::disk_bytes() const {
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions +
       static_cast<std::uint64_t>(sizes.settings.loop.optimizer.schedule.max_steps * kCurveBytes);
-  return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one;
+  constexpr std::uint64_t kReferenceBytes = 128;  // of an example, in the journal and in the file
+  return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one +
+         static_cast<std::uint64_t>(sizes.referenced) * kReferenceBytes;
 }
 
 report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
@@ -179,6 +222,7 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
                        drawn > 0.0 ? ", 2 where the model samples" : "",
                        sizes.costs.resident_parameters > 0 ? ", 2 of each resident one" : "",
                        sizes.has_two_sweeps ? ", 2 for the first sweep" : "")});
+  add_reference_time(sizes, machine, plan);
   run::add_gradient_traffic(plan, sizes.settings.loop.train.batch, sizes.weight_bytes());
   run::add_limit(plan, "free disk", disk_bytes(), machine.disk_bytes, "run.output");
   return plan;

@@ -145,11 +145,11 @@ void require_same_examples(const store::ReadTable& table, const std::filesystem:
 }  // namespace
 
 std::optional<std::vector<double>> reference_log_probs(run::RunContext& run,
-                                                       const lm::TrainableModel& model,
+                                                       const OpenReference& open,
                                                        const ReferenceExamples& examples) {
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / "reference.h5";
-  if (!is_intact(run, path) && !make_file(run, path, model, examples)) return std::nullopt;
+  if (!is_intact(run, path) && !make_file(run, path, open(), examples)) return std::nullopt;
   const store::ReadTable table = store::read_table(world, path, kReferenceTable);
   cluster::run_together(world, [&] { require_same_examples(table, path, examples); });
   const auto values = table.column("log_prob").values<double>();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -11,7 +12,7 @@
 namespace mgpu::recipes {
 
 /// The sequence column with the log-probability, in nats, that the model before the training gives
-/// the learned tokens of an example.
+/// the learned tokens of an example, or that the model of LmMethod::reference_folder() gives.
 inline constexpr const char* kReferenceColumn = "reference_log_prob";
 
 /// Examples whose log-probabilities a reference model computes.
@@ -21,18 +22,21 @@ struct ReferenceExamples {
   std::size_t size() const { return training.examples().size() + held_out.examples().size(); }
 };
 
+/// Returns the reference model. It is called on all ranks together.
+using OpenReference = std::function<const lm::TrainableModel&()>;
+
 /// Returns the log-probability of each example, first those of `training`. They come from
-/// reference.h5 in the run directory. If this file is missing or damaged, `model` computes them,
-/// and the file is written. The model must then have the weights of the reference. nullopt means
-/// that a stop was requested, and a later attempt continues.
+/// reference.h5 in the run directory. If this file is missing or damaged, the model that `open`
+/// returns computes them, and the file is written. The result nullopt means that a stop was
+/// requested, and a later attempt continues.
 ///
 /// Each example is computed alone, so the file does not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
-/// Errors: Failure E608 on all ranks if the file is about other examples; those of seal() and
-///         read_table().
+/// Errors: Failure E608 on all ranks if the file is about other examples; those of seal(), of
+///         read_table() and of `open`.
 std::optional<std::vector<double>> reference_log_probs(run::RunContext& run,
-                                                       const lm::TrainableModel& model,
+                                                       const OpenReference& open,
                                                        const ReferenceExamples& examples);
 
 }  // namespace mgpu::recipes

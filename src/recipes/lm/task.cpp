@@ -1,6 +1,7 @@
 #include "task.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -10,12 +11,34 @@
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/lm/config/shared_config.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
 #include "reference.hpp"
 
 namespace mgpu::recipes {
+
+namespace {
+
+/// Loads the weights of a folder: rank 0 reads them, and the other ranks receive them. Collective.
+void load_folder(const cluster::Group& world, const std::filesystem::path& folder,
+                 lm::TrainableModel& model) {
+  at::Tensor weights;  // copy on the host; with the CPU backend the model's own tensor
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) model.load(formats::WeightFiles(folder));
+    weights = tensor::read_back(model.parameters().weights());
+  });
+  world.broadcast(
+      std::span(weights.mutable_data_ptr<float>(), static_cast<std::size_t>(weights.numel())), 0);
+  if (weights.data_ptr() == model.parameters().weights().data_ptr()) return;
+  cluster::run_together(world, [&] {
+    const at::NoGradGuard no_grad;
+    at::Tensor(model.parameters().weights()).copy_(weights);
+  });
+}
+
+}  // namespace
 
 lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
                          lm::LmExamples examples) {
@@ -65,7 +88,12 @@ bool LmTask::add_reference() {
   cluster::run_together(run_.topology.world(), [&] { open_.begin(model_); });
   if (!method_.needs_reference()) return true;
   const auto measuring = run_.clock.enter("reference");
-  const auto log_probs = reference_log_probs(run_, model_, {windows_, held_out_});
+  std::optional<lm::TrainableModel> other;
+  const auto open = [&]() -> const lm::TrainableModel& {
+    if (method_.reference_folder().empty()) return model_;
+    return open_reference(other);
+  };
+  const auto log_probs = reference_log_probs(run_, open, {windows_, held_out_});
   if (!log_probs) return false;
   const auto held_out = log_probs->begin() + std::ssize(windows_.examples().ends);
   cluster::run_together(run_.topology.world(), [&] {
@@ -91,21 +119,19 @@ TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
   return evaluation;
 }
 
-void LmTask::load_weights() {
-  if (settings_.is_fresh) return;
+const lm::TrainableModel& LmTask::open_reference(std::optional<lm::TrainableModel>& other) const {
   const cluster::Group& world = run_.topology.world();
-  at::Tensor weights;  // copy on the host; with the CPU backend the model's own tensor
+  const std::filesystem::path folder = method_.reference_folder();
+  lm::LmConfig config = lm::read_shared_lm_config(world, folder);
   cluster::run_together(world, [&] {
-    if (world.rank() == 0) model_.load(formats::WeightFiles(settings_.folder));
-    weights = tensor::read_back(model_.parameters().weights());
+    other.emplace(std::move(config), run_.device, settings_.loop.seed, settings_.options);
   });
-  world.broadcast(
-      std::span(weights.mutable_data_ptr<float>(), static_cast<std::size_t>(weights.numel())), 0);
-  if (weights.data_ptr() == model_.parameters().weights().data_ptr()) return;
-  cluster::run_together(world, [&] {
-    const at::NoGradGuard no_grad;
-    at::Tensor(model_.parameters().weights()).copy_(weights);
-  });
+  load_folder(world, folder, *other);
+  return *other;
+}
+
+void LmTask::load_weights() {
+  if (!settings_.is_fresh) load_folder(run_.topology.world(), settings_.folder, model_);
 }
 
 }  // namespace mgpu::recipes

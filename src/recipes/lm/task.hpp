@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,9 +57,11 @@ public:
   void load_weights();
 
   /// Shows the method the current weights. If it needs a reference, adds the log-probabilities of
-  /// these weights to all examples. Call it before the first step and after load_weights(). Returns
-  /// false if a stop was requested. Ranks:  collective over the world. Errors: those of
-  /// reference_log_probs().
+  /// the reference to all examples. The reference is the model of LmMethod::reference_folder(), or
+  /// the current weights. Call it before the first step and after load_weights(). Returns false if
+  /// a stop was requested.
+  /// Ranks:  collective over the world.
+  /// Errors: those of reference_log_probs().
   bool add_reference();
 
   std::vector<KeptTensor> kept_tensors() override { return open_.kept_tensors(); }
@@ -74,6 +77,9 @@ public:
   const LmMethod& method() const { return method_; }
 
 private:
+  /// Opens the model of LmMethod::reference_folder(). Ranks: collective over the world.
+  const lm::TrainableModel& open_reference(std::optional<lm::TrainableModel>& other) const;
+
   run::RunContext& run_;
   const LmTrainSettings& settings_;
   const LmMethod& method_;

@@ -72,7 +72,7 @@ void add_rows_left_out(const std::vector<LeftOut>& left_out, run::JobOutcome& ou
       {"bad_rows", "rows that could not be used", static_cast<double>(rows), "", 0});
 }
 
-store::SmallTable held_out_table(const TrainCurves& curves) {
+store::SmallTable held_out_table(const TrainCurves& curves, const std::string& loss_unit) {
   std::vector<std::int64_t> step;
   std::vector<double> loss;
   std::vector<double> accuracy;
@@ -83,7 +83,7 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
   }
   std::vector<store::SmallColumn> columns{
       {"step", step, "optimizer steps done", "steps"},
-      {"loss", loss, "mean loss of held-out rows", "nats"},
+      {"loss", loss, "mean loss of held-out rows", loss_unit},
       {"accuracy", accuracy, "share of right predictions on held-out rows", ""}};
   for (const ReportedValue& value : curves.step_values()) {
     std::vector<double> values;
@@ -95,16 +95,17 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
 }
 
 store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
-                              std::int64_t steps) {
+                              std::int64_t steps, const std::string& loss_unit) {
   store::SealRequest request = run::seal_request(place, "train");
-  request.small_tables = {train_table(curves, steps)};
-  if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves));
+  request.small_tables = {train_table(curves, steps, loss_unit)};
+  if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves, loss_unit));
   return request;
 }
 
 struct ResultNames {
   std::string held_out;  // names the rows whose loss is measured
   std::string accuracy;  // LmMethod::accuracy()
+  std::string loss_unit;
 };
 
 /// Adds the values of the newest evaluation to `outcome`.
@@ -112,7 +113,7 @@ void show_held_out(const TrainCurves& curves, const ResultNames& names, run::Job
   const std::int64_t newest = curves.evaluations() - 1;
   const double loss = curves.value(newest, "loss");
   const double accuracy = curves.value(newest, "accuracy");
-  outcome.results.push_back({"eval_loss", "loss on " + names.held_out, loss, "nats", 4});
+  outcome.results.push_back({"eval_loss", "loss on " + names.held_out, loss, names.loss_unit, 4});
   outcome.results.push_back(
       {"eval_accuracy", names.accuracy + " on " + names.held_out, accuracy, "", 4});
   outcome.result +=
@@ -198,7 +199,7 @@ void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
           run::JobOutcome& outcome) {
   fill_curves(curves, outcome.done, plots);
   const train::StepRow last = curves.step(outcome.done - 1);
-  outcome.results = {{"loss", "loss", last.loss, "nats", 4},
+  outcome.results = {{"loss", "loss", last.loss, names.loss_unit, 4},
                      {"accuracy", names.accuracy, last.accuracy, "", 4}};
   outcome.result =
       report::text_of("loss %.4f, %s %.4f", last.loss, names.accuracy.c_str(), last.accuracy);
@@ -208,6 +209,16 @@ void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
         {value.about.name, value.about.text, value.train.y.back(), value.about.unit, 4});
   if (curves.evaluations() > 0) show_held_out(curves, names, outcome);
   outcome.page = std::make_unique<LmPage>(std::move(plots));
+}
+
+/// Refuses sequences that are longer than the learned positions of a model, which `what` names.
+void require_positions(const Config& config, const LmTrainSettings& settings,
+                       const lm::LmConfig& model, const std::string& what) {
+  if (model.rope.kind != lm::RopeKind::none || settings.seq_len <= model.max_positions) return;
+  throw config.problem("E107", "train.seq_len",
+                       "`train.seq_len` is more than the " + what + "'s " +
+                           std::to_string(model.max_positions) + " positions",
+                       "train.seq_len=" + std::to_string(model.max_positions));
 }
 
 /// Checks that the global batch contains whole groups of examples.
@@ -248,13 +259,12 @@ void LmRecipe::check_files() const {
   if (settings.eval_rows && !settings.eval_rows->generated)
     require_file(config, "data.eval_path", settings.eval_rows->path);
   method_->check_files(config, settings.folder);
-  const lm::LmConfig model = lm::read_lm_config(settings.folder, settings.weights());
-  if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.max_positions) {
-    throw config.problem("E107", "train.seq_len",
-                         "`train.seq_len` is more than the model's " +
-                             std::to_string(model.max_positions) + " positions",
-                         "train.seq_len=" + std::to_string(model.max_positions));
-  }
+  require_positions(config, settings, lm::read_lm_config(settings.folder, settings.weights()),
+                    "model");
+  const std::filesystem::path reference = method_->reference_folder();
+  if (!reference.empty())
+    require_positions(config, settings, lm::read_lm_config(reference, lm::FolderWeights::ignored),
+                      "reference");
 }
 
 std::vector<run::FileCheck> LmRecipe::file_checks() const {
@@ -312,11 +322,12 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
   const auto sealing = run.clock.enter("results");
   store::seal(world, lm_results({run.config, run.store, run.directory}, trainer->curves(),
-                                trainer->state().steps_done));
+                                trainer->state().steps_done, method_->loss_meaning().unit));
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   const bool has_split = settings.eval_rows && settings.eval_rows->generated;
-  const ResultNames names{has_split ? "split validation" : "data.eval_path", method_->accuracy()};
+  const ResultNames names{has_split ? "split validation" : "data.eval_path", method_->accuracy(),
+                          method_->loss_meaning().unit};
   LmPlots plots = plots_of(*task, settings, names, outcome.done);
   add_samples(world, *task, settings, plots);
   show(trainer->curves(), names, std::move(plots), outcome);
@@ -360,7 +371,8 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
                   place.directory.path(),
                   {static_cast<int>(place.directory.attempt()), loop.checkpoint.keep}});
   merged.parts = {{"training", state.steps_done, loop.optimizer.schedule.max_steps, "steps"}};
-  store::SealRequest request = lm_results(place, curves, state.steps_done);
+  store::SealRequest request =
+      lm_results(place, curves, state.steps_done, method_->loss_meaning().unit);
   request.partial = true;
   store::seal(world, request);
   return merged;

@@ -9,8 +9,8 @@
 namespace mgpu::recipes {
 namespace {
 
-constexpr std::size_t kReward = 0;  // index in the facts of a sequence
-constexpr std::size_t kMargin = 1;  //
+constexpr std::size_t kModelReward = 0;  // index in the facts of a sequence
+constexpr std::size_t kPairMargin = 1;   //
 
 }  // namespace
 
@@ -33,28 +33,28 @@ std::vector<double> RewardModelLoss::digest(const lm::SequenceTable& all) const 
   double margin = 0.0;
   for (std::size_t group = 0; group < all.num_groups(); ++group) {
     const auto pair = all.group(group);
-    margin += (pair[0].values[kReward] - pair[1].values[kReward]) / pairs;
+    margin += (pair[0].values[kModelReward] - pair[1].values[kModelReward]) / pairs;
   }
   double mean = 0.0;
   double least = std::numeric_limits<double>::infinity();
   double most = -least;
   for (const lm::SequenceFacts& row : all.rows()) {
-    mean += row.values[kReward] / sequences;
-    least = std::min(least, row.values[kReward]);
-    most = std::max(most, row.values[kReward]);
+    mean += row.values[kModelReward] / sequences;
+    least = std::min(least, row.values[kModelReward]);
+    most = std::max(most, row.values[kModelReward]);
   }
   double variance = 0.0;
   for (const lm::SequenceFacts& row : all.rows())
-    variance += (row.values[kReward] - mean) * (row.values[kReward] - mean) / sequences;
+    variance += (row.values[kModelReward] - mean) * (row.values[kModelReward] - mean) / sequences;
   return {margin, mean, least, most, std::sqrt(variance)};
 }
 
 lm::SequenceTerm RewardModelLoss::weigh(const lm::MeasuredSequence& /*sequence*/,
                                         const lm::SequencePlace& place) const {
   const auto pair = place.group();
-  const double chosen = pair[0].values[kReward];
-  const double rejected = pair[1].values[kReward];
-  const double excess = chosen - rejected - pair[0].values[kMargin];
+  const double chosen = pair[0].values[kModelReward];
+  const double rejected = pair[1].values[kModelReward];
+  const double excess = chosen - rejected - pair[0].values[kPairMargin];
   const double sum = chosen + rejected;
   const double slope_of_center = 2.0 * settings_.center_weight * sum;
   if (place.member() == 1) return {.head = {sigmoid(-excess) + slope_of_center}};

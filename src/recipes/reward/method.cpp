@@ -107,6 +107,7 @@ lm::CompanionFiles RewardMethod::model_files(const std::filesystem::path& folder
 LossMeaning RewardMethod::loss_meaning() const {
   LossMeaning meaning{.name = "-log sigmoid of the chosen minus the rejected reward",
                       .per = "pair",
+                      .unit = settings_.center_weight > 0.0 ? "" : "nats",
                       .is_cross_entropy = false,
                       .held_out_is_cross_entropy = false};
   if (settings_.center_weight > 0.0)

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/lm/training/sequence_loss.hpp>
+
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// The losses of a judged completion. Its log-ratio r is its log-probability minus that of the
+/// reference. The estimate of the KL divergence is z. The sigmoid function is s, and b is
+/// KtoSettings::beta.
+enum class KtoKind : std::uint8_t {
+  kto,                // 1 - s(b (r - z)), or 1 - s(b (z - r)); Ethayarajh et al., arXiv 2402.01306
+  apo_zero_unpaired,  // 1 - s(b r), or s(b r); D'Oosterlinck et al., arXiv 2408.06266
+};
+
+/// The settings of recipe `kto`.
+struct KtoSettings {
+  KtoKind kind = KtoKind::kto;
+  double beta = 0.1;                // how strongly the reference holds the model
+  double desirable_weight = 1.0;    // of the losses of good completions
+  double undesirable_weight = 1.0;  // of the losses of bad completions
+
+  /// Returns whether the loss needs an estimate of the KL divergence.
+  bool has_kl() const { return kind == KtoKind::kto; }
+};
+
+/// The sequence column that is 1 for a good completion, and 0 for a bad one.
+inline constexpr const char* kLabelColumn = "label";
+
+/// The loss of a completion, and its derivative with respect to its log-ratio.
+struct JudgedLoss {
+  double loss = 0.0;
+  double slope = 0.0;
+};
+
+/// Returns the loss of a completion with its weight. `kl` is z, 0 without KtoSettings::has_kl().
+JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_ratio, double kl);
+
+/// Kahneman-Tversky optimization. With KtoSettings::has_kl() the sequences are groups of two: a
+/// row's prompt with its completion, then with the completion of another row. The estimate z
+/// is the mean log-ratio of all second sequences of the global batch, but at least 0. It has no
+/// gradient. Without has_kl() each sequence is its own group. Sequence column kReferenceColumn has
+/// the log-probabilities of the reference, and kLabelColumn the labels.
+///
+/// The loss is the mean over the rows of the global batch. The digest has the values that
+/// reported_values() describes.
+class KtoLoss final : public lm::SequenceLoss {
+public:
+  explicit KtoLoss(const KtoSettings& settings) : settings_(settings) {}
+
+  /// Describes the numbers that the loss reports of a batch. A mean over no completions is NaN.
+  static std::vector<ReportedValue> reported_values();
+
+  std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;
+  std::vector<double> digest(const lm::SequenceTable& all) const override;
+  lm::SequenceTerm weigh(const lm::MeasuredSequence& sequence,
+                         const lm::SequencePlace& place) const override;
+  std::int64_t terms(const lm::SequenceTable& all) const override {
+    return static_cast<std::int64_t>(all.num_groups());
+  }
+
+private:
+  KtoSettings settings_;
+};
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// Kahneman-Tversky optimization: a model learns from single completions that are labelled good or
+/// bad. The reference is the model before the training.
+class KtoMethod final : public LmMethod {
+public:
+  explicit KtoMethod(const KtoSettings& settings) : settings_(settings), loss_(settings) {}
+
+  input::RowOptions row_options(input::RowOptions options) const override;
+
+  /// Adds one example to `examples`, and the column kLabelColumn.
+  /// Errors: those of ExampleEncoder::add_judged(); JsonError for a `label` that is neither true
+  /// nor
+  ///         false.
+  void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+              lm::LmExamples& examples) const override;
+
+  std::int64_t examples_of_row() const override { return 1; }
+
+  /// With KtoSettings::has_kl(), adds after each example its prompt with the completion of the
+  /// previous example; the first one takes that of the last. Completions are cut at `seq_len`
+  /// tokens of the sequence.
+  /// Errors: Failure E531 if there is only one example.
+  void complete(std::int64_t seq_len, lm::LmExamples& examples) const override;
+
+  std::int64_t group_size() const override { return settings_.has_kl() ? 2 : 1; }
+  bool needs_reference() const override { return true; }
+  const lm::TokenLoss& loss() const override { return loss_; }
+  std::vector<ReportedValue> reported_values() const override { return KtoLoss::reported_values(); }
+  LossMeaning loss_meaning() const override;
+  std::string accuracy() const override { return "label accuracy"; }
+  std::string accuracy_scalar() const override { return "label_accuracy"; }
+
+private:
+  KtoSettings settings_;
+  KtoLoss loss_;
+};
+
+}  // namespace mgpu::recipes
