@@ -237,9 +237,10 @@ PromptText RowEncoder::encode_prompt_content(const JsonValue& row) {
     return prompt;
   }
   if (const JsonValue* messages = member_of(row, "messages")) {
-    std::string text = render(messages_of(*messages, "messages"), true);
+    Messages conversation = messages_of(*messages, "messages");
+    std::string text = render(conversation, true);
     std::vector<std::int64_t> ids = ids_of(text, false);
-    return {std::move(text), std::move(ids)};
+    return {std::move(text), std::move(ids), std::move(conversation)};
   }
   const std::string& text = text_of(member_of(row, "prompt"), "prompt");
   return {text, ids_of(text, true)};

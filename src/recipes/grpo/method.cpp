@@ -3,6 +3,7 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/reward_model.hpp>
 #include <mgpu/run/model_plan.hpp>
 
 #include "recipes/lm/examples.hpp"
@@ -21,7 +22,24 @@ input::RowOptions GrpoMethod::row_options(input::RowOptions options) const {
 
 void GrpoMethod::encode(const formats::JsonValue& row, RowUse /*use*/, ExampleEncoder& encoder,
                         lm::LmExamples& examples) const {
+  if (row.find("messages") != nullptr && !can_judge_messages())
+    throw formats::JsonError(
+        "it has messages, but the folder of reward.model has no chat template");
   encoder.add_prompt(row, settings_.sampling.max_new_tokens, examples);
+}
+
+bool GrpoMethod::can_judge_messages() const {
+  if (!can_judge_messages_) can_judge_messages_ = rows::can_judge_messages(settings_.rewards);
+  return *can_judge_messages_;
+}
+
+void GrpoMethod::check_files(const Config& config, const std::filesystem::path& /*folder*/) const {
+  rewards::check_rewards(settings_.rewards);
+  rows::check_reward_model(config, settings_.rewards);
+}
+
+MethodData GrpoMethod::read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const {
+  return {.crc = rows::reward_fingerprint(settings_.rewards)};
 }
 
 MethodData GrpoMethod::read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const {

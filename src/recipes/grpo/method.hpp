@@ -30,13 +30,18 @@ public:
   input::RowOptions row_options(input::RowOptions options) const override;
 
   /// Adds one example, a prompt.
-  /// Errors: those of ExampleEncoder::add_prompt().
+  /// Errors: those of ExampleEncoder::add_prompt(); JsonError for messages that the reward model
+  ///         cannot read.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
   std::int64_t items_together() const override { return settings_.group_size; }
   bool has_prompts_only() const override { return true; }
   bool needs_tokenizer() const override { return true; }  // rewards judge texts
+
+  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+  /// Returns the checksum of the reward model. The rows are the examples.
+  MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
 
   /// Returns the checksum of the start weights, with which a resumed run is compared.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
@@ -60,9 +65,12 @@ public:
   std::string accuracy_scalar() const override { return "rewards/above_zero"; }
 
 private:
+  bool can_judge_messages() const;
+
   GrpoSettings settings_;
   Start start_;
   GrpoLoss loss_;
+  mutable std::optional<bool> can_judge_messages_;  // unset: not yet looked up
 };
 
 }  // namespace mgpu::recipes

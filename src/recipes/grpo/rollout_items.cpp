@@ -9,7 +9,10 @@
 
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/base/keyed_permutation.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/rows/json_fields.hpp>
+#include <mgpu/text/chat_template.hpp>
 
 #include "loss.hpp"
 
@@ -65,6 +68,12 @@ std::vector<double> of_completion(const Rollout& row, std::span<const double> va
   const auto begin = static_cast<std::size_t>(row.prompt) - 1;
   const auto part = values.subspan(begin, row.ids.size() - begin - 1);
   return {part.begin(), part.end()};
+}
+
+/// Returns the messages of a text that ExampleEncoder::add_prompt() stored.
+std::vector<text::ChatMessage> messages_of(const std::string& text) {
+  if (text.empty()) return {};
+  return rows::messages_of(formats::parse_json_object(text).at("messages"), "messages");
 }
 
 Rollout rollout_of(std::span<const std::int64_t> prompt, const lm::Completion& completion) {
@@ -160,11 +169,13 @@ void RolloutItems::judge(std::int64_t rollout) {
   for (const Rollout& row : own())
     outputs.push_back(
         tools_.decode(std::span(row.ids).subspan(static_cast<std::size_t>(row.prompt))));
+  std::vector<std::vector<text::ChatMessage>> messages(count_);
   std::vector<rewards::RewardRow> judged;
   for (std::size_t i = 0; i < count_; ++i) {
     const std::size_t example = example_of(rollout, first_ + i);
+    messages[i] = messages_of(tools_.prompts.texts.at(kMessagesText)[example]);
     judged.push_back({tools_.prompts.texts.at(kPromptText)[example], outputs[i],
-                      tools_.prompts.texts.at(kAnswerText)[example]});
+                      tools_.prompts.texts.at(kAnswerText)[example], messages[i]});
   }
   const rewards::Scores scores = tools_.rewards.score(judged);
   for (std::size_t i = 0; i < count_; ++i)

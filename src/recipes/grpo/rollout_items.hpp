@@ -21,7 +21,8 @@ namespace mgpu::recipes {
 
 /// The texts of an LmExamples whose examples are prompts.
 inline constexpr const char* kPromptText = "prompt";
-inline constexpr const char* kAnswerText = "answer";  // "" without a right answer
+inline constexpr const char* kAnswerText = "answer";      // "" without a right answer
+inline constexpr const char* kMessagesText = "messages";  // JSON object; "" without messages
 
 /// The objects that RolloutItems uses. References must outlive it.
 struct RolloutTools {

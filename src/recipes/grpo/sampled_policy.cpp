@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/rows/reward_model.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 
 namespace mgpu::recipes {
@@ -24,9 +25,14 @@ SampledPolicy::SampledPolicy(const run::RunContext& run, const GrpoSettings& set
       state_(settings_) {
   const cluster::Group& world = run.topology.world();
   const auto files = rows::read_shared_tokenizer_files(world, folder, {});
+  lm::ResidentModels* models = run.models;
+  if (settings_.rewards.has_model() && models == nullptr) {
+    own_models_ = std::make_unique<lm::ResidentModels>(run.topology.node());
+    models = own_models_.get();
+  }
   cluster::run_together(world, [&] {
     if (files) folder_ = text::parse_text_folder(*files, folder);
-    rewards_ = std::make_unique<rewards::WeightedRewards>(settings_.rewards);
+    rewards_.emplace(rows::open_rewards(settings_.rewards, run.device, models));
   });
 }
 

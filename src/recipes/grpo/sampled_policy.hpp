@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/rewards/registry.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/text/text_folder.hpp>
@@ -27,7 +28,7 @@ public:
   /// Starts the rewards, and reads the tokenizer of the model's folder. Takes the stop ids of
   /// `data`.
   /// Ranks:  collective over the world.
-  /// Errors: those of rewards::WeightedRewards and of the tokenizer, on all ranks.
+  /// Errors: those of rows::open_rewards() and of the tokenizer, on all ranks.
   SampledPolicy(const run::RunContext& run, const GrpoSettings& settings, LmData& data,
                 const std::filesystem::path& folder);
 
@@ -45,7 +46,8 @@ private:
   GrpoLoss loss_;
   PhaseClock& clock_;
   std::optional<text::TextFolder> folder_;
-  std::unique_ptr<rewards::WeightedRewards> rewards_;
+  std::unique_ptr<lm::ResidentModels> own_models_;  // nullptr: those of the run, or none
+  std::optional<rewards::WeightedRewards> rewards_;
   std::unique_ptr<lm::TrainableModel> start_;  // nullptr if GrpoSettings::beta is 0
   RolloutState state_;
   RolloutItems* items_ = nullptr;  // of make_items()

@@ -119,6 +119,9 @@ void ExampleEncoder::add_prompt(const formats::JsonValue& row, std::int64_t room
   examples.ends.push_back(std::ssize(examples.ids));
   examples.texts["prompt"].push_back(std::move(prompt.text));
   examples.texts["answer"].push_back(rows::answer_of(row));
+  const bool has_messages = !prompt.messages.empty();
+  examples.texts["messages"].push_back(
+      has_messages ? "{\"messages\":" + formats::to_json_line(row.at("messages")) + "}" : "");
 }
 
 void ExampleEncoder::add_judged(const formats::JsonValue& row, lm::LmExamples& examples) {

@@ -49,10 +49,11 @@ public:
   ///         no token that is learned; Failure E544 or E546 of the folder's chat template.
   void add_pair(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds an example that is a prompt alone, with nothing to learn, and its texts `prompt` and
-  /// `answer` in LmExamples::texts. The row is as rows::RowEncoder::encode_prompt() describes. A
-  /// row without a right answer has the answer "". Errors: JsonError if the row cannot be used, or
-  /// if the prompt and `room` more tokens are more
+  /// Adds an example that is a prompt alone, with nothing to learn, and its texts `prompt`,
+  /// `answer` and `messages` in LmExamples::texts. `messages` is a JSON object, or "" if the row
+  /// has no messages. The row is as rows::RowEncoder::encode_prompt() describes. A row without a
+  /// right answer has the answer "". Errors: JsonError if the row cannot be used, or if the prompt
+  /// and `room` more tokens are more
   ///         than seq_len tokens; Failure E544 or E546 of the folder's chat template.
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
