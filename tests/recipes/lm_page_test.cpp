@@ -138,6 +138,24 @@ TEST(LmPageTest, ValuesOfARecipeHaveAChartForEachTitle) {
   EXPECT_THAT(lm_headline(plots, {}), HasSubstr("nats per pair"));
 }
 
+TEST(LmPageTest, AGoalIsComparedInTheFirstAndTheLastSteps) {
+  LmPlots plots = sample_plots();
+  plots.goal = "reward";
+  EXPECT_EQ(goal_text(plots), "");
+  ValueCurves& reward = plots.values.emplace_back(
+      ValueCurves{{"reward", "reward", "mean reward", "", "Rewards"}, {}, {}});
+  for (int step = 1; step <= 30; ++step)
+    add(reward.train, step, step <= 10 ? 0.25 : step <= 20 ? 9.0 : 0.75);
+
+  EXPECT_EQ(goal_text(plots), "mean reward 0.7500 in the last 10 steps, 0.2500 in the first 10");
+  EXPECT_THAT(page_of(plots), HasSubstr("Mean reward 0.7500 in the last 10 steps"));
+  EXPECT_THAT(page_of(plots), Not(HasSubstr("Loss fell from")));
+  reward.train = {};
+  for (int step = 1; step <= 3; ++step)
+    add(reward.train, step, step);
+  EXPECT_EQ(goal_text(plots), "mean reward 3.0000 in the last step, 1.0000 in the first");
+}
+
 TEST(LmPageTest, AModelThatBeginsWithALowLossHasRoomForItsCurves) {
   LmPlots tuned = sample_plots();
   for (double& loss : tuned.train_loss.y)

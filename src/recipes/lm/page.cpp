@@ -203,6 +203,7 @@ struct TileOf {
   const char* label;
 };
 constexpr std::array kTiles = {
+    TileOf{"reward", "mean reward of the last batch"},
     TileOf{"loss", "training loss of the last batch"},
     TileOf{"cross_entropy", "cross-entropy of the last batch, per token"},
     TileOf{"distance", "distance from the teacher, per token"},

@@ -187,8 +187,10 @@ std::uint64_t LmRecipe::disk_bytes() const {
   std::uint64_t companions = 0;
   for (const auto& [name, text] : method_->model_files(sizes.settings.folder))
     companions += text.size();
-  // A checkpoint holds weights and two moments. Disk space is needed for the kept checkpoints, the
-  // best one and the one that is being written.
+  // A checkpoint holds weights, two moments, and what the method keeps. Disk space is needed for
+  // the kept checkpoints, the best one and the one that is being written.
+  for (const KeptTensor& kept : method_->kept_tensors())
+    companions += kept.values.nbytes();
   constexpr std::int64_t kCurveBytes = 6 * 8;  // bytes of the curves for each step
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions +

@@ -15,6 +15,7 @@ constexpr std::int64_t kNewTokens = 40;
 
 /// The token ids of an example that is completed: its prompt, and what follows in the data.
 struct Split {
+  std::size_t example;
   std::span<const std::int64_t> prompt;
   std::span<const std::int64_t> rest;
 };
@@ -23,11 +24,11 @@ Split split_of(const lm::LmExamples& examples, std::size_t example) {
   const auto ids = std::span(examples.ids)
                        .subspan(static_cast<std::size_t>(examples.begin(example)),
                                 static_cast<std::size_t>(examples.length(example)));
-  if (examples.predictions(example) == 0) return {ids, {}};
+  if (examples.predictions(example) == 0) return {example, ids, {}};
   const auto prompt = static_cast<std::size_t>(examples.prompt_length(example));
   const std::size_t end = prompt > 1 ? prompt : ids.size() / 2;
   const std::size_t rest = std::min(ids.size() - end, static_cast<std::size_t>(kNewTokens));
-  return {ids.first(end), ids.subspan(end, rest)};
+  return {example, ids.first(end), ids.subspan(end, rest)};
 }
 
 std::vector<Split> splits_of(const lm::LmExamples& examples) {
@@ -43,6 +44,14 @@ std::vector<Split> splits_of(const lm::LmExamples& examples) {
 std::string decoded(const text::TextFolder& folder, std::span<const std::int64_t> ids) {
   const std::vector<text::TokenId> narrow(ids.begin(), ids.end());
   return folder.tokenizer.decode(narrow, /*skip_special_tokens=*/true);
+}
+
+/// Returns the completion in the data, or the right answer of an example that is a prompt alone.
+std::string expected_text(const lm::LmExamples& examples, const Split& split,
+                          const text::TextFolder& folder) {
+  const auto answers = examples.texts.find("answer");
+  if (!split.rest.empty() || answers == examples.texts.end()) return decoded(folder, split.rest);
+  return answers->second[split.example];
 }
 
 double mean_of(const std::vector<float>& values) {
@@ -78,7 +87,7 @@ std::vector<SampleText> sample_texts(const lm::TrainableModel& model,
   std::vector<SampleText> texts;
   for (std::size_t i = 0; i < splits.size(); ++i) {
     const lm::Completion& completion = results[i].completions.front();
-    texts.push_back({decoded(folder, splits[i].prompt), decoded(folder, splits[i].rest),
+    texts.push_back({decoded(folder, splits[i].prompt), expected_text(examples, splits[i], folder),
                      decoded(folder, completion.ids), mean_of(completion.log_probs)});
   }
   return texts;

@@ -13,7 +13,8 @@ namespace mgpu::recipes {
 /// An example of the data, and what the trained model writes after its prompt.
 struct SampleText {
   std::string prompt;
-  std::string expected;   // the completion in the data, cut to the length that was asked for
+  std::string expected;  // the completion in the data, cut to the length that was asked for; or the
+                         // right answer of a prompt without a completion
   std::string generated;  // the most probable token at each position
   double log_prob = 0.0;  // mean log-probability of a generated token, in nats
 };
