@@ -2,6 +2,7 @@
 sampler and training, rewards without scores, and settings that are refused."""
 import json
 import math
+import shutil
 import sys
 
 import program
@@ -95,6 +96,19 @@ class Grpo(program.ProgramTest):
         self.assertGreater(train["clip_share"][1], 0.0)
         self.run_to(0, 1, "--merge", str(self.run_folder()), config=None)
 
+    def test_another_start_model_is_refused_when_a_run_is_resumed(self):
+        self.train(1, "run.name=start", "train.max_steps=1")
+        start = self.folder / "start_model"
+        shutil.copytree(self.run_folder("start") / "ckpt/last", start)
+        (start / "MANIFEST.json").unlink()
+        keys = ("model.init=null", f"model.path={start}", "checkpoint.every=1", "grpo.beta=0.1")
+        kill = program.failpoint("train.pass:10:kill")  # in step 3
+        self.train(1, *keys, code=137, env=kill)
+        self.train(1, "run.name=other", "train.max_steps=2")
+        shutil.copy(self.run_folder("other") / "ckpt/last/model.safetensors", start)
+        ended = self.train(1, *keys, code=73)
+        self.assertIn("the start model or the data holds other weights or prompts", ended.err)
+
     def test_a_sampler_with_another_weight_is_noticed(self):
         for more in ((), ("grpo.num_iterations=2", "grpo.temperature=0.8")):
             with self.subTest(more=more):
@@ -155,7 +169,9 @@ class Grpo(program.ProgramTest):
         self.assertLess(masked["grad_norm"][0], plain["grad_norm"][0])
 
     def refused(self, sentence, *arguments, code=78):
-        ended = self.train(1, *arguments, code=code)
+        ended = self.start_command([self.program, CONFIG, *keys_with(arguments),
+                                    f"run.output={self.output}"]).wait()
+        self.assertEqual(ended.code, code, ended.err)
         self.assertIn(sentence, " ".join(ended.err.split()))
 
     def test_wrong_settings_are_refused_before_work(self):

@@ -274,6 +274,18 @@ TEST(GrpoBatchTest, SlopesAreThoseOfFiniteDifferences) {
   }
 }
 
+TEST(GrpoBatchTest, TheMeanOfTheKlEstimateIsTheDivergence) {
+  const std::vector<double> now{0.5, 0.2, 0.2, 0.1};
+  const std::vector<double> start{0.25, 0.25, 0.1, 0.4};
+  double mean = 0.0;
+  double divergence = 0.0;
+  for (std::size_t token = 0; token < now.size(); ++token) {
+    mean += now[token] * kl_of_token(std::log(now[token]), std::log(start[token]));
+    divergence += now[token] * std::log(now[token] / start[token]);
+  }
+  EXPECT_NEAR(mean, divergence, 1e-15);
+}
+
 TEST(GrpoBatchTest, TheKlEstimateIsNeverNegativeAndExactNearZero) {
   for (const double ahead : {-3.0, -1e-9, 0.0, 1e-9, 2.0})
     EXPECT_GE(kl_of_token(-1.0, -1.0 + ahead), 0.0);

@@ -48,8 +48,8 @@ struct LmPlots {
 /// parts.
 report::Curve distance_of(const LmPlots& plots);
 
-/// Returns "mean reward 0.9453 in the last 10 steps, 0.3516 in the first 10". Returns "" if the goal
-/// is to lower the loss.
+/// Returns "mean reward 0.9453 in the last 10 steps, 0.3516 in the first 10". Returns "" if the
+/// goal is to lower the loss.
 std::string goal_text(const LmPlots& plots);
 
 /// Returns one sentence about the result: "Loss fell from 6.27 to 0.37 nats per token (perplexity
