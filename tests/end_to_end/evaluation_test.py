@@ -261,7 +261,8 @@ class Evaluation(program.ProgramTest):
         keys = self.judged()
         self.generate(1, *keys, "run.name=all")
         self.generate(1, *keys, "run.name=some", "data.max_samples=20")
-        self.generate(1, keys[0], "run.name=plain")
+        ended = self.generate(1, keys[0], "run.name=plain")
+        self.assertIn("reward.functions=[match] compares with the completions", ended.out)
         folders = {name: self.run_folder(name=name) for name in ("all", "some", "plain")}
         ended = self.compare(folders["all"], folders["some"], code=65)
         self.assertIn("error[E145]: the runs have different prompts", ended.err)

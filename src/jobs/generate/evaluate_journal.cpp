@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/formats/json_value.hpp>
@@ -52,6 +53,7 @@ void add_row_facts(const cluster::Group& world, const GenerateInputs& inputs,
       const input::Row row = inputs.rows.read(evaluation.prompts[i], 1).front();
       checksums.emplace_back(checksum_of(row));
       groups.emplace_back(group_of(row));
+      mark_progress();
     }
   });
   const std::string mine = formats::to_json_line(

@@ -182,6 +182,15 @@ GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& ke
   return put_together(keys, rows::read_model_rows(config, keys.rows), std::move(others));
 }
 
+std::string answer_note(const GenerateInputs& inputs) {
+  const GenerateKeys& keys = inputs.keys;
+  if (keys.rows.dataset || keys.rewards.is_given() || keys.max_new_tokens == 0) return "";
+  const std::vector<input::Row> rows = inputs.rows.read(0, 1);
+  if (rows.empty() || answer_of(rows.front()).empty()) return "";
+  return "rows have a column `answer`, which reward.functions=[match] compares with the "
+         "completions";
+}
+
 std::int64_t count_prompts(const GenerateKeys& keys) {
   input::RowOptions options = keys.rows.options;
   options.on_bad_row = input::BadRow::mark;  // only the number of rows is used

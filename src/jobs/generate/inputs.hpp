@@ -71,6 +71,10 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// Errors: those of open_rows(), and of reading the model's folder.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
+/// Returns a note for a file whose first row has an `answer` that no reward uses, so that the run
+/// is not evaluated. Returns "" for other inputs.
+std::string answer_note(const GenerateInputs& inputs);
+
 /// Returns the number of rows of data.path, or 0 if the file is not valid. The run reports the
 /// reason when it opens the file.
 std::int64_t count_prompts(const GenerateKeys& keys);

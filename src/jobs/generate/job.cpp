@@ -208,7 +208,8 @@ void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::strin
   run.print_banner(facts);
   rows::log_head_note(run, inputs);
   for (const std::string& note :
-       {scoring_note(run.config, inputs.keys), unused_note(inputs.config, inputs.model.generation)})
+       {scoring_note(run.config, inputs.keys), unused_note(inputs.config, inputs.model.generation),
+        cluster::on_rank_0(run.topology.world(), [&] { return answer_note(inputs); })})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
 }
 

@@ -57,8 +57,9 @@ public:
   Plan make() {
     Plan& plan = plan_.plan();
     plan.notes = {sampling_text(inputs_.keys, inputs_.config)};
-    for (std::string note : {scoring_note(config_, inputs_.keys),
-                             unused_note(inputs_.config, inputs_.model.generation)})
+    for (std::string note :
+         {scoring_note(config_, inputs_.keys),
+          unused_note(inputs_.config, inputs_.model.generation), answer_note(inputs_)})
       if (!note.empty()) plan.notes.push_back(std::move(note));
     plan_.add_shares();
     plan_.find_batch(inputs_.config.has_auto_batch);
