@@ -48,7 +48,7 @@ class Evaluation(program.ProgramTest):
 
     def judged(self):
         """Rows with answers of one digit, which random completions sometimes give."""
-        rows = [{"prompt": f"what is {i}", "answer": i % 4, "group": "even" if i % 2 == 0 else "odd"}
+        rows = [{"prompt": f"what is {i}", "answer": i % 4, "group": ["even", "odd"][i % 2]}
                 for i in range(30)]
         path = tiny_lm.write_rows(self.folder / "rows.jsonl", rows)
         return f"data.path={path}", "reward.functions={match: 1, length: 0.5}", "reward.length=4"
@@ -245,7 +245,8 @@ class Evaluation(program.ProgramTest):
         self.run_to(0, 2, f"model.path={early}", "run.name=early", config=evaluate)
         self.run_to(0, 2, f"model.path={checkpoints / 'last'}", f"generate.reference={early}",
                     config=evaluate)
-        results = json.loads((self.run_folder("evaluation") / "summary.json").read_text())["results"]
+        summary = self.run_folder("evaluation") / "summary.json"
+        results = json.loads(summary.read_text())["results"]
         text = (program.TOP / "docs/evaluation.md").read_text()
         for key, words in (("score", "accuracy"), ("pass_8", "pass@8"), ("maj_8", "maj@8"),
                            ("kl", "KL")):

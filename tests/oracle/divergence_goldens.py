@@ -3,7 +3,8 @@
   python3 tests/oracle/divergence_goldens.py tests/lm/goldens [--check]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes
-divergence.safetensors: for each pair of FOLDERS, made by language_models.py, and each of TEMPERATURES
+divergence.safetensors: for each pair of FOLDERS, made by language_models.py, and each of
+TEMPERATURES
 
     MODEL.REFERENCE.TEMPERATURE   [completion] float64: torch's kl_div of the softmax of all logits
     ids                           [T] int64: PROMPT tokens of the prompt, then the completion
