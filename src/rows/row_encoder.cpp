@@ -141,7 +141,7 @@ LearnedText RowEncoder::encode_judged(const JsonValue& row) {
   } else {
     encoded = encode_completion(text_of(prompt, "prompt"), text_of(completion, "completion"));
   }
-  check_ids(encoded);
+  check_ids(encoded.ids);
   return encoded;
 }
 

@@ -11,11 +11,6 @@ try:
     import h5py
 except ImportError:
     h5py = None
-try:
-    import torch
-    import transformers
-except ImportError:
-    transformers = None
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
@@ -28,7 +23,17 @@ FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safeten
          "ckpt/last/config.json")
 
 
-def rewards_of_transformers(folder, texts):
+def import_transformers(test):
+    """Returns modules torch and transformers, whose import takes seconds. Skips without them."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        test.skipTest(f"no transformers here: {error}")
+    return torch, transformers
+
+
+def rewards_of_transformers(torch, transformers, folder, texts):
     """The outputs for texts that end with the eos token, in one padded batch."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
@@ -83,14 +88,14 @@ class Reward(program.ProgramTest):
         self.assertIn("<h3>Rewards</h3>", page)
         self.assertIn("per pair", page)
 
-    @unittest.skipIf(transformers is None, "transformers is not installed")
     def test_transformers_gives_the_rewards_of_the_training(self):
+        modules = import_transformers(self)
         self.run_to(0, 2, config=CONFIG)
         run = self.run_folder("reward")
         folder = run / "ckpt" / "last"
         rows = [json.loads(line) for line in PAIRS.read_text().splitlines()]
         texts = [row["prompt"] + row[name] for row in rows for name in ("chosen", "rejected")]
-        expected = rewards_of_transformers(folder, texts)
+        expected = rewards_of_transformers(*modules, folder, texts)
         margins = [c - r for c, r in zip(expected[::2], expected[1::2])]
         with h5py.File(run / "results.h5") as file:
             evaluated = {name: file[f"metrics/eval/{name}"][-1] for name in VALUES}
@@ -119,11 +124,14 @@ class RewardModel(program.ProgramTest):
         options = {"goldens": tiny_lm.CLASSIFIERS, "template": self.TEMPLATE} | options
         return tiny_lm.make_folder(self.folder / family, family, **options)
 
+    def keys(self, model, *more):
+        return (f"model.path={self.policy}", f"data.path={self.prompts}",
+                "generate.max_new_tokens=5", "generate.num_samples=2", "run.chunk_size=2",
+                "reward.functions={model: 2, length: 1}", "reward.length=10",
+                f"reward.model={model}", *more)
+
     def judge(self, ranks, model, *more, code=0):
-        return self.run_to(code, ranks, f"model.path={self.policy}", f"data.path={self.prompts}",
-                           "generate.max_new_tokens=5", "generate.num_samples=2",
-                           "run.chunk_size=2", "reward.functions={model: 2, length: 1}",
-                           "reward.length=10", f"reward.model={model}", *more,
+        return self.run_to(code, ranks, *self.keys(model, *more),
                            config=program.HERE / "generate.yaml")
 
     def samples(self):
@@ -136,7 +144,7 @@ class RewardModel(program.ProgramTest):
         self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
         return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
 
-    def expected(self, folder):
+    def expected(self, torch, transformers, folder):
         """Returns the rewards by transformers of the newest run, with the template of the folder."""
         inputs = [json.loads(line) for line in self.prompts.read_text().splitlines()]
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -157,13 +165,14 @@ class RewardModel(program.ProgramTest):
         return rewards
 
     def test_completions_get_the_rewards_of_transformers_on_any_number_of_ranks(self):
+        modules = import_transformers(self)
         model = self.reward_model("llama")
         self.judge(1, model)
         one = (self.run_folder() / "results.h5").read_bytes()
         samples = self.samples()
-        if transformers is not None:
-            for mine, other in zip(samples["reward_model"], self.expected(model), strict=True):
-                self.assertAlmostEqual(mine, other, delta=2e-4)
+        for mine, other in zip(samples["reward_model"], self.expected(*modules, model),
+                               strict=True):
+            self.assertAlmostEqual(mine, other, delta=2e-4)
         self.assertEqual(samples["reward"].tolist(),
                          (2 * samples["reward_model"] + samples["reward_length"]).tolist())
         self.judge(2, model)
@@ -172,36 +181,37 @@ class RewardModel(program.ProgramTest):
         self.assertIn("; reward ", ended.out)
         self.assertEqual((self.run_folder() / "results.h5").read_bytes(), one)
 
-    @unittest.skipIf(transformers is None, "transformers is not installed")
     def test_other_families_give_the_rewards_of_transformers(self):
+        modules = import_transformers(self)
         for family in ("gpt2", "mistral", "mistral_no_padding"):
             model = self.reward_model(family)
             self.judge(1, model)
-            for mine, other in zip(self.samples()["reward_model"], self.expected(model),
+            for mine, other in zip(self.samples()["reward_model"], self.expected(*modules, model),
                                    strict=True):
                 self.assertAlmostEqual(mine, other, delta=2e-4)
 
     def test_folders_that_are_no_reward_models_are_refused_before_any_work(self):
-        def refused(model, *words, code=65):
-            ended = self.judge(2, model, code=code)
-            for word in words:
-                self.assertIn(word, ended.err)
-            self.assertIsNone(self.run_folder())
-
-        refused(self.policy, "error[E553]: the folder is no reward model: it has no score.weight")
-        refused(self.folder / "nothing", "error[E603]", "reward.model", code=66)
-        refused(self.reward_model("gpt_oss", goldens=tiny_lm.GOLDENS),
-                "a reward model of family `gpt_oss` is not supported", "`gpt2`, `llama`")
-        refused(self.reward_model("qwen2"), "error[E702]: the tokenizer has 68 tokens")
-        refused(self.reward_model("qwen3", tokenizer=False),
-                "the reward model's folder has no tokenizer")
-        if transformers is None:
-            return
-        two = self.folder / "two"
-        config = transformers.AutoConfig.from_pretrained(tiny_lm.CLASSIFIERS / "llama",
-                                                         num_labels=2)
-        transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(two)
-        refused(two, "the model has 2 outputs, and a reward is one")
+        two = self.reward_model("llama")
+        weights = (two / "model.safetensors").read_bytes()
+        wider = weights.replace(b'"shape":[1,32]', b'"shape":[2,16]')
+        self.assertEqual((wider.count(b'"shape":[2,16]'), len(wider)), (1, len(weights)))
+        (two / "model.safetensors").write_bytes(wider)
+        cases = [(self.policy, 65, "the folder is no reward model: it has no score.weight"),
+                 (self.folder / "nothing", 66, "there is no such folder"),
+                 (self.reward_model("gpt_oss", goldens=tiny_lm.GOLDENS), 65,
+                  "a reward model of family `gpt_oss` is not supported"),
+                 (self.reward_model("qwen2"), 65, "error[E702]: the tokenizer has 68 tokens"),
+                 (self.reward_model("qwen3", tokenizer=False), 65,
+                  "the reward model's folder has no tokenizer"),
+                 (two, 65, "the model has 2 outputs, and a reward is one")]
+        jobs = [self.start(2, *self.keys(model), config=program.HERE / "generate.yaml")
+                for model, *_ in cases]
+        for (model, code, words), job in zip(cases, jobs, strict=True):
+            ended = job.wait()
+            self.assertEqual(ended.code, code, ended.out + ended.err)
+            self.assertIn(words, ended.err)
+            self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertIsNone(self.run_folder())
 
     def test_messages_need_a_template_and_long_rows_get_no_score(self):
         model = self.reward_model("gpt2", template=None)
