@@ -77,11 +77,50 @@ std::optional<std::string> last_number(std::string_view text) {
   return std::string(found);
 }
 
+/// Returns the position of the next dollar sign from `from` on that is not escaped.
+std::size_t next_dollar(std::string_view text, std::size_t from) {
+  for (std::size_t i = from; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '$') {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// Returns whether two dollar signs enclose a formula, and are no signs of currency. A formula does
+/// not begin or end with a blank, and no digit follows it.
+bool encloses_formula(std::string_view text, std::size_t begin, std::size_t end) {
+  if (end == begin + 1) return false;
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  const bool is_followed = end + 1 < text.size() && is_digit(text[end + 1]);
+  return !is_blank(text[begin + 1]) && !is_blank(text[end - 1]) && !is_followed;
+}
+
+/// Returns the last number that is a whole formula $...$.
+std::optional<std::string> last_formula_number(std::string_view text) {
+  std::optional<std::string> found;
+  std::size_t begin = next_dollar(text, 0);
+  while (begin != std::string_view::npos) {
+    const std::size_t end = next_dollar(text, begin + 1);
+    if (end == std::string_view::npos) break;
+    if (encloses_formula(text, begin, end)) {
+      const std::string plain = plain_answer(text.substr(begin + 1, end - begin - 1));
+      const std::optional<NumberAtStart> number = read_number(plain);
+      if (number && number->length == plain.size()) found = plain;
+    }
+    begin = end;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<std::string> find_answer(std::string_view completion) {
   if (std::optional<std::string> box = last_box(completion)) return box;
   if (std::optional<std::string> marked = after_mark(completion)) return marked;
+  if (std::optional<std::string> formula = last_formula_number(completion)) return formula;
   return last_number(plain_answer(completion));
 }
 

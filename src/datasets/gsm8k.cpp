@@ -69,6 +69,14 @@ WordProblems read_problems(const std::filesystem::path& path, std::set<std::stri
   return read;
 }
 
+/// Returns the file of a split: JSON Lines, or Parquet as the Hub has it. Without any of them,
+/// returns the path of the JSON Lines.
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& split) {
+  for (const char* ending : {".jsonl", ".parquet", "-00000-of-00001.parquet"})
+    if (std::filesystem::exists(folder / (split + ending))) return folder / (split + ending);
+  return folder / (split + ".jsonl");
+}
+
 class Gsm8k final : public Dataset {
 public:
   Gsm8k(WordProblems train, WordProblems test, std::int64_t validation)
@@ -107,15 +115,18 @@ private:
 };
 
 void add_gsm8k_keys(KeyTable& table) {
-  table.add({.name = kPathKey,
-             .type = KeyType::path,
-             .default_value = "null",
-             .summary = "folder with train.jsonl and test.jsonl of GSM8K, for data set gsm8k",
-             .choices = {"null"}});
+  table.add(
+      {.name = kPathKey,
+       .type = KeyType::path,
+       .default_value = "null",
+       .summary =
+           "folder with train.jsonl and test.jsonl of GSM8K, or the Parquet files of the Hub, "
+           "for data set gsm8k",
+       .choices = {"null"}});
   table.add({.name = kValidationKey,
              .type = KeyType::integer,
              .default_value = "500",
-             .summary = "the last rows of train.jsonl of GSM8K, which are split validation",
+             .summary = "the last rows of the training file of GSM8K, which are split validation",
              .unit = "rows",
              .min = 0,
              .max = 1e9});
@@ -127,14 +138,15 @@ std::unique_ptr<Dataset> make_gsm8k(const Config& config) {
                          std::string(kPathKey) + "=FOLDER");
   const std::filesystem::path folder = config.text(kPathKey);
   std::set<std::string> seen;
-  WordProblems train = read_problems(folder / "train.jsonl", seen);
-  WordProblems test = read_problems(folder / "test.jsonl", seen);
+  const std::filesystem::path path = file_of(folder, "train");
+  WordProblems train = read_problems(path, seen);
+  WordProblems test = read_problems(file_of(folder, "test"), seen);
   const std::int64_t validation = config.integer(kValidationKey);
   if (validation >= std::ssize(train))
-    throw config.problem(
-        "E124", kValidationKey,
-        "train.jsonl has " + std::to_string(train.size()) + " rows, and split train would be empty",
-        std::string(kValidationKey) + "=" + std::to_string(train.size() / 10));
+    throw config.problem("E124", kValidationKey,
+                         path.filename().string() + " has " + std::to_string(train.size()) +
+                             " rows, and split train would be empty",
+                         std::string(kValidationKey) + "=" + std::to_string(train.size() / 10));
   return std::make_unique<Gsm8k>(std::move(train), std::move(test), validation);
 }
 

@@ -25,6 +25,12 @@ TEST(AnswersTest, OtherwiseTheLastNumberIsTheAnswer) {
   EXPECT_EQ(find_answer("10-3"), "3");
   EXPECT_EQ(find_answer(R"(so $x^2 = \dfrac{3}{4}$, H2)"), R"(\frac{3}{4})");
   EXPECT_EQ(find_answer("1 1/2 cups"), "1 1/2");
+  EXPECT_EQ(find_answer("It is $42$, after 3 days."), "42");
+  EXPECT_EQ(find_answer(R"($x$ is $\dfrac{1}{2}$ of $y$ in step 7)"), R"(\frac{1}{2})");
+  EXPECT_EQ(find_answer("$5$ or $6$? 7 in all: #"), "6");
+  EXPECT_EQ(find_answer("$5 and $6 make $11"), "11");
+  EXPECT_EQ(find_answer("They cost $3 and 4 $ of 5"), "5");
+  EXPECT_EQ(find_answer(R"(\$3\$ for 8)"), "8");
   EXPECT_EQ(find_answer("75 % of x_2"), "75 %");
   EXPECT_EQ(find_answer("none at all"), std::nullopt);
   EXPECT_EQ(find_answer(""), std::nullopt);

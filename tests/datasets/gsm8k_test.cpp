@@ -52,6 +52,20 @@ TEST_F(Gsm8kTest, SplitsComeFromTheFilesOfTheFolder) {
   EXPECT_EQ(rows.dataset->score(Split::test, 0, {"so 1023", {}}), 0.0);
 }
 
+#if MGPU_PARQUET
+TEST(Gsm8kParquetTest, TheFilesOfTheHubHaveTheSameRows) {
+  const DatasetRows rows = made(keys_of(MGPU_GSM8K_PARQUET, "1"));
+  EXPECT_EQ(rows.dataset->rows(Split::train), 2);
+  EXPECT_EQ(rows.dataset->rows(Split::test), 1);
+  const auto first = formats::parse_json_object(rows.dataset->row(Split::train, 0));
+  EXPECT_EQ(first.get<std::string>("completion"), "It is <<1=1>>1.\nThe answer is \\boxed{1}.");
+  EXPECT_EQ(rows.dataset->score(Split::test, 0, {"so $1024$, not 7", {}}), 1.0);
+  const ErrorReport report = failure_of(keys_of(MGPU_GSM8K_PARQUET, "3"));
+  EXPECT_EQ(report.code, "E124");
+  EXPECT_NE(report.sentence.find("train-00000-of-00001.parquet has 3 rows"), std::string::npos);
+}
+#endif
+
 TEST_F(Gsm8kTest, BadFilesAreRefused) {
   EXPECT_EQ(failure_of(keys_of(folder_.path(), "1")).code, "E603");
   write(line("one?", "#### 1") + line("two?", "no mark"), line("many?", "#### 4"));

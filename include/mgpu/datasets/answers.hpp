@@ -6,9 +6,9 @@
 
 namespace mgpu::datasets {
 
-/// Returns the answer that a completion states. It is the content of the last closed \boxed{...};
-/// without one, what follows the last `####` on its line; without either, the last number. Returns
-/// nullopt if the completion states no answer.
+/// Returns the answer that a completion states; nullopt if it states none. The answer is the
+/// content of the last closed \boxed{...}, or what follows the last `####` on its line. Otherwise
+/// it is the last formula $...$ that is a number, or the last number.
 std::optional<std::string> find_answer(std::string_view completion);
 
 /// Returns an answer without LaTeX commands for spacing, style and text, without dollar signs and

@@ -185,8 +185,8 @@ GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& ke
 std::string answer_note(const GenerateInputs& inputs) {
   const GenerateKeys& keys = inputs.keys;
   if (keys.rows.dataset || keys.rewards.is_given() || keys.max_new_tokens == 0) return "";
-  const std::vector<input::Row> rows = inputs.rows.read(0, 1);
-  if (rows.empty() || answer_of(rows.front()).empty()) return "";
+  const std::vector<input::Row> first = inputs.rows.read(0, 1);
+  if (first.empty() || rows::answer_of(first.front().object).empty()) return "";
   return "rows have a column `answer`, which reward.functions=[match] compares with the "
          "completions";
 }

@@ -252,6 +252,9 @@ run::JobOutcome GenerateJob::run(run::RunContext& run) const {
   const SealedCompletions sealed = seal_run(run, job.inputs());
   run::JobOutcome outcome = job.phase().outcome(ExitCode::done);
   outcome.inputs = rows::checksums_of(job.inputs());
+  const auto reward = job.inputs().inputs.find("reward.model");
+  if (reward != job.inputs().inputs.end())
+    outcome.inputs.emplace_back("reward model", "CRC-32C " + reward->second);
   add_completion_results(run, job.inputs(), sealed.evaluation, job.phase().work_of_groups(),
                          outcome);
   run::add_quarantined(run, job.phase().chunks(), outcome);

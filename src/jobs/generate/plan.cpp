@@ -173,17 +173,26 @@ void GenerateJob::check_inputs() const {
 }
 
 std::vector<run::FileCheck> GenerateJob::file_checks() const {
-  return {{keys_.rows.folder.string(),
-           [this](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config_, keys_.rows.folder);
-               return rows::describe_model(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
-             });
-           }},
-          {keys_.rows.options.source(), [this](const cluster::Group& world) {
-             return cluster::on_rank_0(
-                 world, [&] { return prompts_text(read_generate_inputs(config_, keys_)); });
-           }}};
+  std::vector<run::FileCheck> checks = {
+      {keys_.rows.folder.string(),
+       [this](const cluster::Group& world) {
+         return cluster::on_rank_0(world, [&] {
+           rows::check_model_folder(config_, keys_.rows.folder);
+           return rows::describe_model(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
+         });
+       }},
+      {keys_.rows.options.source(), [this](const cluster::Group& world) {
+         return cluster::on_rank_0(
+             world, [&] { return prompts_text(read_generate_inputs(config_, keys_)); });
+       }}};
+  if (!keys_.rewards.has_model()) return checks;
+  checks.push_back({keys_.rewards.model.string(), [this](const cluster::Group& world) {
+                      return cluster::on_rank_0(world, [&] {
+                        rows::check_reward_model(config_, keys_.rewards);
+                        return "reward model: " + rows::describe_model(keys_.rewards.model);
+                      });
+                    }});
+  return checks;
 }
 
 std::uint64_t GenerateJob::disk_bytes() const {

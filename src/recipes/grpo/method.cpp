@@ -1,5 +1,9 @@
 #include "method.hpp"
 
+#include <array>
+#include <span>
+
+#include <mgpu/base/file_io.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
@@ -39,12 +43,11 @@ void GrpoMethod::check_files(const Config& config, const std::filesystem::path& 
 }
 
 MethodData GrpoMethod::read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const {
-  return {.crc = rows::reward_fingerprint(settings_.rewards)};
-}
-
-MethodData GrpoMethod::read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const {
   MethodData data;
   if (start_.has_weights) data.crc = rows::model_fingerprint(start_.folder);
+  if (!settings_.rewards.has_model()) return data;
+  const std::array crcs{data.crc, rows::reward_fingerprint(settings_.rewards)};
+  data.crc = crc32c(std::as_bytes(std::span(crcs)));
   return data;
 }
 

@@ -40,10 +40,8 @@ public:
   bool needs_tokenizer() const override { return true; }  // rewards judge texts
 
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
-  /// Returns the checksum of the reward model. The rows are the examples.
-  MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
-
-  /// Returns the checksum of the start weights, with which a resumed run is compared.
+  /// Returns a checksum of the start weights and of the reward model, with which a resumed run is
+  /// compared.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::optional<TrainTask::DataPlace> data_place() const override;
 
