@@ -83,8 +83,8 @@ public:
   float* factors;        // [kRows, factor_pitch] factors of dropout
 
 private:
-  /// Returns a distance of columns: `pitch`, or pitch + tile if `pitch` is a multiple of 256 bytes.
-  /// With a multiple of 256 bytes, all columns would share a few L1 cache sets.
+  /// Returns the distance between columns: `pitch`, or pitch + tile if `pitch` is a multiple of 256
+  /// bytes. With a multiple of 256 bytes, all columns would share a few L1 cache sets.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }
@@ -162,9 +162,9 @@ struct Keys {
   std::size_t end;
 };
 
-/// Returns one past the last key that the block of queries from `first` on reads, rounded up to
-/// whole pairs of vectors. Keys after a query have weight 0, but 0 times NaN or infinity is NaN. So
-/// such a key makes the result of the whole block NaN.
+/// Returns one past the last key that a block of queries reads, rounded up to whole pairs of
+/// vectors. `first` is the first query of the block. Keys after a query have weight 0, but 0 times
+/// NaN or infinity is NaN. So such a key makes the result of the whole block NaN.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }

@@ -1,6 +1,7 @@
 // Accumulates float32 in registers, with keys and values (or queries) in shared memory. A tile of
-// keys is one dropout run, so a thread uses all eight numbers of each Philox block. Backward, two
-// threads share a line of 64 columns, because its vectors do not fit into the registers of one.
+// keys is one dropout run (kDropoutRun), so a thread uses all eight numbers of each Philox block.
+// In the backward pass, two threads share a line of 64 columns, because the registers of one thread
+// cannot hold the vectors of that line.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 
@@ -14,8 +15,8 @@ constexpr unsigned kTileKeys = kDropoutRun;
 constexpr unsigned kTileQueries = 32;
 static_assert(kTileKeys == kThreads, "one thread or two per key in grad_keys_kernel");
 
-/// The columns that a thread processes of a line, which is the query, key or value of one token in
-/// one head. The kParts threads of a line are neighbors in a warp.
+/// The columns of a line that one thread processes. A line is the query, key or value of one token
+/// in one head. The kParts threads of a line are neighbors in a warp.
 template <unsigned kColumns, unsigned kParts>
 struct LinePart {
   static constexpr unsigned kDim = kColumns * kParts;
@@ -307,8 +308,8 @@ unsigned blocks_of(const CausalAttentionArgs& args) {
   return static_cast<unsigned>(tiles * args.heads * args.rows);
 }
 
-/// Returns the bytes of a tile of keys and values. If they are more than 48 KiB, sets the kernel
-/// attribute that allows so many.
+/// Returns the size of a tile of keys and values in bytes. If it is more than 48 KiB, sets the
+/// kernel attribute that allows so much shared memory.
 template <unsigned kDim, class Kernel>
 unsigned tile_bytes(Kernel kernel) {
   constexpr unsigned kBytes = 2 * kTileKeys * kDim * sizeof(float);

@@ -1,5 +1,5 @@
-// One block of threads per row. It processes the vocabulary in tiles, with one prefix sum (scan)
-// each. Every thread finds the uniforms that select its token.
+// One thread block processes a row. It goes through the vocabulary in tiles, with one prefix sum
+// (scan) per tile. Every thread finds the uniform random numbers that select its token.
 #include <cmath>
 
 #include <cub/block/block_scan.cuh>

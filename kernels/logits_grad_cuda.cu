@@ -1,4 +1,4 @@
-// One block per row, one thread per logit, in a loop.
+// One thread block processes a row. Its threads loop over the logits.
 #include <mgpu/kernels/decoder_grads.hpp>
 
 #include "launch.cuh"

@@ -1,5 +1,5 @@
-// For each row finds the largest logit, the sum of the exponentials, and the few logits that may be
-// among the best, which are then sorted.
+// Finds, for each row, the largest logit and the sum of the exponentials. It also collects the few
+// logits that may be among the best, and sorts them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,7 +36,7 @@ Vector load(const float* logits, std::size_t i, std::size_t count) {
   return hn::Load(d, last);
 }
 
-/// Returns whether a logit is NaN, because the sum may not show it: hn::Exp turns NaN into 0, and
+/// Returns whether any logit is NaN. The sum may not show it, because hn::Exp turns NaN into 0 and
 /// hn::Max may drop it.
 bool has_nan(const float* logits, std::size_t count) {
   const Floats d;
@@ -77,9 +77,10 @@ struct Candidate {
 
 constexpr std::size_t kMaxSections = 16;
 
-/// Returns a lower bound for the `count` best logits of a block. It divides the block into at least
-/// `count` parts, each a lane of a section of vectors, and returns the smallest of their maxima.
-/// Returns -infinity if there would be too few vectors, or too many sections.
+/// Returns a lower bound for the `count` best logits of a block. It splits the vectors of the block
+/// into sections. Each lane of a section is a part, so there are at least `count` parts, and the
+/// smallest of their maxima is such a bound. Returns -infinity if there would be too few vectors,
+/// or too many sections.
 float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -99,8 +100,8 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Adds to `candidates` the logits that exceed the last of the old best logits and may be among the
-/// best of the block. Most vectors have no such logit. A NaN is never a candidate.
+/// Adds to `candidates` the logits that may be among the best of the block and exceed the smallest
+/// of the old best logits. Most vectors have no such logit. A NaN is never a candidate.
 void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                     std::vector<Candidate>& candidates) {
   const Floats d;

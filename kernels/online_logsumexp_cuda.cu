@@ -1,6 +1,6 @@
-// One thread block per row. It finds the best logits one at a time, in descending order. Each
-// search covers the old best logits and the new logits, and finds the first that comes after the
-// previous result.
+// One thread block processes a row. It finds the best logits one at a time, in descending order.
+// Each search covers the old best logits and the new logits, and finds the best one that comes
+// after the previous result.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -20,8 +20,8 @@ struct Candidate {
   std::int64_t id;
 };
 
-/// Returns whether a precedes b: its logit is larger, or equal and its token smaller. A candidate
-/// with id < 0 is empty and comes last.
+/// Returns whether a precedes b: its logit is larger, or the logits are equal and its token id is
+/// smaller. A candidate with id < 0 is empty and comes last.
 struct ComesBefore {
   __device__ static bool test(const Candidate& a, const Candidate& b) {
     if (a.id < 0 || b.id < 0) return a.id >= 0;

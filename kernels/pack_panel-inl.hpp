@@ -1,4 +1,4 @@
-// Packs weights into GEMM panels, compiled once per instruction set; see foreach_target.h of
+// Packs weights into GEMM panels. It is compiled once per instruction set; see foreach_target.h of
 // Highway.
 #if defined(MGPU_KERNELS_PACK_PANEL_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PACK_PANEL_INL

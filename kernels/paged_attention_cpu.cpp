@@ -35,8 +35,8 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 constexpr std::size_t kCacheLine = 16;  // floats
 constexpr std::size_t kRunKeys = 16;
 
-/// Returns the number of keys in a run. A single query waits for memory, and prefetching farther
-/// ahead would make each line arrive later.
+/// Returns the number of keys in a run. A single query mostly waits for memory. Its runs are short,
+/// because prefetching farther ahead would make each line arrive later.
 std::size_t run_keys(const QueryTile& tile) {
   return tile.count == 1 ? 4 : kRunKeys;
 }
@@ -123,8 +123,8 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& f
   return {b.lines, b.columns};
 }
 
-/// Prefetches one of `args.kv_heads` parts of `count` lines into the L2 cache. The L1 cache allows
-/// too few outstanding misses to hide the memory latency.
+/// Divides `count` lines into args.kv_heads parts, and prefetches part `part`, counted from 0, into
+/// the L2 cache. The L1 cache allows too few outstanding misses to hide the memory latency.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
   const std::size_t floats = count * args.head_dim;
@@ -191,8 +191,8 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   });
 }
 
-/// Replaces scores by exp(score - largest) and returns their sum, including the sink. Lanes past
-/// the end become 0.
+/// Replaces scores by exp(score - largest) and returns their sum. The sum includes the attention
+/// sink, if there is one. Lanes past the end become 0.
 float softmax(const Buffers& b, std::size_t count, float* scores, const float* sink) {
   const Floats d;
   const std::size_t end = round_up(count, b.lanes);

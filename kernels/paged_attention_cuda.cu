@@ -75,8 +75,8 @@ __device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
   }
 }
 
-/// Merges the states of the warps and the sink (-infinity: none) into out. Called by all threads of
-/// the block.
+/// Merges the states of the warps and the attention sink into `out`. A sink of -infinity means that
+/// there is no sink. Called by all threads of the block.
 __device__ void join(const PagedAttentionArgs& args, const Running& seen, float sink, float* out) {
   __shared__ float tops[kWarps];
   __shared__ float sums[kWarps];

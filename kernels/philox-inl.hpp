@@ -1,4 +1,4 @@
-// Computes Philox in vector lanes, compiled once per instruction set; see foreach_target.h of
+// Computes Philox in vector lanes. It is compiled once per instruction set; see foreach_target.h of
 // Highway.
 #if defined(MGPU_KERNELS_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PHILOX_INL
@@ -65,8 +65,9 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
   }
 }
 
-/// Returns the mask of kept elements: those whose 16-bit half `half` (0: low) of the word is not
-/// below the threshold. The mask is for vectors of floats.
+/// Returns a mask, for vectors of floats, of the elements that dropout keeps. The random number of
+/// an element is the low (half = 0) or high half of its word. The element is kept if that number is
+/// not below the threshold.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;

@@ -1,5 +1,5 @@
-// Describes consecutive queries of a sequence and the keys in its pages that they attend to. It is
-// compiled once per instruction set; see foreach_target.h of Highway.
+// Describes consecutive queries of a sequence, and the keys to which these queries attend, in the
+// pages of that sequence. It is compiled once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_QUERY_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_QUERY_TILE_INL
 #undef MGPU_KERNELS_QUERY_TILE_INL

@@ -1,5 +1,5 @@
-// Multiplies small unpacked matrices, compiled once per instruction set; see foreach_target.h of
-// Highway. A tile of the result stays in registers: up to 6 or 8 rows times two vectors.
+// Multiplies small unpacked matrices. It is compiled once per instruction set; see foreach_target.h
+// of Highway. A tile of the result stays in registers: up to 6 or 8 rows times two vectors.
 #if defined(MGPU_KERNELS_SMALL_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_SMALL_PRODUCT_INL
 #undef MGPU_KERNELS_SMALL_PRODUCT_INL
@@ -24,7 +24,7 @@ struct Factors {
   std::size_t step;
 };
 
-/// The right matrix [count, columns], with columns in whole vectors.
+/// The right matrix [count, columns], where `columns` is a multiple of the vector length.
 struct Summands {
   const float* first;
   std::size_t pitch;
@@ -87,7 +87,7 @@ HWY_INLINE void add_columns_of(Factors factors, const Summands& lines, std::size
 }
 
 /// Computes out = factors * lines, or out += factors * lines with Start::at_sums. Each sum is one
-/// chain of fused multiply-adds in the order of `count`.
+/// chain of fused multiply-adds over the index from 0 to count - 1, in this order.
 /// Shapes: factors [rows, count], lines [count, columns], out [rows, columns]; lines and out are
 ///         aligned
 template <Start kStart>

@@ -39,7 +39,8 @@ at::Tensor block_forward(const tensor::ParameterArena& arena, const AdTransforme
 
 /// Where the new tokens of a decode step are stored in the KV cache, and what they attend to.
 struct DecodePlace {
-  /// [B, T] int64 index of each new token in its cached row. Padding has the last index.
+  /// [B, T] int64 index of each new token in its cached row. Padding that does not fit into the row
+  /// has the extra index n_transit.
   at::Tensor positions;
   std::int64_t visible;  // number of cached indices that attention reads
   bool is_fresh;         // true: all rows were empty, so new tokens attend only to new tokens

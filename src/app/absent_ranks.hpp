@@ -18,8 +18,8 @@ struct Waiting {
 /// Adds a line to the report of a timeout for each rank that did not join the collective. Waiting
 /// ranks write their crash files at about the same time, so a rank without a crash file is absent.
 ///
-/// The call returns first on the lowest waiting rank, and later on the others. So that rank alone
-/// prints the report.
+/// The call returns first on the lowest waiting rank. It returns later on the other waiting ranks,
+/// so that the lowest rank prints the report and ends the run before they print.
 /// Ranks:  local, on each rank that waits.
 ErrorReport name_absent_ranks(ErrorReport report, const cluster::Topology& topology,
                               const Waiting& waiting);

@@ -18,8 +18,8 @@ struct Finding {
   report::Verdict verdict = report::Verdict::pass;
 };
 
-/// Runs the checks of --check. Rank 0 prints a line for each check when the check ends, or with
-/// --json all checks in finish().
+/// Runs the checks of --check. Rank 0 prints a line for each check when the check ends. With
+/// --json, finish() prints all checks instead.
 class CheckList {
 public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
@@ -30,8 +30,8 @@ public:
   /// Ranks:  collective; `check` throws on all ranks or on none.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);
 
-  /// Prints how many checks passed, failed, warned and were skipped, or with --json all checks.
-  /// Returns the exit code of the first check that failed, or `done`.
+  /// Prints how many checks passed, failed, warned and were skipped. With --json, prints all checks
+  /// instead. Returns the exit code of the first check that failed, or `done`.
   /// Ranks:  collective.
   ExitCode finish();
 

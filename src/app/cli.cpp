@@ -314,8 +314,8 @@ private:
     }
   }
 
-  /// Returns the help for a command line without a configuration. If it names a run to resume, the
-  /// help names the copy of the configuration in that run.
+  /// Returns the help for a command line without a configuration. If the command line names a run
+  /// to resume, the help names that run's copy of the configuration.
   std::string configuration_to_give() const {
     for (const Override& given : options_.overrides)
       if (given.key == "run.resume" && given.value.find('/') != std::string::npos)

@@ -28,7 +28,8 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
 }
 
 /// Refuses results without a table of samples, such as those of a training of a language model.
-/// Errors: E143 (exit 64); Failure E604 and E605 of damaged files.
+/// Errors: Failure E143 (exit 64) if there is no such table; E604 (damaged) or E605 (not of this
+///         program) if the file cannot be read.
 void require_samples(const fs::path& results, const jobs::JobSpec& job) {
   store::require_sound(results);
   try {

@@ -27,8 +27,8 @@ namespace {
 
 using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
 
-/// Prints a failure, in the colors that `options` ask for. A run that was finished before has
-/// nothing to do, which is no failure.
+/// Prints a failure, in the colors that `options` ask for. If `error` says that the run was already
+/// finished, prints that to stdout, because it is no failure.
 void print_failure(const std::exception& error, const app::Options& options) {
   const ErrorReport report = report_of(error);
   if (report.code.empty()) {
@@ -72,8 +72,8 @@ ExitCode fail_alone(const std::exception& error, const app::Options& options) {
   return report_of(error).exit;
 }
 
-/// Runs what the options ask for with MPI. If all ranks know of a failure, each returns the exit
-/// code; if only one rank knows, it aborts all ranks.
+/// Runs the actions that need MPI: --check, --merge, or a run. If all ranks know of a failure, each
+/// returns the exit code; if only one rank knows, it aborts all ranks.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();
@@ -93,7 +93,8 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
   }
 }
 
-/// Lets a stop signal end the process again, including one that came before. Only runs can save.
+/// Restores the normal effect of stop signals, which is to end the process. A signal that has
+/// already arrived takes effect now. Only runs handle these signals, because only runs can save.
 void give_back(std::optional<StopSignals>& signals) {
   signals.reset();
   if (const int signal = StopSignals::received(); signal != 0) std::raise(signal);

@@ -56,7 +56,7 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   options.overrides = overrides;
   Config config = load_config(options, program_keys(), FileProvider::shared(world));
   const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
-  // Runs of format 1 have no columns of the user's rows.
+  // In runs of format 1, results have no columns that were copied from the user's data file.
   return format == 1 ? config.with("output.keep_columns", "[]") : config;
 }
 
@@ -78,8 +78,9 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
          "\n";
 }
 
-/// Writes run.h5 if no attempt has written it. The phase times were lost with the processes, so it
-/// records little more than the attempts. An existing file has more data and is kept.
+/// Writes run.h5 if no attempt has written it. The file then records little more than the attempts,
+/// because the phase times were lost with the processes. An existing file has more data and is
+/// kept.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(

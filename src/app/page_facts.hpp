@@ -16,9 +16,9 @@ namespace mgpu::app {
 /// Names and values, such as JobOutcome::inputs.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns a table of the keys that differ from their defaults, with the place that sets each. The
-/// seed, and the paths of data and model that have a value, are in the table in any case. Below the
-/// keys are `found`: facts that no key sets.
+/// Returns a table of the keys that differ from their defaults, with the place that sets each. It
+/// always contains the seed, and the paths of data and model if they have a value. The last rows
+/// are `found`: facts that no key sets.
 report::Table settings_table(const Config& config, const Facts& found);
 
 /// Returns the cores that this process may use, such as "0-1".

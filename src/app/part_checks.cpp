@@ -27,7 +27,7 @@ Facts identifying(const PartRun& run) {
   return keys;
 }
 
-/// Returns the command that makes the part of a run again.
+/// Returns the command that computes this run's part again.
 std::string command_again(const PartRun& run) {
   const bool is_part = run.part.count > 1;
   return command_of(run) + " run.resume=never" +
@@ -36,7 +36,8 @@ std::string command_again(const PartRun& run) {
               : "");
 }
 
-/// Says how to make a part with the sizes that another run had on its GPUs.
+/// Returns advice for making the part of `other` again with the batch sizes that `first` used on
+/// its GPUs. If only one of them used GPUs, advises to use the same kind of device for all parts.
 std::string help_for_sizes(const PartRun& first, const PartRun& other) {
   if (first.device_keys.empty() != other.device_keys.empty())
     return "make all parts on GPUs, or all on CPUs";
@@ -62,7 +63,8 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Returns the inputs of a run by their names, with the paths of files.
+/// Returns the checksums of a run's inputs by name. The name of an input that is a key also has the
+/// key's value, such as the path of a file.
 Facts named_inputs(const PartRun& run) {
   Facts named;
   for (const auto& [key, value] : run.inputs) {

@@ -23,7 +23,7 @@ struct PartRun {
   std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
 };
 
-/// Makes the Failure E610 (exit 65): runs do not fit together.
+/// Makes the Failure E610 (exit 65), which says that runs cannot be merged.
 Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
 
 /// Checks that runs can be joined: their formats, configurations, sizes of batches on GPUs and

@@ -75,8 +75,8 @@ private:
     return true;
   }
 
-  /// Returns the ranks of the run that is checked: those that are launched, or with one process
-  /// those that --plan assumes.
+  /// Returns the number of ranks of the run that is checked. With several processes, it is their
+  /// number. With one process, it is the number that --plan assumes.
   int ranks_of(const cluster::ClusterConfig& cluster) const {
     return world_.size() > 1 ? world_.size() : planned_ranks(cluster);
   }
@@ -170,8 +170,8 @@ private:
     return std::to_string(ranks_of(keys_.cluster)) + " x " + std::string(keys_.cluster.card->name);
   }
 
-  /// Returns a machine for the ranks for which the keys are checked: with the GPUs that devices.gpu
-  /// names, or like this one.
+  /// Returns a machine with as many ranks as the run that is checked. It has the GPUs that
+  /// devices.gpu names. If that key is not set, it is like this machine.
   run::PlanMachine planned_machine() const {
     cluster::ClusterConfig planned = keys_.cluster;
     planned.world = ranks_of(keys_.cluster);

@@ -38,11 +38,11 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
 /// Returns the keys, and other sizes, that change results on this kind of device but not on others.
-/// On a GPU, a matrix product may sum in another order when it has another number of rows. So the
-/// keys *.batch_size and the sizes of passes belong to the identity of a run there.
+/// On a GPU, a matrix product may sum in another order when it has another number of rows. So on a
+/// GPU, the keys *.batch_size and the sizes of passes belong to the identity of a run.
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
-/// Returns what device_keys() was for a run whose run.json has these `keys`.
+/// Returns the result of device_keys() in a run whose run.json has these `keys`.
 std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
                                                   const Config& config);
 

@@ -14,8 +14,8 @@ namespace mgpu::app {
 /// Returns "" when the argument is no long option.
 std::string long_name(std::string_view argument);
 
-/// The arguments of a command line as the user typed them. Error messages use it to point at an
-/// option or word. take_option() and take_word() search after the argument that was taken last.
+/// A command line as the user typed it. Error messages use it to point at an option or word.
+/// take_option() and take_word() search after the argument that was taken last.
 class WrittenLine {
 public:
   WrittenLine(int argc, const char* const* argv);

@@ -55,7 +55,8 @@ void put(std::string_view text) noexcept {
   }
 }
 
-/// Writes a decimal with at least `width` digits: snprintf is not async-signal-safe.
+/// Writes a decimal number with at least `width` digits. It replaces snprintf, which is not
+/// async-signal-safe.
 void put_number(std::uint64_t value, int width = 1) noexcept {
   char digits[24];
   char* start = digits + sizeof digits;

@@ -14,7 +14,8 @@
 namespace mgpu {
 namespace {
 
-/// Returns the number after `name` in a file of names and numbers; with name "", the first number.
+/// Returns the number after `name` in a file of names and numbers. If `name` is "", returns the
+/// first number of the file.
 std::optional<std::uint64_t> number_in(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::uint64_t number = 0;

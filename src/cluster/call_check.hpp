@@ -45,7 +45,7 @@ static_assert(sizeof(Call) == Call::kFields * sizeof(std::int64_t));
 /// Describes a call in words: "all_reduce of 12 f32, sum".
 std::string describe(const Call& call);
 
-/// Returns a call in the form of a CallLog, which the watchdog reads.
+/// Converts a call to the four numbers that the CallLog stores for the watchdog.
 inline CallFields words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }

@@ -39,7 +39,8 @@ Call call_of(CallKind kind, BufferView values, int detail) {
           detail};
 }
 
-/// Returns a view of at most `count` elements from `begin` on, and none past the end.
+/// Returns a view of the elements [begin, begin + count). The view is shorter, or empty, if
+/// `values` ends earlier.
 BufferView part_of(BufferView values, std::size_t begin, std::size_t count) {
   const std::size_t first = std::min(begin, values.count);
   return slice(values, first, std::min(count, values.count - first));
@@ -62,7 +63,7 @@ MpiCommunicator::MpiCommunicator(const Group& group, const CommunicatorOptions& 
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  // After an abandoned call, leak the memory that MPI may still write to until the process ends.
+  // MPI may still write to this memory if a call was abandoned, so the memory is leaked.
   if (waiter_.is_dead()) static_cast<void>(link_.release());
 }
 
@@ -99,9 +100,9 @@ void MpiCommunicator::reduce_piece(BufferView piece, ReduceOp op) {
   waiter_.until_all({&request, 1});
 }
 
-// Each segment travels once around the ring to be summed, and once more to be distributed, so each
-// rank sends 2 (p - 1) / p of the piece. The order of the sum depends on the segment only, so all
-// ranks get the same bits.
+// The piece has one segment for each of the p ranks. Each segment travels once around the ring to
+// be summed, and once more to be distributed, so each rank sends 2 (p - 1) / p of the piece. The
+// order of the sum depends on the segment only, so all ranks get the same bits.
 // Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009), 3.
 void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   const auto ranks = static_cast<std::size_t>(size());

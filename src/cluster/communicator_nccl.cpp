@@ -18,10 +18,10 @@
 namespace mgpu::cluster {
 namespace {
 
-/// Time for ncclCommDestroy and ncclCommAbort, which may hang.
+/// How long to wait for ncclCommDestroy or ncclCommAbort to return, because they may hang.
 constexpr std::chrono::seconds kEndPatience(5);
-/// Time for a peer that has failed to print its error and to end all ranks. mpirun takes two
-/// seconds to kill them.
+/// How long this rank waits after a peer's failure. In this time, the peer prints its error and
+/// ends all ranks. mpirun takes two seconds to kill them.
 constexpr double kPeerPatienceS = 5.0;
 
 ncclDataType_t nccl_type(DType dtype) {
@@ -149,8 +149,8 @@ void NcclCommunicator::connect() {
   agree(failure);
 }
 
-/// Throws on all ranks if any rank has a failure. Ranks that hang in NCCL are waited for until a
-/// deadline.
+/// Throws on all ranks if any rank has a failure. Waits for ranks that hang in NCCL, but only until
+/// a deadline.
 void NcclCommunicator::agree(const std::exception_ptr& failure) {
   Waiter waiter(group_, timeout_s_);
   const auto inside = waiter.begin({CallKind::connect});
@@ -178,8 +178,8 @@ void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed
 
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
-  // ncclCommFinalize and ncclCommDestroy wait for the peers, which may be in other code while an
-  // exception unwinds this rank.
+  // ncclCommFinalize and ncclCommDestroy wait until the peers call them, too. If an exception
+  // unwinds the stack of this rank only, the peers may never make these calls.
   if (std::uncaught_exceptions() > exceptions_at_birth_) return;
   if (waiter_.is_canceled()) {
     abort_communicator();
@@ -212,7 +212,8 @@ bool NcclCommunicator::end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcep
   }
 }
 
-/// If NCCL's kernels cannot be stopped, freeing memory would wait for them.
+/// Aborts the communicator and stops its kernels. If that fails, no device memory is freed any
+/// more, because freeing would wait for these kernels.
 void NcclCommunicator::abort_communicator() noexcept {
   if (comm_ != nullptr && !end_communicator(ncclCommAbort)) keep_device_memory();
 }
@@ -286,8 +287,8 @@ void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
   const auto inside = waiter_.begin(on_device(CallKind::exchange, mine, 0), peer);
   or_abort([&] {
-    // One NCCL group, so that both ranks send and receive at the same time. It is closed even on
-    // errors.
+    // One NCCL group contains both calls, so that both ranks send and receive at the same time. The
+    // group is ended even if a call fails.
     require(ncclGroupStart());
     const ncclResult_t sent =
         ncclSend(mine.data, mine.bytes(), ncclUint8, peer, comm_, stream_.get());

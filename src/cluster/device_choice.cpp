@@ -163,7 +163,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Formats one line per fact; no fact contains a line break.
+/// Packs this rank's facts for unpack(), one per line. No fact contains a line break.
 std::string pack(const VisibleGpus& visible) {
   std::string text = visible.why_none + '\n' + variable("CUDA_VISIBLE_DEVICES") + '\n' +
                      variable("NCCL_HOSTID") + '\n';

@@ -21,17 +21,18 @@ public:
   /// Begins a call: enters it in the CallLog and starts its deadline. The call ends when the
   /// returned object is destroyed. For a call between two ranks, `peer` is the other rank in the
   /// group.
-  /// Errors: E403 after cancel(), or after an earlier call has failed.
+  /// Errors: Failure E403 (the communicator cannot be used any more) after cancel(), or after an
+  ///         earlier call has failed.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
   /// Polls until `is_done` returns true.
   /// Errors: TimeoutError after the deadline, E403 after cancel(). After either, is_dead() is true.
   void until(const std::function<bool()>& is_done);
 
-  /// Polls until all requests have finished. Errors: those of until(); LibraryError.
+  /// Polls until all requests have finished. Errors: those of until(); LibraryError if MPI fails.
   void until_all(std::span<MPI_Request> requests);
 
-  /// Makes the current call and all later ones throw E403. Any thread.
+  /// Makes the current call and all later ones throw E403. Any thread may call this function.
   void cancel() noexcept { is_canceled_ = true; }
   bool is_canceled() const noexcept { return is_canceled_; }
 

@@ -187,7 +187,8 @@ private:
     }
   }
 
-  /// Replaces missing model folders that are names of a hub with their folders in the local cache.
+  /// Handles model folders that do not exist. If the value is the name of a model of a hub,
+  /// replaces it with the model's folder in the local cache of that hub.
   void find_models() {
     for (const KeySpec& spec : table_.keys()) {
       const auto found = values_.find(spec.name);

@@ -249,7 +249,7 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
   return list;
 }
 
-/// Reads {NAME: VALUE} for a key of texts that accepts a mapping.
+/// Reads {NAME: VALUE} for a key of type texts that accepts a mapping, too (KeySpec::may_map).
 Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
   std::vector<KeyValue> values;
   if (auto wrong = read_elements(spec, items, values)) return *wrong;
@@ -264,7 +264,8 @@ Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
   return mapping;
 }
 
-/// Reads a mapping for a key that accepts one, or that makes a list from a mapping.
+/// Reads a mapping. The key must accept mappings (KeySpec::may_map), or have a function that makes
+/// its list from a mapping (KeySpec::list_of_mapping).
 Read read_mapping(const KeySpec& spec, const YamlNode& node) {
   if (spec.may_map) return read_names(spec, node.items);
   if (spec.list_of_mapping == nullptr) return wrong_type(spec);

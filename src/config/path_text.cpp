@@ -55,7 +55,8 @@ private:
                      "write the folder itself; a file of that name is ./" + std::string(rest_)};
   }
 
-  /// Takes the text up to the next `$`, or what begins with one.
+  /// Copies the text up to the next `$`. If the text begins with `$`, handles the escape `$$` or
+  /// replaces the variable.
   void take_piece() {
     const std::string_view after = rest_.substr(std::min<std::size_t>(1, rest_.size()));
     if (!rest_.starts_with('$')) {

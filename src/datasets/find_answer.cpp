@@ -55,7 +55,8 @@ bool can_precede(char before) {
          before != '.' && before != '\\';
 }
 
-/// Returns the number that begins at `at`. A sign belongs to it if no operand is before the sign.
+/// Returns the length of the number that begins at `at`; 0 if no number begins there. A sign
+/// belongs to the number if no operand is before the sign.
 std::size_t length_of_number(std::string_view text, std::size_t at) {
   const char before = at == 0 ? ' ' : text[at - 1];
   const char c = text[at];

@@ -27,7 +27,7 @@ struct WordProblem {
 
 using WordProblems = std::vector<WordProblem>;
 
-/// Divides the value of `answer` in a row at its last `####`.
+/// Reads a row, and splits its `answer` at the last `####`. Returns nullopt if a part is missing.
 std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   const formats::JsonValue* question = row.find("question");
   const formats::JsonValue* answer = row.find("answer");

@@ -1,4 +1,4 @@
-// Answers without LaTeX commands and signs that do not change them.
+// Removes LaTeX commands and signs that do not change the meaning of an answer.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -32,7 +32,7 @@ constexpr auto kTextCommands =
     std::to_array<std::string_view>({"text", "textbf", "textit", "textrm", "mathrm", "mathbf",
                                      "mathit", "mbox", "operatorname", "boxed", "fbox"});
 
-/// Other texts that are replaced. The first is thousands separators as LaTeX writes them.
+/// Other texts that are replaced. The first is the thousands separator of LaTeX.
 constexpr auto kTexts = std::to_array<Replacement>({
     {"{,}", ","},
     {"$", ""},

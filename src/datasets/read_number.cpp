@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostFractionDigits = 10'000;
 constexpr std::size_t kMostExponentDigits = 9;
 
-/// Reads a text from its start. number() may move the place although it returns nullopt.
+/// Reads a text from its start. number() may move the place even if it returns nullopt.
 class NumberReader {
 public:
   explicit NumberReader(std::string_view text) : text_(text) {}
@@ -66,7 +66,8 @@ private:
     return found;
   }
 
-  /// Reads digits, with a comma before each group of three if there is one after the first three.
+  /// Reads digits. After one to three digits, groups of a comma and three digits may follow, as in
+  /// 1,234,567.
   std::string grouped_digits() {
     std::string found = digits();
     if (found.empty() || found.size() > 3 || found[0] == '0') return found;
@@ -97,7 +98,7 @@ private:
     return number;
   }
 
-  /// Reads an argument of \frac: a digit, or a number with a sign in braces.
+  /// Reads an argument of \frac: a digit, or a number in braces that may have a sign.
   std::optional<Decimal> argument() {
     blanks();
     if (has_digit()) return Decimal::of(false, text_.substr(at_++, 1), 0);

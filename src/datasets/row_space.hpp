@@ -13,7 +13,8 @@
 
 namespace mgpu::datasets {
 
-/// The choices that make one row, in order.
+/// The choices that make one row, in order. The first `counted` choices are computed from
+/// `number`, so rows with different numbers differ. Later choices are random numbers.
 class RowDraws {
 public:
   RowDraws(std::uint64_t seed, std::uint64_t number, std::size_t counted);
@@ -32,11 +33,11 @@ private:
   std::size_t made_ = 0;
 };
 
-/// All rows that a list of choices can make, in a random order. No two rows have the same counted
-/// choices. These are as many of the first choices as make at most 2^62 rows.
+/// All rows that a list of choices can make, in a random order. The counted choices are as many of
+/// the first choices as make at most 2^62 rows. No two rows have the same counted choices.
 class RowSpace {
 public:
-  /// `choices`: how many values each choice has, in order; 0 if it is too large to be counted.
+  /// `choices`: how many values each choice has, in order; 0 if they are too many to be counted.
   RowSpace(const std::vector<std::uint64_t>& choices, std::uint64_t seed);
 
   /// Returns the number of rows that differ in their counted choices.
@@ -51,15 +52,15 @@ private:
   std::size_t counted_ = 0;
 };
 
-/// Numbers of rows of the splits. The rows of split test have the first numbers, then those of
-/// validation, so that more rows to train on do not change them.
+/// How many rows each split has. The rows of all splits are numbered: first those of test, then of
+/// validation, then of train. So more rows to train on do not change the other splits.
 struct SplitSizes {
   std::array<std::int64_t, 3> rows{};  // by Split
 
   std::int64_t of(Split split) const { return rows.at(static_cast<std::size_t>(split)); }
   std::uint64_t total() const;
 
-  /// Returns the number of row `index` of a split among the rows of all splits.
+  /// Returns the index among the rows of all splits that row `index` of one split has.
   std::uint64_t number(Split split, std::int64_t index) const;
 };
 
@@ -68,7 +69,7 @@ void add_rows_key(KeyTable& table, const std::string& dataset);
 
 /// Checks `value`, which is that of key data.NAME.rows.
 /// Errors: Failure E107 (exit 78) if it is not three numbers of at least 0; E124 if the splits need
-///         more rows than the `room` different ones.
+///         more different rows than exist (`room`).
 SplitSizes split_sizes(const Config& config, const std::string& dataset,
                        const std::vector<std::int64_t>& value, std::uint64_t room);
 

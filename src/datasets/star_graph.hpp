@@ -29,8 +29,8 @@ struct StarGraph {
   /// Returns `start,...,goal`.
   std::string path_text() const;
 
-  /// Returns the tokens of the prompt: nodes are their labels, and of N labels, `|` is N, `=` is
-  /// N + 1 and `/` is N + 2. Commas have no token.
+  /// Returns the tokens of the prompt. The token of a node is its label, below N = `nodes`. The
+  /// token of `|` is N, that of `=` is N + 1, and that of `/` is N + 2. Commas have no token.
   std::vector<std::int64_t> prompt_ids(std::int64_t nodes) const;
 };
 

@@ -16,8 +16,8 @@ std::uint64_t sets_of(std::uint64_t n, std::uint64_t k) {
   return sets;
 }
 
-/// Returns the sizes of the choices: the nodes of the path, the first nodes of the other arms,
-/// which have no order, and the other nodes of these arms.
+/// Returns how many values each choice has. The choices are the nodes of the path, then the set of
+/// the first nodes of the other arms, then the other nodes of these arms.
 std::vector<std::uint64_t> choices_of(const StarGraphShape& shape) {
   std::vector<std::uint64_t> choices;
   auto left = static_cast<std::uint64_t>(shape.nodes);

@@ -44,8 +44,8 @@ public:
   void operator()(std::int64_t value) { text_ += std::to_string(value); }
   void operator()(std::uint64_t value) { text_ += std::to_string(value); }
 
-  // Writes the digits of nlohmann's library, as all files so far have them. Those of std::to_chars
-  // differ for some numbers.
+  // Formats numbers with nlohmann's library, as earlier versions did, so that files do not change.
+  // std::to_chars writes other digits for some numbers.
   void operator()(double value) {
     if (!std::isfinite(value)) return (*this)(nullptr);
     std::array<char, 64> digits{};

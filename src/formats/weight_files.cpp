@@ -44,7 +44,7 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
   refuse_index(index, "`" + printable(name) + "` is a link that leads out of the folder");
 }
 
-/// Returns whether the file has the name of weights that PyTorch pickles.
+/// Returns whether the file's extension is one that PyTorch uses for pickled weights.
 bool is_pickle(const fs::path& file) {
   const std::string kind = file.extension();
   return kind == ".bin" || kind == ".pt" || kind == ".pth" || kind == ".ckpt";

@@ -31,7 +31,7 @@ struct BadValue {
   std::string why;
 };
 
-/// Runs code that calls Arrow or Parquet, and turns their errors into one type.
+/// Runs code that calls Arrow or Parquet, and turns their errors into std::runtime_error.
 template <class Work>
 auto ask(Work work) {
   try {

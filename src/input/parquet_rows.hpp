@@ -19,9 +19,9 @@ struct ParquetFacts {
 ParquetFacts read_parquet_facts(const DataFile& file);
 
 /// Opens the rows of a Parquet file. Each read decodes from the start of a row group, unless it
-/// goes on where the last read ended.
+/// begins where the previous read ended.
 ///
-/// Memory: `file` must outlive the result; 1024 rows, and 1 MiB per column.
+/// Memory: 1024 rows, and 1 MiB per column. `file` must outlive the result.
 /// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).
 std::unique_ptr<RowSource> open_parquet_rows(const DataFile& file);
 

@@ -208,7 +208,7 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Drops the columns that are ignored, and nulls under our names.
+/// Drops the columns that are ignored, and each column that has one of our names and is null.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

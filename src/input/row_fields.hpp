@@ -25,7 +25,7 @@ public:
   /// Errors: RowError when a required column is missing or has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
-  /// Returns whether rows must have ids, which must be unique.
+  /// Returns whether each row must have a unique id.
   bool has_ids() const;
 
 private:

@@ -13,14 +13,14 @@
 
 namespace mgpu::input {
 
-/// A row under the file's names of columns, before any check.
+/// A row as the file has it: its columns have the names of the file, and nothing is checked yet.
 struct RawRow {
   std::int64_t line = 0;
   formats::JsonValue object;
   std::string problem;  // why the row is unusable; "" if `object` is valid
 };
 
-/// Reads rows by their number in the file.
+/// Reads rows by their index in the file.
 class RowSource {
 public:
   virtual ~RowSource() = default;

@@ -9,18 +9,19 @@
 // Charts over optimizer steps, for the pages of all recipes.
 namespace mgpu::recipes {
 
-/// The number of points of a curve on a page and in summary.json, at most.
+/// The maximum number of points of a curve on a page and in summary.json.
 inline constexpr std::size_t kShownPoints = 200;
 
 /// Returns an empty chart over optimizer steps, whose background shows the learning rate.
 report::LineChart step_chart(const char* title, const std::string& y_label,
                              const report::Curve& learning_rate);
 
-/// Draws a chart of losses, whose y axis is logarithmic if spans_decade(). The returned caption is
-/// `caption`, and says so.
+/// Draws a chart of losses. If spans_decade(), the y axis is logarithmic, and the returned caption
+/// says so after `caption`.
 report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption);
 
-/// Returns the JSON pointer of the last point of a series, which has kShownPoints points at most.
+/// Returns the JSON pointer of the last point of `curve` in summary.json. There the curve is called
+/// `series`, and has at most kShownPoints points.
 std::string series_key(const std::string& series, const report::Curve& curve);
 
 /// Returns a noisy curve with kShownPoints points at most. Each point is the mean of about equally

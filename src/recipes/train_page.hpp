@@ -10,17 +10,17 @@
 
 namespace mgpu::recipes {
 
-/// The data of the charts of job train: returns within the context, curves over steps, and paths.
-/// The page omits members that a recipe leaves empty.
+/// The data of the charts of job train: returns by episode, curves over steps, and paths. The page
+/// omits members that a recipe leaves empty.
 struct TrainPlots {
-  /// The mean return of each episode of a rollout, for goals outside the training set. Index 0 is
-  /// episode 1.
   /// The ends of a band around a curve of returns; empty: no band.
   struct Band {
     std::vector<double> low;
     std::vector<double> high;
   };
   struct PerEpisode {
+    // Each list has the mean return of each episode of a rollout. Index 0 is episode 1. All lists
+    // except `source` are for goals outside the training set.
     std::vector<double> late;  // returns with the newest weights
     Band late_band;
     std::string band;  // meaning of all bands: "95 % interval of the mean over 8 goals"

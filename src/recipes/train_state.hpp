@@ -38,7 +38,7 @@ public:
 
   train::StepRow step(std::int64_t step) const;
   const std::vector<ReportedValue>& step_values() const { return step_values_; }
-  /// Returns number `index` of step_values() of a step.
+  /// Returns the value of step `step` that step_values()[index] describes.
   double step_value(std::int64_t step, std::size_t index) const;
   bool has_cross_entropy() const { return cross_entropies_.defined(); }
   std::int64_t evaluations() const { return evaluations_; }
@@ -83,7 +83,7 @@ public:
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data
-  /// Files saved with the weights, by name; those of rank 0 are used.
+  /// Contents by name of the files that are saved with the weights. Only those of rank 0 are used.
   std::map<std::string, std::string> files;
 
   /// Saves a checkpoint. `is_best` marks it as the best so far.

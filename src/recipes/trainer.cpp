@@ -137,8 +137,8 @@ void Trainer::require_same_data() const {
        "put the old file back, or start anew: --resume=never"});
 }
 
-/// Runs one step. The time that no other span of the clock covers is spent mostly on the agreement
-/// that no rank has failed.
+/// Runs one step. Time that no other span of the clock covers counts as waiting for ranks. The rank
+/// spends most of it on checking that no rank has failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
   activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");

@@ -67,8 +67,8 @@ public:
 };
 
 /// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
-/// can use it. Call it before the model is made. A LanguageModel that packs its weights afterwards
-/// gives this memory back.
+/// can use it. Call it before the model is made. If a LanguageModel packs its weights later, it
+/// returns the kept memory to the system.
 void keep_step_memory(const run::RunContext& run);
 
 /// Runs job train with any recipe. It has the optimizer, the loop and the checkpoints.

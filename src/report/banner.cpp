@@ -73,7 +73,7 @@ const char* distributed_type(const TrainingBlock& block) {
                                           : "DistributedType.MULTI_CPU";
 }
 
-/// Collects the numbers of GPUs or ranks by host, each once, in order of appearance.
+/// Lists the indices of GPUs or ranks for each host, each index once, in order of appearance.
 class HostLists {
 public:
   void add(const WorkerBlock::Worker& worker) {
@@ -96,7 +96,8 @@ public:
     return sum;
   }
 
-  /// Formats "0,1)", "0,1) on each of 2 nodes", "a: 0,1; b: 0)".
+  /// Formats the lists and a closing bracket, whose opening bracket is in the text before. Examples
+  /// are "0,1)", "0,1) on each of 2 nodes" and "a: 0,1; b: 0)".
   std::string merged() const {
     const bool is_one_list = std::all_of(lists_.begin(), lists_.end(), [&](const auto& list) {
       return list.second == lists_.front().second;

@@ -89,7 +89,8 @@ struct Style {
   Formatter format;
 };
 
-/// Fields with a special form in a log line; those with `hidden` appear in another field.
+/// Fields with a special form in a log line. A field with `hidden` is not shown, because the text
+/// of another field contains its value.
 constexpr Style kStyles[] = {
     {"step", step},
     {"samples", samples},

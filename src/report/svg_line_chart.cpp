@@ -134,7 +134,8 @@ bool is_crossed(const LineChart& chart, const Frame& frame, Point corner) {
   return false;
 }
 
-/// Returns where the text of the backdrop crosses no curve: above it, or lower.
+/// Returns a place for the label of the backdrop that no curve crosses. Tries the place above the
+/// backdrop first, then lower ones. Returns the first place if curves cross every place.
 Point free_place(const LineChart& chart, const Frame& frame, double x, double room) {
   const Point above{x, frame.bottom() - room - 5};
   for (const double share : {1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.0}) {

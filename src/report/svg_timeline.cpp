@@ -42,8 +42,8 @@ struct LegendEntry {
   Point at;
 };
 
-/// Returns the phases that share their color with no other phase, in as many rows as they need.
-/// "other" comes last, if a phase has its color.
+/// Returns an entry for each phase that has a separate color, in as many rows as needed. The other
+/// phases share the color of the last entry, "other".
 std::vector<LegendEntry> legend_of(const PhaseTable& table,
                                    const std::vector<std::string>& classes) {
   std::vector<std::size_t> order;

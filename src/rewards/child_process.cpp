@@ -176,7 +176,8 @@ void ChildProcess::write_some(std::string_view& request) {
   if (count < 0 && errno != EAGAIN && errno != EINTR) request = {};  // its end is found by a read
 }
 
-/// Writes and reads what is possible within a tick.
+/// Waits at most kTickMilliseconds for the pipes of the command. Then reads from or writes to each
+/// pipe that is ready.
 void ChildProcess::exchange(std::string_view& request, Clock::time_point deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();

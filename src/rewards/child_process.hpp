@@ -26,7 +26,8 @@ public:
   /// Errors: Failure E551 if the command ends, or has not written them after `timeout_s` seconds.
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
 
-  /// Throws Failure E551 with the command, its last words and something to type.
+  /// Throws Failure E551 with the command, its last output on stderr, and a command to try it by
+  /// hand.
   [[noreturn]] void fail(const std::string& what) const;
 
 private:

@@ -16,7 +16,8 @@ using formats::JsonValue;
 
 constexpr std::size_t kShownBytes = 200;
 
-/// Asks a command that runs as long as this object. The command starts with the first rows.
+/// Sends rows to a command, which answers with their rewards. The command starts with the first
+/// rows, and runs until this object is destroyed.
 class CommandReward final : public Reward {
 public:
   explicit CommandReward(const RewardSettings& settings)

@@ -7,7 +7,8 @@
 namespace mgpu::rewards {
 namespace {
 
-/// Is 1 at the wanted length, and falls linearly to 0 at no characters and at twice that length.
+/// The reward is 1 for a completion of the wanted length. It falls linearly to 0 for an empty
+/// completion, and for one of twice that length.
 class LengthReward final : public Reward {
 public:
   explicit LengthReward(std::int64_t length) : length_(static_cast<double>(length)) {}

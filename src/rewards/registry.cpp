@@ -40,7 +40,7 @@ const RewardEntry& reward_called(const Config& config, const std::string& name) 
       std::string(kFunctions) + "=[" + (nearest.empty() ? "match" : nearest) + "]");
 }
 
-/// Reads the weights of a mapping {NAME: WEIGHT}; a list of names has weights of 1.
+/// Reads the weights of a mapping {NAME: WEIGHT}. For a list of names, every weight is 1.
 std::vector<double> read_weights(const Config& config, const std::vector<std::string>& names) {
   const std::vector<std::string> values = config.values(kFunctions);
   if (values == names) return std::vector<double>(names.size(), 1.0);

@@ -40,8 +40,8 @@ std::string training_command(const std::string& name) {
   return "the run with run.name=" + name + " makes this folder: start that run first";
 }
 
-/// Returns how to get a model of the hub, if the path as written may be the name of one. It may not
-/// if its first part is an existing folder.
+/// Returns how to download a model of the hub, or "" if the path as written cannot be the name of
+/// one. It cannot be one if its first part is an existing folder.
 std::string download_command(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const bool has_parts = std::count(written.begin(), written.end(), '/') == 1;
@@ -52,8 +52,8 @@ std::string download_command(const Config& config, const fs::path& folder, const
   return "hf download " + written + " --local-dir " + local + " and then " + key + "=" + local;
 }
 
-/// Refuses a model that the Hugging Face cache has only in part. `folder` is the value of `key`:
-/// the folder of that copy, or no folder if the copy has no config.json.
+/// Refuses a model whose copy in the Hugging Face cache is incomplete. `folder` is the value of
+/// `key`: the folder of that copy, or a missing folder if the copy has no config.json.
 void refuse_incomplete_copy(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);
@@ -67,7 +67,7 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Says where a relative path starts, which is the usual reason why a folder is not found.
+/// Says where a relative path starts. A wrong start is the usual reason why a folder is not found.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";
@@ -83,7 +83,8 @@ std::string help_for_missing_model(const Config& config, const fs::path& folder,
   return download.empty() ? start_of_path(config, key) : download;
 }
 
-/// Names the folder of weights in a run directory, or in the folder of all runs of a name.
+/// Names the folder with the weights if `folder` is a run directory, or has all runs of one name.
+/// Otherwise asks for the folder with the weights.
 std::string help_for_other_folder(const fs::path& folder, const std::string& key) {
   for (const char* below : {"ckpt/last", "latest/ckpt/last"})
     if (has_file(folder / below / "config.json")) return store::path_argument(key, folder / below);

@@ -35,8 +35,8 @@ Messages shared_messages(const Messages& chosen, const Messages& rejected) {
           std::mismatch(chosen.begin(), chosen.begin() + most, rejected.begin()).first};
 }
 
-/// Returns the messages of the prompt, and makes both conversations whole. If `prompt` is no list,
-/// both conversations must begin with the prompt.
+/// Returns the messages of the prompt. If `prompt` is a list, its messages are put before both
+/// conversations. Otherwise both conversations must already begin with the prompt.
 Messages take_prompt(const JsonValue* prompt, Messages& chosen, Messages& rejected) {
   if (prompt != nullptr && prompt->list() != nullptr) {
     Messages messages = messages_of(*prompt, "prompt");

@@ -94,7 +94,7 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
                       groups == ranks ? "ranks" : "groups of ranks", pending == 1 ? "is" : "are",
                       report::grouped(pending).c_str(), pending == 1 ? "" : "s",
                       report::grouped(phase.chunk_rows).c_str(), rows.c_str());
-  // Every part must have a chunk for each group.
+  // With `smaller` rows in a chunk, every part of the run has a chunk for each group.
   const std::int64_t smaller = phase.samples / (std::int64_t{groups} * phase.part.count);
   if (smaller >= 1 && smaller < phase.chunk_rows) {
     note.key = "run.chunk_size";

@@ -23,8 +23,8 @@ void show(const ChunkPhase& phase, const Chunk& chunk) {
 
 constexpr std::int64_t kNoChunk = -1;
 
-/// Divides `count` items into `parts` parts, and returns the first item of part p. The first parts
-/// take the remainder, one item each.
+/// Returns the index of the first item of part `p`, if `count` items are divided into `parts`
+/// parts. Each of the first parts takes one item of the remainder.
 std::int64_t begin_of_part(std::int64_t count, int p, int parts) {
   const std::int64_t share = count / parts;
   const std::int64_t extra = count % parts;

@@ -44,7 +44,8 @@ std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm:
          store::shell_word(config.string()) + " " + fit_text(keys, fit, names);
 }
 
-/// Returns what a smaller batch means for the promise of equal bytes: nothing on a CPU.
+/// Returns a warning that a smaller batch may change the last digits of results on a GPU. Returns
+/// "" on a CPU, where the batch does not change results.
 std::string batch_promise(const RunContext& run) {
   if (run.device.kind == DeviceKind::cpu) return "";
   return ". On a GPU its numbers may differ in the last digits from those of a run that had memory";

@@ -154,7 +154,7 @@ struct SessionKeys {
 };
 
 /// Reads the settings of a session. Its timeout is that of the run, so that a hang in a session is
-/// detected as elsewhere in the run.
+/// detected as soon as one elsewhere in the run.
 SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
                               const RunContext& run) {
   SessionKeys keys;
@@ -169,7 +169,7 @@ SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
 
 /// The parts of a session, in an order in which each part comes after the parts that it uses.
 struct Session::Parts {
-  /// Errors: the same on all ranks.
+  /// Errors: all ranks throw the same error.
   Parts(SessionHost& shared, const SessionRequest& request, const cluster::Group& group,
         SessionSink& shows)
       : host(shared),

@@ -29,7 +29,7 @@ struct AddedToken {
   bool operator==(const AddedToken&) const = default;
 };
 
-/// Reads the list `added_tokens` of a tokenizer.json. Errors: E541
+/// Reads the list `added_tokens` of a tokenizer.json. Errors: E541 (malformed)
 std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 
 /// Searches a text for any of a set of texts.
@@ -42,8 +42,8 @@ public:
     std::size_t begin, end;
     TokenId id;
   };
-  /// Finds the first match that begins at `start` or later; if several begin at the same place, the
-  /// longest.
+  /// Finds the first match that begins at `start` or later. If several begin at the same place,
+  /// returns the longest.
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
@@ -68,8 +68,8 @@ public:
   };
 
   /// Adds tokens. A token whose content is in the vocabulary has its id there; other tokens get ids
-  /// after those of the vocabulary. If a content is repeated, it keeps its id and gets the new
-  /// flags.
+  /// after those of the vocabulary. If two tokens have the same content, the id remains, and the
+  /// flags of the later token count.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);

@@ -134,8 +134,8 @@ void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<Toke
 void BpeModel::start(std::string_view piece, Scratch& scratch) const {
   std::vector<TokenId>& ids = scratch.start;
   ids.clear();
-  // Whether an unknown token is pending. As in the tokenizers library, tokens of bytes come before
-  // it.
+  // True if an unknown token has still to be appended. As in the tokenizers library, byte tokens of
+  // the characters after it are appended before it.
   bool unknown = false;
   for (std::size_t i = 0; i < piece.size();) {
     const std::string_view character = piece.substr(i, character_bytes(piece[i]));

@@ -39,7 +39,7 @@ public:
 
   /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. Both
   /// have the form of the member `model` of a tokenizer.json.
-  /// Errors: E541, E542
+  /// Errors: E541 (malformed), E542 (not supported)
   BpeModel(const JsonNode& node, const JsonNode& options);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }

@@ -15,7 +15,8 @@
 namespace mgpu::text {
 namespace {
 
-/// The interpreter's reasons have several lines, and parts of characters of the template.
+/// Returns a Failure with the interpreter's `reason`. The reason may have several lines, and may
+/// contain incomplete characters of the template.
 Failure failure(const char* code, std::string sentence, std::string reason) {
   std::replace(reason.begin(), reason.end(), '\n', ' ');
   return Failure({code, ExitCode::data, std::move(sentence), {"  " + printable(reason)}, ""});

@@ -13,8 +13,8 @@ struct CodeRange {
   char32_t first, last;
 };
 
-/// Characters with lower cases: every step-th character from `first` to `last` has its lower case
-/// `shift` characters away.
+/// Characters that have a lower case: every step-th character from `first` to `last`. The code
+/// point of the lower case is larger by `shift`, which may be negative.
 struct LowerRun {
   char32_t first, last;
   std::int32_t step, shift;
@@ -50,8 +50,8 @@ void append_character(std::string& text, char32_t character);
 /// Returns whether one of the sorted `ranges` contains the character.
 bool contains(std::span<const CodeRange> ranges, char32_t character);
 
-/// Each of these functions returns whether a character belongs to a class, as the parts of the
-/// tokenizers library define the class.
+/// Each of these functions returns whether a character belongs to a class. The class is defined as
+/// in that part of the tokenizers library that uses it.
 /// Source: tokenizers 0.23.3, see unicode_tables.hpp
 bool is_whitespace(char32_t character);
 bool is_digit(char32_t character);

@@ -28,7 +28,7 @@ public:
 class Decoder {
 public:
   /// Reads the decoder of a tokenizer.json. Without a `node`, the decoder joins tokens by spaces.
-  /// Errors: E541, E542
+  /// Errors: E541 (malformed), E542 (not supported)
   explicit Decoder(const std::optional<JsonNode>& node);
 
   /// Returns new stages for one list of tokens, in processing order.

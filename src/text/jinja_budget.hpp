@@ -37,7 +37,8 @@ public:
 
   static RenderBudget& of_thread();
 
-  /// Returns whether a limit was reached. The interpreter hides the type of what it throws.
+  /// Returns whether a limit was reached. The exception does not show it, because the interpreter
+  /// replaces the exception's type.
   bool is_spent() const { return is_spent_; }
   void set_spent() { is_spent_ = true; }
 

@@ -18,8 +18,8 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Counts the operations that may contain each other in the tree of an expression. Operations of
-/// one bracket are counted as a chain, which a comma ends.
+/// Computes an upper bound of the depth of an expression's tree. Within a bracket, each operation
+/// since the last comma may contain the others, so all of them are counted.
 class ExpressionDepth {
 public:
   void begin() { chains_.assign(1, 0); }

@@ -16,7 +16,7 @@ struct MetaspaceOptions {
   bool split = true;  // whether the text is split at spaces
 };
 
-/// Reads the options from a node of tokenizer.json. Errors: E541, E542
+/// Reads the options from a node of tokenizer.json. Errors: E541 (malformed), E542 (not supported)
 MetaspaceOptions read_metaspace(const JsonNode& node);
 
 }  // namespace mgpu::text

@@ -17,7 +17,8 @@ public:
   virtual void apply(std::string& text) const = 0;
 };
 
-/// Makes the normalizer that a node of tokenizer.json describes. Errors: E541, E542
+/// Makes the normalizer that a node of tokenizer.json describes. Errors: E541 (malformed), E542
+/// (not supported)
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 /// Makes the normalizer `form`: NFC, NFD, NFKC or NFKD of Unicode 9. Returns nullptr for another

@@ -25,7 +25,8 @@ std::unique_ptr<Pattern> literal_pattern(std::string_view literal);
 /// Makes a pattern that matches each single character for which `fits` holds.
 std::unique_ptr<Pattern> character_pattern(bool (*fits)(char32_t));
 
-/// Makes the pattern of a node {"Regex": ...} or {"String": ...}. Errors: E541, E542
+/// Makes the pattern of a node {"Regex": ...} or {"String": ...}. Errors: E541 (malformed), E542
+/// (not supported)
 std::unique_ptr<Pattern> make_pattern(const JsonNode& node);
 
 /// Replaces every match in `text`. `sections` is scratch space.
@@ -36,7 +37,7 @@ void replace_matches(std::string& text, const Pattern& pattern, std::string_view
 /// Source: tokenizers, SplitDelimiterBehavior
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Reads the name of a SplitBehavior. Errors: E542
+/// Reads the name of a SplitBehavior. Errors: E542 (not supported)
 SplitBehavior make_behavior(const JsonNode& node);
 
 /// Joins and drops sections as the behavior says. The sections that remain are the pieces of the

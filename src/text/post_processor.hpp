@@ -15,7 +15,7 @@ struct TokenFrame {
 
 /// Reads the tokens that a post-processor of tokenizer.json puts around one text. A post-processor
 /// of type ByteLevel adds no tokens.
-/// Errors: E541, E542
+/// Errors: E541 (malformed), E542 (not supported)
 TokenFrame read_post_processor(const JsonNode& node);
 
 }  // namespace mgpu::text

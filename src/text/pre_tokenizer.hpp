@@ -40,7 +40,8 @@ public:
   virtual void apply(Pieces& pieces) const = 0;
 };
 
-/// Makes the pre-tokenizer that a node of tokenizer.json describes. Errors: E541, E542
+/// Makes the pre-tokenizer that a node of tokenizer.json describes. Errors: E541 (malformed), E542
+/// (not supported)
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node);
 
 }  // namespace mgpu::text

@@ -101,7 +101,7 @@ SentencePiece read_piece(std::string_view message, const fs::path& file) {
   return piece;
 }
 
-/// Refuses models whose rules the tokenizer classes do not have.
+/// Refuses models that do not use BPE, because the tokenizer classes support only BPE.
 void check_trainer(std::string_view message, const fs::path& file) {
   constexpr std::uint64_t kUnigram = 1, kBpe = 2;
   std::uint64_t kind = kUnigram;

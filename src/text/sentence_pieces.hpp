@@ -16,8 +16,9 @@ struct SentencePieces {
   std::vector<AddedToken> tokens;  // its control tokens and the symbols that its user defined
 };
 
-/// Converts a SentencePiece model of BPE pieces as transformers does. A merge of two pieces counts
-/// more if the piece that it makes has a lower id. `file` is the path for messages.
+/// Converts a SentencePiece model of BPE pieces as transformers does. If several pairs of pieces
+/// can be merged, the merge whose result has the lowest id comes first. `file` is the path for
+/// messages.
 ///
 /// Errors: Failure E541 (malformed), E542 (no BPE model, or one that normalizes texts)
 /// Source: sentencepiece_model.proto; transformers 5.23, convert_slow_tokenizer.py

@@ -132,8 +132,8 @@ bool SpecialTokens::is_of_class(std::string_view role) const {
   return std::find_if(named_.begin(), end, [&](const Named& n) { return n.role == role; }) != end;
 }
 
-/// Reads roles that the class does not have, such as image_token: those given as texts if `texts`,
-/// else those given as objects with flags.
+/// Reads the roles that the class does not have, such as image_token. If `texts`, reads only roles
+/// whose tokens are texts, else only roles whose tokens are objects with flags.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
     if (!role.ends_with("_token") || is_of_class(role)) continue;

@@ -63,7 +63,7 @@ std::string fill(std::string_view parts, char place, std::string_view value) {
 
 std::string code_llama_parts(const JsonNode& settings, std::string_view unknown) {
   const bool prefix = settings.flag("add_prefix_space", true);
-  // Without an unknown token the class takes Python's name of nothing.
+  // Without an unknown token, the class uses "None", the text of Python's None.
   const std::string name = json_quoted(unknown.empty() ? "None" : unknown);
   const std::string parts = fill(fill(kLlamaParts, '#', kStrip), '~', ", \"unk_token\": " + name);
   return fill(parts, '@', prefix ? "first" : "never");

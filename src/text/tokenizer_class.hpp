@@ -29,7 +29,7 @@ std::string own_parts(TokenizerClass kind, const JsonNode& settings, std::string
 /// Returns the default token of a tokenizer class for `role` (bos_token, ...), or "".
 std::string_view standard_token(TokenizerClass kind, std::string_view role);
 
-/// Returns the further roles that a tokenizer class has, such as prefix_token.
+/// Returns the roles that a tokenizer class has beyond the standard ones, such as prefix_token.
 std::span<const std::string_view> own_roles(TokenizerClass kind);
 
 /// Returns whether a class makes its parts from a tokenizer.model, if there is no tokenizer.json.

@@ -18,7 +18,8 @@ constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 /// Maps the tokens of a model from text to id and back. Ids may have gaps.
 class Vocabulary {
 public:
-  /// Reads a JSON object that maps texts to ids. Errors: E541, also for a repeated id or text
+  /// Reads a JSON object that maps texts to ids. Errors: E541 (malformed), also for a repeated id
+  /// or text
   explicit Vocabulary(const JsonNode& node);
 
   /// Returns the id of a token; kNoToken if there is no such token.

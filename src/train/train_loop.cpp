@@ -74,8 +74,8 @@ double TrainLoop::predictions(std::int64_t first) {
   return measured(first);
 }
 
-/// Returns the number of predictions of the global batch that begins with item `first`. Every rank
-/// can count them. Before that, it runs the survey if the objective has one.
+/// Runs the survey if the objective has one. Then returns the number of predictions of the global
+/// batch that begins with item `first`, which every rank can compute.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
   return static_cast<double>(

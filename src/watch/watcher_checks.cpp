@@ -13,11 +13,11 @@ namespace {
 // If the watchdog thread of a node's first rank gives no heartbeat for this long, the next rank of
 // the node takes over its checks.
 constexpr double kBeatLostS = 1.5;
-// Interval between two publications to other nodes, normally and while a rank of this node is
-// silent for half of limit_s.
+// Interval between two publications to other nodes. The shorter one applies while a rank of this
+// node has been silent for more than half of limit_s.
 constexpr double kPublishEveryS = 1.0;
 constexpr double kPublishUrgentlyS = 0.4;
-// A node without contact for this long: the states of its ranks count as unknown.
+// If a node has been without contact for this long, the states of its ranks count as unknown.
 constexpr double kNodeQuietS = 4.0;
 // A node without contact for this long, or for limit_s if that is longer, is lost.
 constexpr double kNodeLostS = 10.0;

@@ -73,8 +73,8 @@ std::string stack_in(const fs::path& crash_file) {
 }  // namespace
 
 void Watchdog::Watcher::report_death(int rank) {
-  // Blames no row if a launcher asked the ranks to stop before it killed them, or if several ranks
-  // were killed.
+  // A death note blames the rows that the rank worked on. It is not written if a launcher asked the
+  // ranks to stop before it killed them, or if several ranks were killed.
   const auto is_dead = [&](int other) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
@@ -84,7 +84,8 @@ void Watchdog::Watcher::report_death(int rank) {
 }
 
 void Watchdog::Watcher::report_hang(const Culprit& culprit) {
-  // Excludes a rank that was stopped by a signal, and one that may be waiting for another rank.
+  // A death note blames the rows that the rank worked on. It is not written for a rank that was
+  // stopped by a signal, or may be waiting for another rank.
   if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);

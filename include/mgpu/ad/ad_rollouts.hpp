@@ -34,8 +34,8 @@ struct RolloutRecord {
 /// action is drawn from the softmax of the logits.
 ///
 /// Except for rounding, the record of a rollout depends only on its sample id, its task and its
-/// controls. Rounding of matrix products may depend on the batch, so callers always pass the
-/// rollouts of one whole chunk.
+/// controls. Rounding of matrix products may depend on the batch, so callers always pass all
+/// rollouts of one chunk, a fixed range of sample ids.
 ///
 /// Errors: Failure E704 (exit 79) when a row of logits has NaN or +infinity, or only -infinity.
 std::vector<RolloutRecord> play(const AdTransformer& model, const Environment& environment,

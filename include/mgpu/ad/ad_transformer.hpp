@@ -44,7 +44,7 @@ struct TransitionTokens {
 /// dropped.
 struct DropoutSamples {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 on the model's device: row numbers within the whole training
+  at::Tensor samples;  // [B] int64 on the model's device: index of each row in the whole training
 };
 
 /// Returns the number of elements of AdTransformer::parameters().weights() for this configuration,

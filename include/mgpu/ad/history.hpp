@@ -37,7 +37,7 @@ struct BasicHistory {
 using History = BasicHistory<const std::uint8_t>;
 using HistorySlot = BasicHistory<std::uint8_t>;
 
-/// Learning histories with consecutive ids, as columns.
+/// A set of learning histories with consecutive ids. Each field is stored as one column.
 ///
 /// The task with index t in Environment::train_tasks() has the ids t * streams to (t + 1) * streams
 /// - 1, in the order of streams. So a range of ids determines which histories a file or chunk

@@ -24,8 +24,8 @@ struct WindowRules {
 };
 
 /// Returns the rules for windows of at most `n_transit` tokens. A window is never longer than a
-/// history, because the model could not learn later positions. TokenKind::step rounds down to whole
-/// episodes.
+/// history, because no history would train the positions after its end. With TokenKind::step, the
+/// window's length is rounded down to whole episodes.
 /// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
 ///         two episodes, because an agent that sees only one cannot improve from one to the next.
 ///         TokenKind::transition needs two tokens: one transition and the current state.
@@ -74,8 +74,8 @@ public:
   std::size_t num_features() const { return static_cast<std::size_t>(num_actions_) + 5; }
 
   /// Writes the token for `state` to element `at` of each array of `out` except target. `previous`
-  /// is the step before it, which may end the previous episode, or nullptr for the first token of a
-  /// window.
+  /// is the step that comes before, perhaps the last one of the previous episode. It is nullptr for
+  /// the first token of a window.
   void write(const StepBatch& out, std::size_t at, std::uint8_t state,
              const Transition* previous) const;
 

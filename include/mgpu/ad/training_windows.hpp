@@ -23,11 +23,11 @@ struct TrainingItem {
 ///
 /// The `ordinal` of an item is its position in this order: optimizer step * global batch + index in
 /// the batch. Each epoch contains each item once, in an order that depends only on seed and epoch.
-/// So each rank can compute its items from the step number, also in a resumed run.
+/// So each rank can compute its items from the optimizer step, also in a resumed run.
 ///
 /// With TokenKind::step an item is a full window, which begins with an episode. With
-/// TokenKind::transition an item is one step with the steps before it. At the beginning of a
-/// history these are fewer.
+/// TokenKind::transition an item is one step with up to WindowRules::memory() steps before it. Near
+/// the beginning of a history, there are fewer steps before it.
 class TrainingWindows {
 public:
   /// Keeps a reference to `histories`, which must outlive this object.

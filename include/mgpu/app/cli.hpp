@@ -62,8 +62,8 @@ std::span<const OptionRow> option_rows();
 /// Returns the row of an option; nullptr if there is no option of that name.
 const OptionRow* find_row(std::string_view name);
 
-/// Parses the command line. In the name of an option `_` and `-` are the same. `table` has help
-/// texts for options of other programs.
+/// Parses the command line. In the name of an option `_` and `-` are the same. `table` provides the
+/// keys and the names of settings in other programs, for the help texts of errors.
 ///
 /// Errors: ConfigFailure E141 to E144 (exit 64) with all mistakes of the command line. The keys and
 ///         values in Options::overrides are checked later, by load_config().

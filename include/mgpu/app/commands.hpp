@@ -15,8 +15,8 @@ bool is_later_rank();
 /// --plan: prints the work of each rank, whether it fits into memory, and the estimated time. Works
 /// without MPI, GPU and driver. Under mpirun only the first rank prints.
 ///
-/// Errors: those of load_config() and of read_run_keys(), and E206 (exit 69) when CUDA does not
-///         work.
+/// Errors: those of load_config() and of read_run_keys(), and E206 (exit 69) when there are GPUs
+///         but CUDA does not work.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
 
 /// --check: tests everything that a run needs and prints one line for each test. Without a
@@ -39,11 +39,12 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.
-/// Format `jsonl` writes table `samples` as JSON lines; other formats belong to jobs. Works without
-/// MPI, GPU and driver. Under mpirun only the first rank may call it.
+/// Format `jsonl` writes table `samples` as JSON lines; each job defines its other formats. Works
+/// without MPI, GPU and driver. Under mpirun only the first rank may call it.
 ///
-/// Errors: E143 (exit 64, a format that the job does not have), E603 (exit 66, no run directory, or
-///         one without results), E602 (exit 74), and those of writing the format.
+/// Errors: E143 (exit 64, the job lacks the format or has no table `samples`), E609 (exit 66, not a
+///         run directory), E603 (exit 66, no result file). E602 (exit 74, write failed), and those
+///         of reading the run and of writing the format.
 ExitCode export_run(const Options& options, std::ostream& out);
 
 /// --compare BEFORE AFTER: prints the differences between the metrics of two runs on the same

@@ -4,8 +4,8 @@
 
 namespace mgpu::app {
 
-/// Returns "mgpu_spmd 0.1.0", with `verbose` also the versions of the libraries. Ends with a
-/// newline.
+/// Returns the program's name and version, such as "mgpu_spmd 0.1.0", and a newline. If `verbose`,
+/// lines with the versions of the libraries follow.
 std::string version_text(bool verbose);
 
 /// Returns the text of --env: versions, the machine, and the environment variables that steer MPI,

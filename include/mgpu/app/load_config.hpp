@@ -20,11 +20,12 @@ public:
   /// provider.
   static FileProvider shared(const cluster::Group& group);
 
-  /// Returns the first bytes of a file, or of standard input for "-". They are at most one byte
-  /// more than a configuration may have, so that the parser can refuse a longer file.
+  /// Returns the beginning of a file, or of standard input for "-". Of a file that is too long for
+  /// a configuration, it returns one byte more than allowed, so that the parser refuses it.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
-  /// Errors: Failure E603 (exit 66); with shared() a CollectiveFailure on all ranks.
+  /// Errors: Failure E603 (exit 66) if the file cannot be read. With shared(), all ranks throw it
+  ///         as a CollectiveFailure.
   std::string read(const std::filesystem::path& path) const;
 
   /// Returns the working directory of the rank that reads.
@@ -62,8 +63,8 @@ private:
 /// mistakes (see ConfigSources::rules).
 ///
 /// Ranks:  collective over the group of `files`; `rules` must not communicate.
-/// Errors: the same on every rank: ConfigFailure with all mistakes, what `rules` throws, Failure
-///         E603.
+/// Errors: the same on every rank: ConfigFailure with all mistakes, what `rules` throws, or Failure
+///         E603 (exit 66) if a file cannot be read.
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files,
                    const std::function<void(const Config&)>& rules = {});
 

@@ -24,7 +24,8 @@ class RunFiles final : public EventSink, public ScalarSink {
 public:
   /// `elapsed_s`: how long this process has been running.
   ///
-  /// Ranks:  collective over the topology's world. Errors: E601, E602 on all ranks.
+  /// Ranks:  collective over the topology's world.
+  /// Errors: E601 (a file cannot be created), E602 (write failed), each on all ranks.
   RunFiles(const Options& options, const Config& config, const std::string& run_name,
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
@@ -35,8 +36,8 @@ public:
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// print() shows a text on the screen, print_if_quiet() one that only -q shows, and
-  /// print_last_line() the last line of the run. They do nothing on ranks other than 0.
+  /// print() shows a text on the screen, print_if_quiet() shows a text only with option -q, and
+  /// print_last_line() shows the last line of the run. They do nothing on ranks other than 0.
   void print(std::string_view text);
   void print_if_quiet(std::string_view text);
   void print_last_line(std::string_view line);
@@ -47,10 +48,10 @@ public:
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints the warnings of all ranks on rank 0, equal ones once. Throws if writing any log failed.
+  /// Prints the warnings of all ranks on rank 0. Warnings with the same text are printed once.
   ///
-  /// Ranks:  collective.
-  /// Errors: E602 on all ranks.
+  /// Ranks:  collective over the topology's world.
+  /// Errors: E602 on all ranks if an earlier write to a log failed.
   void sync_warnings();
 
 private:

@@ -16,11 +16,12 @@ struct Activity {
   SafeText<96> position;                // "train, step 41000"; "histories, chunk 7"
 };
 
-/// Returns the Activity of this process. Any thread.
+/// Returns the Activity of this process. Any thread may call it.
 Activity& activity() noexcept;
 
-/// Records that this process makes progress; costs a load and a store. Any thread. Two simultaneous
-/// calls may count as one mark, which is enough, because observers only look for a change.
+/// Records that this process makes progress; costs a load and a store. Any thread may call it. Two
+/// simultaneous calls may change `marks` only once. That is enough, because observers only look for
+/// a change.
 void mark_progress() noexcept;
 
 /// Moves the Activity of this process to `place`, which must stay valid until the next call;

@@ -30,7 +30,7 @@ public:
     std::string versions{};  // any lines, copied verbatim
   };
 
-  /// Errors: Failure E601.
+  /// Errors: Failure E601 when the file or the directory cannot be created.
   explicit CrashFile(const Options& options);
   CrashFile(const CrashFile&) = delete;
   CrashFile& operator=(const CrashFile&) = delete;
@@ -38,16 +38,16 @@ public:
   /// Removes the prepared file, and the directory when it is empty.
   ~CrashFile();
 
-  /// Sets the phase that the file names, for example "train, step 41000". Main thread; at most 255
-  /// bytes are kept.
+  /// Sets the phase that the file names, for example "train, step 41000". Only the main thread may
+  /// call it. At most 255 bytes are kept.
   void set_phase(std::string_view phase) noexcept;
 
-  /// Remembers one line; the file gets the last 50 lines. Any thread; at most 239 bytes of a line
-  /// are kept.
+  /// Remembers one line; the file gets the last 50 lines. Any thread may call it. At most 239 bytes
+  /// of a line are kept.
   void add_event(std::string_view line);
 
   /// Writes the file for a caught exception: `what` is the rendered report. Only the first failure
-  /// of the process is written. Any thread.
+  /// of the process is written. Any thread may call it.
   void write(std::string_view what) noexcept;
 
   /// Writes the crash file from a signal handler, with the stack of the interrupted thread; `what`

@@ -7,8 +7,8 @@
 
 namespace mgpu {
 
-/// Says which rank of an attempt died first, not as a consequence of another death, and why. The
-/// file attempts/NNNN.died holds one line "RANK WITNESS CAUSE", written by the first process that
+/// Says which rank died first in an attempt (one start of the program), and why. The file
+/// attempts/NNNN.died holds one line "RANK WITNESS CAUSE", written by the first process that
 /// notices the death. Ranks that die as a consequence find the file and leave it unchanged.
 ///
 /// The witness is the writer: `self` (the handler of a fatal signal), `watchdog` (of a surviving

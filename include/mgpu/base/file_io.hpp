@@ -56,13 +56,16 @@ private:
 };
 
 /// Renames `from` to `to`, then syncs the directory. A process that reads `to` sees either the old
-/// file or the complete new one. Failpoints "<what>.rename" and "<what>.dirsync". Errors: E602.
+/// file or the complete new one. Failpoints "<what>.rename" and "<what>.dirsync".
+/// Errors: Failure E602 (I/O error or full disk).
 void rename_durably(const fs::path& from, const fs::path& to, std::string_view what);
 
-/// Syncs an existing path (file or directory). Failpoint "<what>.dirsync". Errors: E602.
+/// Syncs an existing path (file or directory). Failpoint "<what>.dirsync".
+/// Errors: Failure E602 (I/O error).
 void sync_path(const fs::path& path, std::string_view what);
 
-/// Writes `text` to a temporary file next to `path`, syncs it and renames it. Errors: E601, E602.
+/// Writes `text` to a temporary file next to `path`, syncs it and renames it to `path`.
+/// Errors: Failure E601 (cannot be created), E602 (I/O error or full disk).
 void write_file_durably(const fs::path& path, std::string_view text, std::string_view what);
 
 /// Returns the content of a file. Errors: Failure E603 if it is missing or unreadable (exit 66), or

@@ -4,7 +4,8 @@
 
 namespace mgpu {
 
-/// A random order of {0, ..., n - 1} that needs no memory: position -> element in O(1).
+/// A random order of {0, ..., n - 1} that is computed instead of stored. It returns the element at
+/// any position in O(1).
 ///
 /// The order of training data depends only on (seed, epoch), so resuming needs one integer, the
 /// position.

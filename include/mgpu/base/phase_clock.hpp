@@ -13,14 +13,14 @@ namespace mgpu {
 /// Measures where the wall time of this rank goes: at any instant exactly one phase is running.
 ///
 /// Phases nest, and time in an inner Scope counts only for the inner phase. So the totals add up to
-/// the wall time. The clock also publishes the current phase in the Activity of this process. One
-/// thread only.
+/// the wall time. The clock also publishes the current phase in the Activity of this process. Only
+/// one thread may use a clock.
 ///
 /// For the time line in report.html, the clock cuts the time into at most kMaxSlices equal slices.
 /// When all are used, neighbors are merged and slices become twice as long.
 ///
-/// The memory of a phase is allocated when the phase is first entered. Allocated later, between
-/// tensors, such small blocks would keep the heap from shrinking.
+/// The clock allocates all memory of a phase when the phase is first entered. Small blocks that it
+/// allocated later would lie between tensors and keep the heap from shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;

@@ -69,7 +69,7 @@ public:
     return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
   }
 
-  /// Returns draws 4b to 4b + 3, as bits() does one by one.
+  /// Returns draws 4b to 4b + 3. bits() returns the same values one by one.
   constexpr Philox4 block(std::uint32_t b) const {
     return philox(
         {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},

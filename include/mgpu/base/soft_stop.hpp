@@ -12,12 +12,13 @@ namespace mgpu {
 /// meaning; it only makes the maximum over the ranks well defined.
 enum class StopReason : int { none, time_limit, stop_file, usr1, usr2, interrupt, terminate };
 
-/// Returns "SIGUSR1", "the time limit", "the file STOP".
+/// Returns the reason in words for messages, such as "SIGUSR1" or "the time limit".
 std::string_view name_of(StopReason reason);
 
 /// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. main() creates one object in its first
 /// line. So a signal before or after the work of a run does not kill the process. Launchers start
-/// the program with these signals blocked, because the loader takes a while before main().
+/// the program with these signals blocked, because loading the libraries takes a while before
+/// main() begins.
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
@@ -30,8 +31,8 @@ public:
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals();
 
-  /// Ignores the four signals from now on: the results are published, and the process is about to
-  /// end with the exit code of the run.
+  /// Ignores the four signals from now on. Call it when the results are published and the process
+  /// is about to end with the exit code of the run.
   static void ignore() noexcept;
 
   /// Returns the number of the first signal that was received, or 0.
@@ -41,7 +42,8 @@ public:
 /// Watches for requests to stop: SIGUSR1, SIGUSR2, SIGTERM, SIGINT, a file, the time limit, and
 /// Slurm's own limit (SLURM_JOB_END_TIME).
 ///
-/// Only one object may exist at a time. A signal that a StopSignals heard before counts.
+/// Only one object may exist at a time. A signal also counts if StopSignals received it before this
+/// object was made.
 class SoftStop {
 public:
   struct Options {
@@ -59,12 +61,12 @@ public:
   SoftStop& operator=(const SoftStop&) = delete;
   ~SoftStop();
 
-  /// Returns the first reason to stop that was found, and the same one from then on; `none` before.
-  /// Local and cheap (the file is looked up once a second): call it each step and take the maximum
+  /// Returns `none` until there is a reason to stop, and from then on always the first reason.
+  /// Local and cheap (it looks for the file once a second): call it each step and take the maximum
   /// over the ranks.
   StopReason poll();
 
-  /// Returns the seconds until the time limit's soft stop; infinity without a limit.
+  /// Returns the seconds until poll() returns StopReason::time_limit; infinity without a limit.
   double seconds_left() const;
 
 private:

@@ -12,12 +12,12 @@ namespace mgpu {
 std::size_t find_bad_utf8(std::string_view text);
 
 /// Returns the number of characters (code points).
-/// Shapes: text is valid UTF-8
+/// Shapes: text must be valid UTF-8
 std::size_t utf8_length(std::string_view text);
 
 /// Returns the byte offset of character `index` (from 0); text.size() if there are fewer
 /// characters.
-/// Shapes: text is valid UTF-8
+/// Shapes: text must be valid UTF-8
 std::size_t utf8_offset(std::string_view text, std::size_t index);
 
 /// Returns `text` as valid UTF-8 without NUL, which C interfaces take for the end of a text. Each

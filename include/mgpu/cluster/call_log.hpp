@@ -56,7 +56,7 @@ public:
 
   LoggedGroup() noexcept = default;
 
-  /// `id` is the same on all ranks of the group and on no other group.
+  /// `id` must be the same on all ranks of the group, and no other group may have it.
   explicit LoggedGroup(std::uint64_t id) noexcept;
   LoggedGroup(const LoggedGroup&) = delete;
   LoggedGroup& operator=(const LoggedGroup&) = delete;
@@ -82,8 +82,8 @@ public:
   };
 
   /// Records that this rank enters a collective, or a call with the one rank `peer` (a world rank).
-  /// One thread at a time. A call inside another call of the same group counts as part of the outer
-  /// call.
+  /// Only one thread at a time may call it. A call inside another call of the same group counts as
+  /// part of the outer call.
   [[nodiscard]] Inside enter(const CallFields& fields, int peer = kNoPeer) const noexcept;
 
   /// Returns the id of the next group that is split off or duplicated from this one. All ranks of

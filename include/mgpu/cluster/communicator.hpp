@@ -64,7 +64,7 @@ public:
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 
   /// Makes the pending call and all later ones throw E403 soon, even if no peer joins them. Any
-  /// thread.
+  /// thread may call it.
   /// MPI may write into the buffers of the pending call until the process ends.
   virtual void cancel() noexcept {}
 };
@@ -81,7 +81,7 @@ struct CommunicatorOptions {
 ///
 /// Ranks:  collective over `group`, which can still be used independently.
 /// Errors: NotBuiltError for nccl and staged in a build without CUDA; Failure E402 when NCCL does
-///         not start within the deadline, E403 with NCCL's error text.
+///         not start within the deadline, E403 with NCCL's text when NCCL reports an error.
 std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,
                                                 const CommunicatorOptions& options = {});
 

@@ -48,10 +48,10 @@ struct DevicePlan {
 /// only one (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different
 /// NCCL_HOSTID, which is a slow way to try NCCL on one card.
 ///
-/// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range; E202 when nccl
-///         has two ranks on one GPU; E203 when no GPU exists although one is needed; E205 when
-///         devices.gpus lists more ids than a node has ranks, or fewer unless the backend is
-///         staged.
+/// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
+///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when no GPU exists
+///         although one is needed. E205 when devices.gpus lists more ids than a node has ranks, or
+///         fewer unless the backend is staged.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {

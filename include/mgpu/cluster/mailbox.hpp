@@ -17,16 +17,16 @@ class Mailbox {
 public:
   explicit Mailbox(const Group& group);
 
-  /// Keeps texts in memory that MPI may still be sending, because after a failure rank 0 no longer
-  /// reads them.
+  /// Does not free texts that MPI may still be sending. After a failure, rank 0 no longer receives
+  /// texts, so such a text may never be sent.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// Sends `text` to rank 0, on any other rank. Memory: holds the text until it is sent.
+  /// Sends `text` to rank 0. Any other rank may call it. Memory: holds the text until it is sent.
   void send(std::string text);
 
-  /// Rank 0: returns all texts that have arrived.
+  /// Returns all texts that have arrived. Only rank 0 may call it.
   std::vector<std::string> receive();
 
   /// Waits until rank 0 has all texts. On rank 0 it returns the texts that receive() has not

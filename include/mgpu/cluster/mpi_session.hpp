@@ -27,8 +27,8 @@ public:
   MpiSession(MpiSession&&) = delete;
   MpiSession& operator=(MpiSession&&) = delete;
 
-  /// Finalizes MPI, unless an exception is unwinding. Then the other ranks may never call
-  /// MPI_Finalize, so the caller has to call abort_world().
+  /// Finalizes MPI, unless an exception is unwinding the stack. In that case the other ranks may
+  /// never call MPI_Finalize, so the caller has to call abort_world().
   /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed.
   ~MpiSession();
 

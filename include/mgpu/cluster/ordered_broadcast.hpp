@@ -24,7 +24,7 @@ public:
   bool is_root() const;
   void post(std::string message);
 
-  /// Returns the next message, and waits for it. Errors: Failure E402 if it does not arrive within
+  /// Waits for the next message, and returns it. Errors: Failure E402 if it does not arrive within
   /// the constructor's `timeout_s`.
   std::string receive();
 

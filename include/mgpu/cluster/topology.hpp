@@ -9,8 +9,8 @@
 
 namespace mgpu::cluster {
 
-/// The node of a rank, with the number that the rank has there. SLURM_* is not used, because under
-/// mpirun it describes the launcher.
+/// Says on which node a rank runs, and which rank it has among the ranks of that node. SLURM_* is not used, because
+/// under mpirun it describes the launcher.
 struct RankPlace {
   int node_index = 0;  // index of the node; nodes are ordered by their lowest rank
   int node_rank = 0;   // rank among the ranks of the node
@@ -23,8 +23,8 @@ struct RankPlace {
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators of a run: all ranks, the ranks of a node, the ranks of a group, and the ranks
-/// that have the same number in their groups.
+/// The communicators of a run. They hold all ranks, the ranks of a node, the ranks of a group (one
+/// copy of the model), or the ranks at the same position in different groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///
@@ -45,7 +45,8 @@ public:
   const Group& model_group() const { return model_group_; }
 
   /// Returns the ranks that hold the same part of each copy of the model as this rank, in the order
-  /// of the groups; gradients are summed over them. On a leader these are all leaders.
+  /// of the groups; gradients are summed over them. For a leader, the first rank of its group, they
+  /// are all leaders.
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }

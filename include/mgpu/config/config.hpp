@@ -24,7 +24,7 @@ public:
 
 /// The configuration of one run: a value for every key of the table. A getter of a type, such as
 /// integer(), throws Error for a key of another type, which is a bug of the program. Every getter
-/// but text() also throws Error for a word such as `auto`; call is() first.
+/// but text() also throws Error if the value is a word such as `auto`. Call is() first to find out.
 class Config {
 public:
   struct Value {

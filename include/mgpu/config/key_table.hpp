@@ -34,7 +34,7 @@ struct ForeignName {
   bool top_level_only = false;  // true: the name counts only outside of any section
 };
 
-/// A list that a key of type integers makes of a mapping, or why the mapping is refused.
+/// The list of integers into which a key's mapping was converted, or why the mapping is refused.
 struct MappedList {
   std::vector<std::string> items{};
   std::string problem{};  // "" if `items` is the list
@@ -61,7 +61,8 @@ struct KeySpec {
   bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths
-  // Of type integers: makes the list of a mapping such as {"model.layers.0": 0}; entries have text.
+  // Of type integers: converts a mapping such as {"model.layers.0": 0} to a list of integers. Keys
+  // and values of the mapping are passed as text; a value that is not a scalar is passed as "".
   MappedList (*list_of_mapping)(const std::vector<std::pair<std::string, std::string>>& entries) =
       nullptr;
   bool is_model = false;    // of type path: the folder of a language model, or its name in a hub

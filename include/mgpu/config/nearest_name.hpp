@@ -12,8 +12,8 @@ namespace mgpu {
 /// Source: optimal string alignment distance (Boytsov, ACM JEA 16, 2011, section 2.1).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Returns the most edits with which a name still counts as a misspelling of `word`: 1, 2 or 3,
-/// depending on the length of `word`.
+/// Returns the largest edit_distance() at which a name still counts as a misspelling of `word`: 1,
+/// 2 or 3, depending on the length of `word`.
 std::size_t tolerated_edits(std::string_view word);
 
 /// Returns the name that is nearest to `word` by edit_distance(), the first one if several are

@@ -7,9 +7,9 @@
 
 namespace mgpu {
 
-/// Counts how often a thread reads the value of each key, from any Config. The thread is the one
-/// that constructs the ReadCounts; it may have only one at a time. Tests use it to find keys that
-/// are parsed more than once.
+/// Counts how often the thread that constructs this object reads the value of each key, from any
+/// Config. A thread may have only one ReadCounts at a time. Tests use it to find keys that are
+/// parsed more than once.
 class ReadCounts {
 public:
   ReadCounts();

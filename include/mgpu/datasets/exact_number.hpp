@@ -21,7 +21,7 @@ struct Decimal {
   bool operator==(const Decimal&) const = default;
 };
 
-/// Returns the exact product. Time: the product of the numbers of digits.
+/// Returns the exact product. The time grows as the number of digits of `a` times that of `b`.
 Decimal product(const Decimal& a, const Decimal& b);
 
 /// Returns the exact sum of two integers that are not negative.
@@ -44,8 +44,8 @@ struct NumberAtStart {
   std::size_t length = 0;  // bytes of the text that the number takes
 };
 
-/// Reads the number that `text` begins with; nullopt if it begins with anything else. `text` is a
-/// result of plain_answer(). The page docs/datasets.md lists the forms of a number.
+/// Reads the number that `text` begins with; nullopt if it begins with anything else. `text` must
+/// be a result of plain_answer(). The page docs/datasets.md lists the forms of a number.
 ///
 /// Parts of a fraction have at most 10,000 digits. Other numbers have any length.
 std::optional<NumberAtStart> read_number(std::string_view text);

@@ -19,8 +19,8 @@ void put(std::vector<std::byte>& out, T value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
-/// Removes one number from the front of `from`, and returns it. The caller has checked that there
-/// are enough bytes.
+/// Removes one number from the front of `from`, and returns it. The caller must have checked that
+/// there are enough bytes.
 template <class T>
 T take(std::span<const std::byte>& from) {
   static_assert(std::is_arithmetic_v<T>);

@@ -50,7 +50,7 @@ public:
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
   /// Compares a tensor's bytes with the manifest, if there is one. Reads all bytes of the tensor.
-  /// Errors: Failure E611 (exit 80).
+  /// Errors: Failure E611 (exit 80) if they differ.
   void check(const StoredTensor& tensor) const;
 
 private:

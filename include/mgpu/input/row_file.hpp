@@ -29,10 +29,10 @@ struct Row {
 
 /// The rows of a file, or generated rows, read on demand.
 ///
-/// The columns in RowOptions have this program's names, such as `prompt`. Those in its lists
-/// one_of, all_of and may_have are missing from a row where the file has a null or an unquoted
-/// empty cell. CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON
-/// integers beyond 64 bits become texts of their digits.
+/// The columns in RowOptions have this program's names, such as `prompt`. A row lacks a column of
+/// the lists one_of, all_of and may_have if the file has a null or an unquoted empty cell there.
+/// CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON integers beyond 64
+/// bits become texts of their digits.
 ///
 /// In rows without a problem, columns in these lists have the following types. `text`, `prompt` and
 /// `completion` are texts; `messages` is a list of objects with the texts `role` and `content`;
@@ -41,7 +41,7 @@ struct Row {
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.
-/// Ranks:  local. One thread at a time.
+/// Ranks:  local. Only one thread at a time may use the object.
 class RowFile {
 public:
   struct Opened;

@@ -93,8 +93,8 @@ struct JobSpec {
   /// Local.
   std::unique_ptr<Job> (*read)(const Config& config);
 
-  /// Returns what run.chunk_size=auto means for the data of this job; nullptr:
-  /// run::kLargestAutoChunk. Local.
+  /// Returns the number that run.chunk_size=auto stands for with the data of this job. nullptr: it
+  /// always stands for run::kLargestAutoChunk. Local.
   std::int64_t (*auto_chunk_size)(const Config& config) = nullptr;
 
   /// The --explain texts of the error codes that only this job uses.
@@ -121,12 +121,13 @@ std::span<const JobSpec> jobs();
 /// Returns the job that the key `job` chooses.
 const JobSpec& job_of(const Config& config);
 
-/// Returns the configuration with a number as run.chunk_size: JobSpec::auto_chunk_size replaces
-/// `auto`. The number depends on the data, so it is part of a run's identity. Local.
+/// Returns the configuration with a number for run.chunk_size. If the value is `auto`, the number
+/// comes from JobSpec::auto_chunk_size. It depends on the data, so it is part of a run's identity.
+/// Local.
 Config with_chunk_size(const Config& config);
 
-/// Returns the configuration with a number as run.chunk_size, as with_chunk_size(config) does. Rank
-/// 0 counts the rows.
+/// Returns the same as with_chunk_size(config) on every rank. Only rank 0 counts the rows of the
+/// data.
 /// Ranks:  collective over `world`.
 Config with_chunk_size(const cluster::Group& world, const Config& config);
 

@@ -24,19 +24,20 @@ struct AdamwArgs {
 
 inline constexpr std::size_t kMaxAdamwRuns = 128;
 
-/// Says which of the weights decay: runs of weights with decay and runs without it take turns.
+/// Says which weights have weight decay. A run is a range of adjacent weights which are all with
+/// decay or all without it. Runs of both kinds alternate.
 struct AdamwRuns {
   std::size_t count;                // 1 to kMaxAdamwRuns
   bool first_decays;                // whether the first run decays
-  std::size_t ends[kMaxAdamwRuns];  // run r ends before weight ends[r]; the last ends with `count`
+  std::size_t ends[kMaxAdamwRuns];  // run r ends before weight ends[r]
 };
 
 /// Applies one AdamW update to `count` adjacent weights w. With g = grad_scale * grads: m = beta1 m
 /// + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = w (1 - learning_rate * weight_decay) -
 /// learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon).
 ///
-/// The weights of the runs without decay have weight_decay 0, so that one launch updates all
-/// parameters of a model. On the CPU, a call has one run.
+/// cuda uses weight_decay 0 in runs without decay, so that one launch updates all parameters of a
+/// model. cpu updates one run per call.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -19,7 +19,7 @@ inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {
   const float* qkv;             // [B, T, 3, H, C] queries, keys, values
-  const std::int64_t* samples;  // [B] number of each row in training, for dropout; or nullptr
+  const std::int64_t* samples;  // [B] each row's index in the training, for dropout; or nullptr
   float* out;                   // [B, T, H, C] written
   float* log_sums;              // [B, H, T] written: log of the sum of exp(score), for backward
   std::size_t rows;             // B

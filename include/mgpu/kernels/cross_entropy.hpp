@@ -16,7 +16,8 @@ inline constexpr std::int64_t kIgnoreTarget = -100;
 struct CrossEntropySums {
   double loss = 0.0;       // nats
   std::int64_t count = 0;  // predictions that are not ignored
-  /// Predictions whose target has the largest logit (the first one on a tie).
+  /// Predictions whose target has the largest logit. On a tie, the class with the lowest index
+  /// counts as the largest.
   std::int64_t correct = 0;
 };
 

@@ -52,8 +52,8 @@ void rms_norm_grad(const RmsNormGradArgs& args);
 /// Errors: ShapeError for ActivationKind::clamped.
 void gated_activation_grad(const GatedActivationGradArgs& args);
 
-/// Replaces the logits of one block of the vocabulary by the gradients of scale * (sum over rows of
-/// log_sum - logit of the target), the cross-entropy.
+/// Replaces the logits of one block of the vocabulary by the gradients of scale * cross-entropy.
+/// The cross-entropy is the sum over rows of (log_sum - logit of the target).
 void logits_grad(const LogitsGradArgs& args);
 }  // namespace cpu
 

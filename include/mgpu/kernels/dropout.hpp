@@ -39,7 +39,7 @@ inline constexpr std::uint64_t kDropoutRun = 128;
 struct DropoutArgs {
   const float* x;               // [B, L, E]
   const float* residual;        // [B, L, E] added after the mask; nullptr: none
-  const std::int64_t* samples;  // [B] number of each row in the whole training
+  const std::int64_t* samples;  // [B] index of each row in the whole training
   float* out;                   // [B, L, E] written; may be x or residual
   std::size_t rows;             // B
   std::size_t lines;            // L

@@ -38,13 +38,13 @@ struct PagedAttentionArgs {
   const std::uint16_t* half_values = nullptr;  // [slots, G, C] bfloat16
 };
 
-/// Computes out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At
-/// most the scores of 8 queries exist at a time. On one machine the bits of a query's result depend
-/// only on its sequence up to the query. Other queries, the pages, and the division of the
-/// computation into calls do not matter.
+/// Computes out = softmax(scale * Q K^T) V. The softmax is over the sink and the visible keys up to
+/// the query. The scores of at most 8 queries exist at a time. On one machine the bits of a query's
+/// result depend only on its sequence up to the query. Other queries, the pages, and the division
+/// of the computation into calls do not matter.
 ///
-/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
-///         scores per query head, for 8 queries.
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda). For each of 8 queries, cpu
+///         allocates one row of scores per query head.
 /// Errors: ShapeError when C > kMaxPagedHeadDim or G does not divide H; cuda also LibraryError, and
 ///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
 /// Source: Kwon et al., SOSP 2023 (pages); Xiao et al., arXiv 2309.17453 (sinks); Milakov and

@@ -20,11 +20,11 @@ struct RepetitionPenaltyArgs {
 
 /// Applies the repetition penalty to each logit whose token is among the ids of its row: divides
 /// logits that are not negative by the penalty, and multiplies negative ones. Ids outside the block
-/// change nothing. Both versions write the same bits.
+/// change nothing. cpu and cuda write the same bits.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA. cuda returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without
+///         CUDA. cuda returns before the work is done.
 /// Source: Keskar et al., arXiv 1909.05858; negative logits are multiplied, as in transformers.
 namespace cpu {
 void repetition_penalty(const RepetitionPenaltyArgs& args);

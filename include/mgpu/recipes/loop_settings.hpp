@@ -12,7 +12,7 @@
 
 namespace mgpu::recipes {
 
-/// Describes a number that a recipe reports of each step and each evaluation.
+/// Describes a number that a recipe reports for each step and each evaluation.
 struct ReportedValue {
   std::string name;     // of the column and of the result: "reward_margin"
   std::string scalar;   // in TensorBoard, after "train/" or "eval/": "rewards/margins"
@@ -32,7 +32,7 @@ struct LoopSettings : run::JobKeys {
                                                  // such as "loss"; empty: none
   std::vector<ReportedValue> step_values{};      // numbers of each step, after loss and accuracy
   std::string accuracy_scalar = "mean_token_accuracy";  // name of the accuracy in TensorBoard
-  bool splits_loss = false;          // true: the curves have the cross-entropy, apart from the loss
+  bool splits_loss = false;          // true: the curves also have the cross-entropy
   bool evaluates_last_step = false;  // true: the loop always evaluates after its last step
 
   /// Returns the number of evaluations within the training loop.
@@ -42,8 +42,8 @@ struct LoopSettings : run::JobKeys {
   bool evaluates_after(std::int64_t steps_done) const;
 };
 
-/// Reads the keys that all recipes share, except evaluation_values and evaluates_last_step, which
-/// the recipe sets.
+/// Reads the keys that all recipes share. The fields from evaluation_values on have no keys; the
+/// recipe sets them.
 /// Errors: one Failure (exit 78) with all contradictions between keys of the training loop, the
 ///         optimizer and checkpoints.
 LoopSettings read_loop_settings(const Config& config);

@@ -39,8 +39,9 @@ public:
   /// Returns whether the run generates the histories that it learns from.
   virtual bool makes_histories() const { return false; }
 
-  /// Returns the key and the effect of a note that helps if evaluations are slow, although
-  /// train.eval_every is as large as the training; nullopt: nothing helps.
+  /// Returns a note about a key that makes each evaluation faster; nullopt: there is no such key.
+  /// Training shows it if evaluations are slow and a larger train.eval_every would not save any.
+  /// Only Note::key and Note::effect are set.
   virtual std::optional<report::Note> cheaper_evaluation() const { return std::nullopt; }
 
   /// Checks that all files exist to which the recipe's keys refer. Local.
@@ -48,9 +49,9 @@ public:
   ///         cannot use.
   virtual void check_files() const = 0;
 
-  /// Checks that the folders of trained models have weights, which a plan does not need. It is
-  /// called after check_files(). Local.
-  /// Errors: Failure E603 (exit 66).
+  /// Checks that each model folder from which the recipe loads weights has them. It is separate
+  /// from check_files(), which is called before, because a plan needs no weights. Local.
+  /// Errors: Failure E603 (exit 66) for a folder without weights.
   virtual void check_weights() const {}
 
   /// Returns one check for each file that --check opens, in the order of the output. The checks
@@ -91,8 +92,8 @@ struct RecipeSpec {
   bool (*is_chosen)(const Config& config);
 
   /// Checks the rules between the recipe's keys. Local.
-  /// Errors: Failure (exit 78) that lists all contradictions between keys, and all that `ranks`
-  ///         ranks cannot do.
+  /// Errors: Failure (exit 78) that lists all contradictions between keys, and all settings that do
+  ///         not work with `ranks` ranks.
   void (*check)(const Config& config, int ranks);
 
   /// Makes the recipe from a configuration that check() accepts, and which must outlive the recipe.
@@ -120,7 +121,8 @@ void check_recipe(const Config& config);
 /// Returns the functions that add the keys of all recipes, without repetitions.
 std::vector<AddKeys> recipe_keys();
 
-/// Refuses keys that differ from their defaults and that only other recipes than `chosen` read.
+/// Refuses keys that differ from their defaults and that are read by other recipes, but not by
+/// `chosen`.
 ///
 /// Errors: Failure E124 (exit 78) at the first such key in the order of the key table.
 void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen);

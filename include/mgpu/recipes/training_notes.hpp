@@ -17,8 +17,8 @@ struct NoteContext {
   int ranks = 1;
   DeviceKind device = DeviceKind::cpu;
   bool makes_histories = false;  // the run generates the histories that it learns from
-  /// The key and effect of a note if evaluations are slow, and train.eval_every cannot save one;
-  /// nullopt: nothing would help.
+  /// A note for slow evaluations if a larger train.eval_every would not save any. Only Note::key
+  /// and Note::effect are set. nullopt: no key makes evaluations faster.
   std::optional<report::Note> cheaper_evaluation{};
 };
 
@@ -27,10 +27,11 @@ struct NoteContext {
 std::vector<report::Note> training_notes(const report::NoteFacts& facts,
                                          const NoteContext& training);
 
-/// Returns the number of checkpoints that checkpoint.every and the end of the training cause.
+/// Returns how many checkpoints a training writes because of checkpoint.every and at its end.
 std::int64_t planned_checkpoints(const LoopSettings& loop);
 
-/// Returns a note for the log if train.micro_batch_size is more than a pass can have, else "".
+/// Returns a note for the log if train.micro_batch_size exceeds `largest_pass`, else "".
+/// `largest_pass` is the number of items in the largest pass of this rank.
 std::string clipped_pass_note(const LoopSettings& loop, std::int64_t largest_pass);
 
 }  // namespace mgpu::recipes

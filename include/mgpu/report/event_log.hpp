@@ -84,7 +84,8 @@ public:
   /// Removes the progress bar if one is visible.
   void print(std::string_view text);
 
-  /// Prints text on the screen only if quiet. run.log has it in another form.
+  /// Prints text on the screen with -q, and does nothing otherwise. The text is not written to
+  /// run.log, which has its content in another form.
   void print_if_quiet(std::string_view text);
 
   /// Prints the last line of a run, even with -q.
@@ -103,7 +104,7 @@ private:
   void print_text(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
-  /// A loop that is running, known by events with a field `total`. Events of several loops may
+  /// A loop that is running. Its events have a field `total`. Events of several loops may
   /// alternate.
   struct Loop {
     std::int64_t total = 0;

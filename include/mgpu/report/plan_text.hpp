@@ -11,7 +11,7 @@ namespace mgpu::report {
 /// The answer of --plan: the work of each rank, whether it fits into memory, and the estimated
 /// time.
 struct Plan {
-  /// The ids that one rank or worker processes.
+  /// The ids that one rank or worker (the ranks with one copy of the model) processes.
   struct Share {
     std::string who;         // "rank 0", "worker 2 (GPUs 4,5)"
     std::string where;       // "node01:GPU 0", "node01"
@@ -47,8 +47,8 @@ struct Plan {
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
   std::vector<Memory> memory;    // parts of the memory of the fullest rank
-  std::uint64_t card_bytes = 0;  // memory that the fullest rank has: of its GPU, on the CPU its
-                                 // part of the node; 0: unknown
+  std::uint64_t card_bytes = 0;  // memory available to that rank: its GPU's memory or, on the CPU,
+                                 // its part of the node's memory; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
   std::vector<Limit> limits;         // in any order

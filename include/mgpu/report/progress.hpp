@@ -62,8 +62,8 @@ private:
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
 /// Formats progress as one line for a screen of `terminal.columns`. If the line is too long, the
-/// bar shrinks first, then fields are dropped from the right. `rate` is that of ProgressMeter, and
-/// `eta` is from eta_text().
+/// bar shrinks first, then fields are dropped from the right. `rate` is computed by ProgressMeter,
+/// and `eta` is the result of eta_text().
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 

@@ -19,8 +19,8 @@ struct RankIdentity {
   std::string device;           // "cuda:0 GPU-e7b3bccd", "cpu"
 };
 
-/// Writes the events of one rank to logs/rank_NN.log, but "debug" events only with -v. It keeps
-/// "warn" events until take_warnings().
+/// Writes the events of one rank to logs/rank_NN.log. It writes "debug" events only with -v. It
+/// also keeps "warn" events until take_warnings() returns them.
 class RankLog : public EventSink {
 public:
   /// Opens the log in `folder` and writes its header.
@@ -55,9 +55,10 @@ struct SharedWarning {
   Event as_event() const;
 };
 
-/// Gathers the warnings of all ranks on rank 0, where equal warnings of different ranks become one.
-/// Other ranks get an empty list. The order is that of the lowest rank with the warning, then the
-/// order in which that rank gave its warnings. `mine`: the warnings of this rank.
+/// Gathers the warnings of all ranks on rank 0, and combines equal warnings of different ranks into
+/// one. Other ranks get an empty list. The list is sorted by the lowest rank that gave the warning.
+/// Warnings with the same lowest rank keep the order in which that rank gave them.
+/// `mine`: the warnings of this rank.
 ///
 /// Ranks:  collective over `group`: call it at boundaries (evaluation, checkpoint, end).
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,

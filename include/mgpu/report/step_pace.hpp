@@ -6,8 +6,8 @@
 
 namespace mgpu::report {
 
-/// Records at which times the steps of a loop were done. It keeps the time of every n-th step, and
-/// doubles n whenever it holds kMaxMarks times.
+/// Records when the steps of a loop were done. It keeps the time of every n-th step, and doubles n
+/// whenever it holds kMaxMarks times.
 class StepPace {
 public:
   static constexpr std::size_t kMaxMarks = 2048;

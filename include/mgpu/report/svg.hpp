@@ -11,7 +11,7 @@ struct Point {
   double y = 0.0;
 };
 
-/// Which point of a text lies at its position: its start, middle or end (text-anchor of SVG).
+/// Which point of a text lies at the given position: start, middle or end (text-anchor of SVG).
 enum class Anchor { start, middle, end };
 
 /// Builds one SVG chart for an HTML page. Shapes have CSS classes, so that the page's light and
@@ -28,11 +28,11 @@ public:
   void polyline(const std::vector<Point>& points, std::string_view css);
   /// Draws a closed, filled polygon.
   void polygon(const std::vector<Point>& points, std::string_view css);
-  /// Draws a text. `key`: JSON pointer into summary.json of the number that the text shows; "" for
-  /// none.
+  /// Draws a text. `key` is the JSON pointer, in summary.json, to the number that the text shows;
+  /// it is "" if the text shows no such number.
   void text(Point at, std::string_view words, std::string_view css, Anchor anchor = Anchor::start,
             std::string_view key = "");
-  /// Begins an element <g>, which has all later shapes until close().
+  /// Begins an element <g>, which contains all later shapes until close().
   void open(std::string_view css, double opacity = 1.0);
   void close();
 

@@ -74,8 +74,8 @@ std::vector<double> log_ticks(double low, double high);
 std::string svg_timeline(const PhaseTable& table);
 
 /// Returns the CSS class for the color of each phase of the table. Phases with less than 1 % of the
-/// time have the color of "other". So have the shortest phases, if there are more phases than
-/// colors. All other phases have different colors.
+/// time have the color of "other". If there are more phases than colors, the shortest phases also
+/// have the color of "other". All other phases have different colors.
 std::vector<std::string> phase_classes(const PhaseTable& table);
 
 /// Draws the allocated and reserved memory of each GPU as bars, relative to its total memory.

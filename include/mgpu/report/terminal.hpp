@@ -11,8 +11,8 @@ namespace mgpu::report {
 enum class ProgressMode { automatic, bar, lines, off };
 enum class ColorMode { automatic, always, never };
 
-/// The abilities of the user's screen. Under mpirun, stdout and stderr of a rank do not show them;
-/// see probe_terminal().
+/// The abilities of the user's screen. Under mpirun, a rank's own stdout and stderr do not reveal
+/// these abilities; see probe_terminal().
 struct Terminal {
   bool is_screen = false;         // launcher's stderr is a terminal with a movable cursor
   bool stdout_is_screen = false;  // launcher's stdout is a terminal
@@ -23,7 +23,8 @@ struct Terminal {
   friend bool operator==(const Terminal&, const Terminal&) = default;
 };
 
-/// How probe_terminal() looks at the system: real() returns the real functions, tests replace them.
+/// The functions and paths with which probe_terminal() looks at the system. real() returns the real
+/// ones, and tests replace them.
 struct TerminalSource {
   std::function<std::string(const std::string&)> variable;  // environment, "" when unset
   fs::path proc = "/proc";
@@ -43,7 +44,7 @@ struct TerminalSource {
 /// color.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
-/// Returns `asked`; instead of `automatic`, returns `bar` on a screen and `lines` elsewhere.
+/// Returns `asked`, but replaces `automatic` by `bar` on a screen and by `lines` elsewhere.
 ProgressMode choose_progress(ProgressMode asked, const Terminal& terminal);
 
 /// Reads "auto", "bar", "lines" or "off". Errors: Error for another word.

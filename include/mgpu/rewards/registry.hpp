@@ -29,7 +29,7 @@ struct RewardSettings {
 
   bool is_given() const { return !names.empty(); }
 
-  /// Returns whether a reward compares completions with the column `answer`.
+  /// Returns whether any of the rewards compares completions with the column `answer`.
   bool needs_answers() const;
 
   /// Returns whether the reward `model` is chosen.
@@ -55,8 +55,10 @@ std::span<const RewardEntry> rewards();
 /// Adds the keys reward.*.
 void add_reward_keys(KeyTable& table);
 
-/// Checks the keys reward.*: known names, weights that are numbers, and the key of each reward.
-/// Errors: Failure E107 or E124 (exit 78).
+/// Checks the keys reward.*. The rewards must be known, the weights must be numbers, and the key
+/// that a reward needs must be set.
+/// Errors: Failure E107 (a value breaks a rule, exit 78) or E124 (a needed key is not set, or a key
+///         that is set has no use, exit 78).
 void check_reward_keys(const Config& config);
 
 /// Reads the keys reward.*. Call it only after check_reward_keys() has accepted the configuration.

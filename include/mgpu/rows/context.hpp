@@ -7,16 +7,17 @@
 
 namespace mgpu::rows {
 
-/// Returns how many tokens the model was made for: max_position_embeddings of config.json, or the
-/// pretraining context times the factor of a rotation that scales positions. 0: a model with
-/// learned positions, which has no position beyond them, or a rotation without a limit.
+/// Returns how many tokens the model was made for: max_position_embeddings of config.json. If the
+/// rotation (RoPE) scales positions, this is at least the pretraining context times the scale
+/// factor. Returns 0 if the model has learned positions, because it cannot exceed them. Also
+/// returns 0 for a dynamic rotation, which has no limit.
 std::int64_t context_of(const lm::LmConfig& model);
 
 /// Returns why a prompt of `tokens` tokens is too long for a model made for `context` tokens.
 std::string beyond_context_text(std::int64_t tokens, std::int64_t context);
 
-/// Returns the warning about `count` rows that are longer than `context` tokens; "" without such
-/// rows. `help`: what to type to avoid them.
+/// Returns the warning that `count` rows are longer than `context` tokens; "" if `count` is 0.
+/// `help` tells the user what to type to avoid such rows.
 std::string beyond_context_warning(std::int64_t count, std::int64_t context,
                                    const std::string& help);
 

@@ -18,8 +18,8 @@ struct FolderFacts {
   std::string text;  // "llama, 15.2 M parameters in bfloat16"
 };
 
-/// Identifies the contents of a model folder. With `models`, each node opens the files once, even
-/// if several ranks call it. Local.
+/// Identifies the contents of a model folder. With `models`, the ranks of a node share the result,
+/// so each node opens the files only once. Local.
 /// Errors: those of read_lm_config() and WeightFiles.
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
 

@@ -28,7 +28,8 @@ public:
   /// Ranks:  local; equal arguments give the same columns on every rank.
   /// Errors: Failure E533 (exit 65) for a column that a CSV, TSV or Parquet file does not have.
   ///         Failure E107 (exit 78) for a name that is empty, given twice, longer than 200 bytes,
-  ///         or contains a slash. Those of RowFile::read() for the first row of JSON.
+  ///         or contains a slash. The failures of RowFile::read() when it reads the first row of a
+  ///         JSON file.
   KeptColumns(const Config& config, const std::optional<std::vector<std::string>>& keep_columns,
               const input::RowFile& file, const input::RowOptions& options);
 

@@ -10,8 +10,8 @@ namespace mgpu::rows {
 /// Checks that `folder`, the value of `key`, exists and has a config.json, which is enough for a
 /// plan. Called on one rank.
 /// Errors: Failure E603 (exit 66) that points at the key. Its help has the command that makes or
-///         downloads the model, or says where the path starts. A copy in the Hugging Face cache
-///         that has no config.json is named.
+///         downloads the model, or says where the path starts. If the Hugging Face cache has an
+///         incomplete copy of the model, the message names that copy.
 void check_model_config(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 

@@ -39,10 +39,10 @@ ModelRowKeys read_model_row_keys(const Config& config);
 /// Local.
 std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row = 1);
 
-/// Checks the keys of any job that runs a language model over rows. They must name a model, and
-/// either a file or a data set. Groups must have equal sizes if the size affects the results. The
-/// part run.worker_id must exist. `data` is the argument to suggest if data.path is missing.
-/// Errors: Failure (exit 78); CombinedFailure if several checks fail.
+/// Checks the keys of any job that runs a language model over rows. The keys must name a model, and
+/// either a data file or a data set. If the size of a group affects the results, devices.groups
+/// must give all groups the same size. run.worker_id must be below run.total_workers. `data` is the
+/// argument to suggest if data.path is missing.
 void check_model_keys(const Config& config, const char* data);
 
 /// Refuses data.path together with a data set, and a data set that lacks the split. `otherwise` is

@@ -43,23 +43,23 @@ struct ModelRows {
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Opens the rows, and reads the files of the model except for the weights, on a single rank. For
-/// --check and --plan.
+/// Opens the rows, and reads the files of the model except for the weights, on a single rank. Used
+/// by --check and --plan.
 /// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
 /// Formats a checksum as in run.json: "1a2b3c4d".
 std::string checksum_text(std::uint32_t crc);
 
-/// Writes to run.json what the run reads: the checksum of each input, by the name of its key. Call
-/// it before any chunk is made, so that --merge can name an input that differs.
+/// Writes to run.json the checksum of each input of the run, under the name of the input's key.
+/// Call it before any chunk is made, so that --merge can name an input that differs.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of RunDirectory::record_inputs().
 void record_inputs(const run::RunContext& run, const ModelRows& inputs);
 
-/// Throws unless the run, whose directory is `directory`, read these inputs. For --merge. Accepts
-/// runs of earlier versions, which did not write down their inputs.
+/// Throws unless the run in `directory` has read these inputs; used by --merge. Accepts runs of
+/// earlier versions, which did not record their inputs.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed.

@@ -44,13 +44,13 @@ struct LabelNames {
   std::vector<std::string> values{};  // one for each name; empty: the data have the names
 
   /// Returns the index of the label of a row.
-  /// Errors: formats::JsonError for a value that stands for no label. It has the user's column, the
-  ///         value, and the values that are allowed.
+  /// Errors: formats::JsonError for a value that stands for no label. The message names the user's
+  ///         column, the value, and the allowed values.
   std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
 };
 
-/// Makes rows of training data from rows with a text and a label, as job classify would ask for the
-/// label.
+/// Turns rows with a text and a label into rows of training data. The prompt of such a row asks for
+/// the label in the same way as job classify does.
 struct RowTemplate {
   std::string text;                  // the template of the prompt
   std::optional<LabelNames> labels;  // nullopt: the completion is the value of the label column

@@ -56,17 +56,18 @@ public:
   /// Without a `folder`, rows must have `token_ids`.
   RowEncoder(std::optional<text::TextFolder> folder, Options options);
 
-  /// Encodes a row of input::RowFile without a problem. The row has exactly one of these: `prompt`
-  /// and `completion`, `messages`, `text`, `token_ids`.
-  /// Errors: JsonError for a row that cannot be used; Failure E543 and E545 for its text; Failure
-  ///         E544, E546 of the folder's chat template, and E603 if a text lacks a tokenizer.
+  /// Encodes a row of input::RowFile that has no problem. The row has exactly one of these:
+  /// `prompt` and `completion`, `messages`, `text`, `token_ids`.
+  /// Errors: JsonError for a row that cannot be used; Failure E543 (text not UTF-8, or not
+  ///         encodable), E545 (refused by the chat template); Failure E544 (chat template not
+  ///         understood), E546 (no chat templates in this build), E603 (no tokenizer for a text).
   LearnedText encode(const formats::JsonValue& row);
 
-  /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. All three are texts,
-  /// or all three are lists of messages. Without a list `prompt`, the prompt is the messages with
-  /// which both lists begin. The loss covers both completions from the same token on. That is the
-  /// first token at which one of them differs from the prompt alone. Errors: JsonError for a row
-  /// that cannot be used, such as one with equal completions; the
+  /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. Both are texts, or
+  /// both are lists of messages. If they are lists and `prompt` is not, the prompt consists of the
+  /// messages with which both lists begin. The loss covers both completions from the same token on.
+  /// That is the first token at which one of them differs from the prompt alone.
+  /// Errors: JsonError for a row that cannot be used, such as one with equal completions; the
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);
 

@@ -9,8 +9,8 @@
 
 namespace mgpu::rows {
 
-/// How a row of a data file was used: the column `status` of all tables. The model never sees rows
-/// with the status too_long or bad_row.
+/// How a row of a data file was used. Every table shows it in its column `status`. The model never
+/// sees rows with the status too_long or bad_row.
 enum class RowStatus : std::uint8_t {
   ok,         // used completely
   truncated,  // cut to the first data.max_length tokens

@@ -24,8 +24,8 @@ struct ChatChoice {
 ChatChoice read_chat_choice(const Config& config);
 
 /// Reads the files of a folder that define its tokenizer, and the chosen chat template. Returns
-/// nullopt unless text::has_tokenizer() is true, which rows of token ids do not need. Called on one
-/// rank.
+/// nullopt if text::has_tokenizer() is false, because rows of token ids need no tokenizer. Called
+/// on one rank.
 ///
 /// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
 ///         has no template of the chosen name, E544 when the template is empty or not UTF-8.
@@ -55,8 +55,8 @@ struct FolderText {
 };
 
 /// Reads the tokenizer files and the checksum of a model folder. The checksum is 0 if the folder
-/// has no weights, which a plan does not need. Errors: those of read_tokenizer_files() and
-/// model_fingerprint().
+/// has no weights, because a plan needs none.
+/// Errors: those of read_tokenizer_files() and model_fingerprint().
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 
@@ -68,8 +68,8 @@ FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoic
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
-/// Returns the checksum of `files->chat_template`; 0 if it is not set, so that the template in
-/// tokenizer_config.json applies.
+/// Returns the checksum of `files->chat_template`. Returns 0 if that template is not set, which
+/// means that the template in tokenizer_config.json applies.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns
@@ -86,7 +86,7 @@ std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<text::
 std::string conversion_help(const std::filesystem::path& folder);
 
 /// Throws Failure E603 (exit 66): `folder` has no tokenizer.json, and `what` needs one. The help is
-/// conversion_help().
+/// conversion_help(), or other advice if that is "".
 [[noreturn]] void refuse_absent_tokenizer(const std::filesystem::path& folder,
                                           const std::string& what);
 

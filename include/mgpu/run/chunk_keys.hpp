@@ -11,7 +11,7 @@
 // The keys run.*: seed and chunks of every job.
 namespace mgpu::run {
 
-/// The most samples of a chunk with run.chunk_size=auto.
+/// The largest chunk, in samples, that run.chunk_size=auto can choose.
 inline constexpr std::int64_t kLargestAutoChunk = 32;
 
 /// Returns the chunk size that run.chunk_size=auto means for `rows` rows that give
@@ -47,16 +47,18 @@ void refuse_chunk_keys(const Config& config);
 /// Formats "part 0 of 4".
 std::string part_text(const ChunkPart& part);
 
-/// Formats "; part 0 of 4" for the line of the banner about the data; "" if the run does all parts.
+/// Formats "; part 0 of 4" for the banner's line about the data; "" if the run does all parts.
 std::string part_note(const JobKeys& keys);
 
 /// If this run did only one part, logs how --merge joins the results of all parts.
 void log_part(const RunContext& run, const JobKeys& keys);
 
 /// Returns a note about groups of ranks that have no work: "2 of 4 ranks have nothing to do: there
-/// are 2 chunks of up to 32 prompts". Its effect says what to type so that all of them work.
-/// Returns nullopt if there are `groups` chunks or more. `pending`: number of chunks that are not
-/// done. `rows`: name of the samples, such as "prompts". `ranks`: number of ranks of all groups.
+/// are 2 chunks of up to 32 prompts". Its member `effect` suggests a smaller chunk size with which
+/// all groups work, or fewer ranks that take as long. Returns nullopt if there are `groups` chunks
+/// or more.
+/// `pending`: number of chunks that are not done. `rows`: name of the samples, such as "prompts".
+/// `ranks`: total number of ranks.
 std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pending, int groups,
                                       int ranks, const std::string& rows);
 

@@ -71,8 +71,8 @@ std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);
 /// ascend, too.
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
 
-/// Divides `chunks` into `parts` contiguous shares, and returns share number `part`. If the shares
-/// cannot be equal, the first ones have one chunk more.
+/// Divides `chunks` into `parts` contiguous shares, and returns share `part`, counted from 0. If
+/// the shares cannot be equal, the first ones have one chunk more.
 std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts);
 
 /// Divides `chunks` among the ranks of `group` with static_share(), and calls `work` for each chunk

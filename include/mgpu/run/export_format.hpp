@@ -19,8 +19,8 @@ struct ExportRequest {
 struct ExportFormat {
   std::string_view name;   // "csv"
   std::string_view alias;  // a former name, or ""
-  /// The name of the export in the run directory. "": the name of the result file, with `name` as
-  /// its ending.
+  /// The file name of the export in the run directory. If it is "", the export has the name of the
+  /// result file, with `name` as its extension.
   std::string_view file_name;
   /// Writes request.out and returns the number of rows in it. Any rank may call it alone.
   std::int64_t (*write)(const ExportRequest& request);

@@ -39,7 +39,7 @@ public:
     std::uint64_t other_bytes = 0;  // bytes of a rank in addition to the model and the batch
     const char* other_name = "";    // name of other_bytes: "prompts"
     std::vector<report::Plan::Memory> other_models{};  // bytes of a rank for each other model
-    std::uint64_t disk = 0;         // upper bound of the bytes that the run writes
+    std::uint64_t disk = 0;  // upper bound of the bytes that the run writes
   };
 
   /// `config` has the keys that all jobs share. `keys`, `model` and `machine` must outlive this
@@ -51,18 +51,18 @@ public:
   const lm::MemoryDemand& demand() const { return work_.demand; }
   Rates rates() const;
 
-  /// Adds which samples each group of ranks processes.
+  /// Adds to the plan which samples each group of ranks processes.
   void add_shares();
 
   /// Finds the smallest group of ranks and the largest batch that fit into memory. With `is_auto`,
   /// also sets demand().batch_size to the batch that a run would choose.
   void find_batch(bool is_auto);
 
-  /// Adds the memory of the rank that needs most. If a model has several ranks, notes give the
-  /// memory of each of them.
+  /// Adds to the plan the memory of the rank that needs the most. If several ranks share a model,
+  /// notes give the memory of each of these ranks.
   void add_memory();
-  /// Adds the estimated time of a phase. `seconds` is the time for all samples; the plan reduces it
-  /// if the run processes only a part.
+  /// Adds to the plan the estimated time of a phase. `seconds` is the time for all samples. If the
+  /// run processes fewer samples, this function reduces the time.
   void add_time(const char* what, double seconds, std::string basis);
   void add_seal_time();
   void add_limits();

@@ -31,15 +31,15 @@ std::uint64_t program_bytes(const PlanMachine& machine);
 
 int nodes_of(const PlanMachine& machine);
 
-/// Returns the samples in share number `part`, if static_share() divides the chunks of `phase` into
-/// `parts` shares.
+/// Returns the samples in share `part`, counted from 0, if static_share() divides the chunks of
+/// `phase` into `parts` shares.
 report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 
 /// Returns the sum of all parts of plan.memory, in bytes.
 std::uint64_t planned_bytes(const report::Plan& plan);
 
-/// Adds a limit to the plan: `need` of `have` bytes. `what` names the resource, and `key` the
-/// setting that changes the need. Adds nothing if `have` is 0.
+/// Adds a limit to the plan: the run needs `need` bytes of a resource that has `have` bytes. `what`
+/// names the resource, and `key` the setting that changes the need. Adds nothing if `have` is 0.
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
@@ -57,8 +57,8 @@ struct SharedMemory {
 /// Returns the memory in which ranks compute: that of a GPU or of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
-/// Adds a limit to the plan: the ranks of `memory` need `need` bytes each. If that is more than
-/// memory.allowed, `fits` returns arguments to suggest; "" if nothing helps.
+/// Adds a limit to the plan: each rank that shares `memory` needs `need` bytes. If they need more
+/// than memory.allowed, the plan suggests the arguments that `fits` returns; "" if nothing helps.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
@@ -68,13 +68,14 @@ std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
 /// Returns the bytes of the gradient buffers of a rank. They hold at most one bucket of gradients
-/// from another rank and, with run.deterministic=layout, the partial sums of lanes.
+/// from another rank. With run.deterministic=layout, they also hold partial sums over the lanes of
+/// this rank, which are fixed parts of the global batch.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
-/// Adds the bytes of gradients that each of R ranks sends in a step. A ring sends 2 (R - 1) / R
-/// times the gradients. A tree (run.deterministic=layout) sends all gradients once per level, with
-/// log2 R levels.
+/// Adds to the plan the bytes of gradients that each of R ranks sends in a step. A ring sends all
+/// gradients 2 (R - 1) / R times. A tree (run.deterministic=layout) sends all gradients once per
+/// level, with log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -24,8 +24,8 @@ struct RowHooks {
 void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,
                   const RowHooks& hooks);
 
-/// Logs which rows of the phase ranks processed when they died in earlier attempts, and how these
-/// rows are treated now.
+/// Logs the rows of the phase that a rank was processing when it died in an earlier attempt, and
+/// how these rows are treated now.
 void log_suspects(const RunContext& run, const ChunkPhase& phase);
 
 /// Adds a note and a number to `outcome`: which rows of the phase were quarantined, why, and how to

@@ -72,10 +72,10 @@ struct JobOutcome {
   std::vector<report::Result> results;   // numbers for summary.json and report.html
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
   std::vector<report::Note> notes;
-  /// Names and checksums of inputs, for the page: "data", "CRC-32C 0a1b2c3d of the rows".
+  /// Names and checksums of inputs, for report.html: "data", "CRC-32C 0a1b2c3d of the rows".
   std::vector<std::pair<std::string, std::string>> inputs;
-  /// Returns more notes, from the shares of the phases of the whole run; may be empty. It is called
-  /// while the job lives.
+  /// A function that returns more notes, given the share of the run's time that each phase took. It
+  /// may be empty. It is called while the job still exists.
   std::function<std::vector<report::Note>(const report::NoteFacts&)> advise;
   std::unique_ptr<const report::JobPage> page;  // nullptr: a run without figures
 };

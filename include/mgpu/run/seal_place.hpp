@@ -8,8 +8,8 @@
 
 namespace mgpu::run {
 
-/// The run for which a result file is written, by the run itself or by --merge. The objects
-/// to which the members refer must outlive this one.
+/// Identifies the run whose result file is written (sealed), by the run itself or by --merge. The
+/// objects to which the members refer must outlive this one.
 struct SealPlace {
   const Config& config;
   const store::StoreConfig& store;

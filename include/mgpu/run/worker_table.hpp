@@ -6,8 +6,8 @@
 
 namespace mgpu::run {
 
-/// Prints a table of the GPUs, or on the CPU the ranks, of each copy of the model. The title of the
-/// table is "Multi-GPU " or "Multi-Rank " followed by `what`.
+/// Prints a table with the GPUs of each copy of the model. On the CPU, it prints the ranks of each
+/// copy. The title of the table is "Multi-GPU " or "Multi-Rank " followed by `what`.
 ///
 /// Ranks:  collective over the world.
 void print_workers(const RunContext& run, const std::string& what);

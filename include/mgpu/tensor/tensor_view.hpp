@@ -21,7 +21,8 @@ Device mgpu_device(const at::Tensor& tensor);
 /// Errors: ShapeError when the tensor is not contiguous.
 BufferView view_of(const at::Tensor& tensor);
 
-/// Returns view_of() a tensor in host memory. Errors: also Error when it is on a GPU.
+/// Does the same as view_of() for a tensor in host memory. Errors: those of view_of(), and Error
+/// when the tensor is on a GPU.
 BufferView host_view_of(const at::Tensor& tensor);
 
 }  // namespace mgpu::tensor

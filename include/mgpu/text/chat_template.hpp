@@ -26,10 +26,10 @@ struct ChatOptions {
   std::size_t max_steps = 1'000'000;
 };
 
-/// A chat template of a Hugging Face folder. It turns messages into the text that the model was
-/// trained on, character by character as apply_chat_template of transformers 5.23 does. It refuses
-/// everything that it cannot reproduce, and everything that transformers refuses. Copies share all
-/// data; any number of threads may use one object.
+/// A chat template of a Hugging Face folder. It turns messages into a text in the form on which the
+/// model was trained. The text equals that of apply_chat_template of transformers 5.23, character
+/// by character. The class refuses everything that it cannot reproduce, and everything that
+/// transformers refuses. Copies share all data; any number of threads may use one object.
 class ChatTemplate {
 public:
   /// Parses the text of a template. Errors: Failure E544 (template not understood), E546 (this

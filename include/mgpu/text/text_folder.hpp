@@ -20,8 +20,8 @@ struct TextFiles {
   std::string added_tokens;        // added_tokens.json
   std::string config;              // config.json
   std::string generation_config;   // generation_config.json
-  /// The content of chat_template.jinja, or of a template that replaces it. "" means no template,
-  /// and nullopt the template in tokenizer_config.json.
+  /// The content of chat_template.jinja, or of a template that replaces it. "" means that there is
+  /// no template. nullopt means that the template in tokenizer_config.json applies.
   std::optional<std::string> chat_template;
 };
 

@@ -46,8 +46,8 @@ public:
 
   std::int64_t updates() const { return updates_; }
 
-  /// Return the first and second moments, in the layout of ParameterArena::weights(). Checkpoints
-  /// store them.
+  /// first_moment() and second_moment() return AdamW's moments, in the layout of
+  /// ParameterArena::weights(). Checkpoints store them.
   const at::Tensor& first_moment() const { return m_; }   // [elements] float32
   const at::Tensor& second_moment() const { return v_; }  // [elements] float32
   void set_updates(std::int64_t updates) { updates_ = updates; }

@@ -49,14 +49,15 @@ struct ReducerOptions {
 ///     lanes:     end_lane() after the last pass of each lane, except this rank's last lane
 ///
 /// Only the last pass communicates. Earlier passes accumulate gradients in the arena, which the
-/// caller zeroes before the first pass.
+/// caller zeroes before the first pass. Lanes are fixed parts of the global batch; see
+/// tree_reduce.hpp.
 ///
 /// Units:  plain sums, not means.
 /// Ranks:  every rank of the communicator makes one, and calls finish() or drain() in each step.
 ///         The communicator must have no other use between begin_pass(true) and finish().
-/// Errors: the constructor throws Failure E122 unless the lanes are a power of two that the ranks
-///         divide. finish() throws failures of the thread; after that begin_pass(), end_lane() and
-///         finish() throw the same failure.
+/// Errors: the constructor throws Failure E122 if lanes are used and their number is not a power of
+///         two that the ranks divide; finish() throws failures of the thread; after that
+///         begin_pass(), end_lane() and finish() throw the same failure.
 class GradientReducer {
 public:
   GradientReducer(cluster::Communicator& communicator, GradientArena arena,
@@ -81,13 +82,13 @@ public:
   /// Errors: Error when the parameter is already marked in this pass.
   void mark_ready(std::size_t parameter);
 
-  /// Ends a lane, except this rank's last lane: takes the gradient of the lane from the arena, and
-  /// zeroes the arena for the next lane.
+  /// Ends a lane: takes its gradient from the arena, and zeroes the arena for the next lane. Do not
+  /// call it for this rank's last lane.
   void end_lane();
 
   /// Waits until all buckets are summed over the ranks. For parameters that were not marked ready,
-  /// the current values of the arena are summed. Returns the seconds waited: communication that
-  /// backward did not hide.
+  /// the current values of the arena are summed. Returns how many seconds it waited, which is the
+  /// time of communication that backward did not hide.
   double finish();
 
   /// Replaces finish() on a rank that failed during a step. It takes part in the collectives of

@@ -23,7 +23,8 @@ void add_train_keys(KeyTable& table);
 TrainConfig read_train_config(const Config& config);
 
 /// Checks that `ranks` ranks can share the global batch.
-/// Errors: Failure E122 or E123 (exit 78).
+/// Errors: Failure E122 (the lanes do not fit) or E123 (fewer items than ranks), both exit 78; see
+///         problem_of().
 void check_batch(const Config& config, int ranks);
 
 }  // namespace mgpu::train

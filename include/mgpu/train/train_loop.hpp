@@ -27,9 +27,9 @@ struct StepRow {
 struct StepOutcome {
   StepRow row;
   bool is_applied = true;   // false: the step left the weights unchanged
-  bool is_skipped = false;  // true: batch skipped; false also if only fp16's loss scale was halved
-  /// The gradient was not finite at first, but finite when it was computed again, perhaps because
-  /// of a hardware fault.
+  bool is_skipped = false;  // true: batch was skipped; false if only fp16's loss scale was halved
+  /// True if the gradient was not finite at first, but was finite when it was computed again. A
+  /// hardware fault may be the cause.
   bool was_repeated = false;
   bool stop_asked = false;      // whether any rank was asked to stop
   double exposed_wait_s = 0.0;  // seconds of communication that backward did not hide, on this rank
@@ -58,13 +58,14 @@ public:
   /// Runs optimizer step `step` (from 0). If `stop_asked` is true on any rank,
   /// StepOutcome::stop_asked is true on all ranks.
   ///
-  /// If the loss or gradient is infinite or NaN, it is computed again from the same inputs, unless
-  /// a smaller loss scale may help. If it is not finite again, the batch is skipped.
+  /// If the loss or gradient is infinite or NaN, both are computed again from the same inputs,
+  /// unless a smaller loss scale may help. If they are still not finite, the batch is skipped.
   ///
   /// Ranks:  collective over the group.
   /// Errors: if one rank fails, all ranks throw its failure; Failure E703 (exit 79) when more
   ///         batches than train.max_skipped_steps would be skipped, with unchanged weights; Failure
-  ///         E707 (exit 80) when a repeated gradient becomes finite for the second time.
+  ///         E707 (exit 80) when computing a gradient again makes it finite for the second time in
+  ///         this attempt.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }
@@ -77,8 +78,8 @@ private:
     bool stop_asked = false;
   };
 
-  /// The items of a step, which are numbered from `first`, and the factor of their losses in the
-  /// gradient.
+  /// The items of a step, of which `first` is the id of the first one, and the factor by which the
+  /// gradient scales their losses.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;

@@ -15,11 +15,12 @@ namespace mgpu::train {
 // 1) + (2 + 3)) + ...: first within ranks, then between them. Floating-point addition commutes, so
 // the bits depend only on the tree, not on where its nodes are computed.
 
-/// A function that adds `from` to `into`, element by element, as work of `stream` (null on the
-/// CPU).
+/// A function that adds `from` to `into`, element by element. It enqueues this work on `stream`,
+/// which is null on the CPU.
 using Accumulate = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// Adds `from` to `into`, f32 values in host memory, at once. It can be used as an Accumulate.
+/// Adds `from` to `into`, both f32 in host memory, before it returns. It can be used as an
+/// Accumulate.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Checks that `ranks` ranks can share `lanes` lanes.

@@ -17,10 +17,10 @@ bool is_debugged();
 /// rank at once. It reports a rank without progress (mark_progress()) after limit_s, or after
 /// slow_limit_s in a slow phase.
 ///
-/// After a hang or death, each rank writes its crash file with its stack and exits with code 76.
-/// One rank, the lowest living one of its node, also prints one message and writes hang_report.txt.
-/// The ranks of a node see each other in shared memory. Nodes communicate through one file each in
-/// folder watch/ of the run directory. The thread never calls MPI.
+/// After a hang or death, each rank writes its crash file with its stack and exits with code 76. On
+/// one node, the living rank with the lowest number also prints one message and writes
+/// hang_report.txt. The ranks of a node see each other in shared memory. Nodes communicate through
+/// one file each in folder watch/ of the run directory. The thread never calls MPI.
 ///
 /// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///

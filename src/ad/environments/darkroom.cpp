@@ -24,10 +24,10 @@ std::vector<int> shuffled_goals(std::uint64_t split_seed) {
 /// The task is to find a cell in the dark. The reward is 1 for every step that ends on the goal,
 /// and 0 for other steps.
 ///
-/// The number of a task is that of its goal state. Action 0 moves to +x, 1 to -x, 2 to +y, 3 to -y,
-/// and 4 stays; walls block moves.
+/// Each task has the number of its goal state. Action 0 moves to +x, 1 to -x, 2 to +y, 3 to -y, and
+/// 4 stays; walls block moves.
 /// Source: Laskin et al., arXiv 2210.14215. Horizon and split are those of the public
-///         implementations: 9 of 10 goals, rounded, are for training.
+///         implementations: nine tenths of the goals, rounded to a whole number, are for training.
 class Darkroom final : public Environment {
 public:
   explicit Darkroom(const std::vector<int>& goals)

@@ -24,8 +24,8 @@ struct ClassifyInputs : rows::ModelRows {
   PromptStrategy strategy{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
-  /// Returns an upper bound of the tokens of a prompt with its label: data.max_length. If the model
-  /// has learned positions, it is at most their number minus the length of a generated answer.
+  /// Returns how many tokens a prompt with its label may have: data.max_length. With learned
+  /// positions, the result is at most their number minus the maximum length of a generated answer.
   std::int64_t max_length() const;
 
   /// Makes an encoder for these rows.

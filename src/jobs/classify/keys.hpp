@@ -16,7 +16,7 @@ namespace mgpu::jobs {
 /// The treatment of a row whose generated answer names no label, or several.
 enum class Unparsed {
   count,  // the row gets no label, and counts as wrong
-  /// The answer is sampled again, up to twice. A row that still has no label is treated as by
+  /// The answer is sampled again, up to twice. A row that still has no label is treated as with
   /// `count`.
   retry,
   error,  // the run fails with E537
@@ -47,7 +47,7 @@ struct ClassifyConfig {
 };
 
 /// Checks the rules between keys of job classify. It reads no file.
-/// Errors: Failure (exit 78).
+/// Errors: Failure (exit 78) if a rule is broken.
 void check_classify_keys(const Config& config);
 
 ClassifyConfig read_classify_config(const Config& config);

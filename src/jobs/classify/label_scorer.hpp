@@ -17,8 +17,8 @@ namespace mgpu::jobs {
 /// The label that the model gives to a row, and its scores. Log-probabilities are in nats.
 struct GivenLabel {
   std::int32_t label = -1;  // index in classify.labels; -1: unknown
-  /// Log-probability of the label (with classify.normalize=mean, per token). If answers are
-  /// generated, that of the answer. In nats.
+  /// Log-probability of the label, or its mean per token with classify.normalize=mean. For a
+  /// generated answer, it is the log-probability of the answer.
   double score = 0.0;
   double margin = 0.0;  // score minus the score of the second best label; 0 for a generated answer
   /// Probability of the positive label among all labels. For a generated answer it is 1 or 0, or
@@ -58,8 +58,8 @@ public:
   std::int64_t batch_size() const { return generators_.front().batch_size(); }
   void set_batch_size(std::int64_t batch_size);
 
-  /// Sets the callback for the labels that the current call of run() has so far. Answers that are
-  /// drawn again do not count twice, so only the first attempt counts.
+  /// Sets the callback that receives how many rows the current call of run() has labeled. It counts
+  /// first attempts only, so an answer that is sampled again does not count twice.
   void set_progress(const lm::SeeProgress& see) { generators_.front().set_progress(see); }
 
 private:

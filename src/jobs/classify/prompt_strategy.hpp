@@ -24,7 +24,7 @@ struct PromptStrategy {
 /// word.
 PromptStrategy default_strategy(const std::vector<std::string>& labels);
 
-/// Returns the strategy whose user_template is a text, without line ends at its end.
+/// Returns a strategy with this user_template. Line breaks at the end of the template are removed.
 PromptStrategy template_strategy(const std::string& user_template);
 
 /// Returns strategy `name` from the content `file` of the file `path`. The content is

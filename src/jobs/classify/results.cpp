@@ -66,7 +66,7 @@ void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::in
   });
 }
 
-/// Returns whether a metric is of all labels, not of the positive one.
+/// Returns whether a metric covers all labels, not only the positive one.
 bool is_of_all_labels(const ClassifyPlots::Metric& metric) {
   return metric.key == "accuracy" || metric.key == "macro_f1" || metric.key == "calibration_error";
 }

@@ -38,7 +38,8 @@ struct ClassifySample {
 /// channels (gpt-oss), labels are scored in the final channel.
 ///
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
-///         data.too_long=error for a row that is too long; E544, E546 of the chat template.
+///         data.too_long=error for a row that is too long; E544 (not understood) or E546
+///         (not in this build) for the chat template.
 class ClassifySampleMaker {
 public:
   struct Options {

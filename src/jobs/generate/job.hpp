@@ -32,8 +32,8 @@ public:
 
   /// Completes all prompts and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks, with the first rows that cannot be used; those of the
-  ///         phases.
+  /// Errors: Failure E531 on all ranks, with the first rows that cannot be used; those of
+  ///         run::RowPhase and store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

@@ -27,7 +27,7 @@ void add_generate_keys(KeyTable& table);
 enum class BeyondContext {
   warn,  // they are completed; the run warns of them once
   mark,  // they get RowStatus::too_long and no completion
-  stop,  // E531 lists them before any work
+  stop,  // the run fails with E531 before any work, and lists them
 };
 
 /// The values of the keys of job generate. If a value is nullopt, the model's
@@ -64,7 +64,8 @@ struct GenerateKeys {
   /// "generate.temperature, generate.num_samples".
   std::string draw_keys() const;
 
-  /// Returns whether a changed key asks for sampling, unless generate.do_sample is given.
+  /// Returns whether a changed key implies sampling. It matters only if generate.do_sample is not
+  /// given.
   bool asks_for_draws() const { return !draw_keys().empty(); }
 
   /// Returns whether at least one sampling parameter comes from the model's folder.
@@ -87,7 +88,7 @@ struct GenerateConfig {
 };
 
 /// Checks the rules between keys of job generate. It reads no file.
-/// Errors: Failure (exit 78).
+/// Errors: Failure (exit 78) if a rule is broken.
 void check_generate_keys(const Config& config);
 
 /// Returns the settings `keys`, completed with the defaults of the model's folder. Keys of sampling

@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// The most completions of a prompt that the page compares.
+/// The largest number of completions of one prompt that the page compares.
 inline constexpr std::int64_t kReadSamples = 64;
 
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,

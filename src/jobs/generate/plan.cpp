@@ -84,7 +84,7 @@ private:
   run::ModelPlan::Work work() const {
     const std::int64_t chunk_rows = inputs_.keys.run.chunk_size;
     const std::int64_t longest = *std::ranges::max_element(counts_);
-    // Space for id, log-probability and text of each token, for prompts with and without
+    // The results of a chunk hold id, log-probability and text of each token of the prompts and
     // completions.
     const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,

@@ -193,7 +193,7 @@ void find_answers(std::vector<CompletionRow>& rows, const GenerateInputs& inputs
   }
 }
 
-/// Judges the rows that have a completion.
+/// Computes the rewards of the rows that have a completion.
 void judge(std::vector<CompletionRow>& rows, rewards::WeightedRewards& rewards) {
   std::vector<std::size_t> places;
   std::vector<std::string> outputs;

@@ -27,7 +27,7 @@ struct TeacherConfig {
 };
 
 /// Checks the rules between keys of job teacher. It reads no file.
-/// Errors: Failure (exit 78).
+/// Errors: Failure (exit 78) if a rule is broken.
 void check_teacher_keys(const Config& config);
 
 TeacherConfig read_teacher_config(const Config& config);

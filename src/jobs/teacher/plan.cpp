@@ -20,7 +20,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // lower bound: texts have four a token, and JSON adds more
+constexpr double kBytesPerToken = 3.0;  // lower bound: texts have about 4, and JSON adds more
 
 /// Returns an upper bound of the tokens of a file, from its size.
 double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_length) {
@@ -28,7 +28,7 @@ double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_len
   return std::min(by_size, static_cast<double>(samples) * static_cast<double>(max_length));
 }
 
-/// Returns the bytes of a token in the result file.
+/// Returns how many bytes the result file stores per token.
 double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
   double bytes = 0.0;
   for (const store::ColumnSpec& column : spec.columns) {

@@ -35,7 +35,7 @@ public:
   explicit TokenTexts(const TeacherInputs& inputs)
       : folder_(rows::parse_tokenizer_files(inputs.text, inputs.folder, inputs.model.vocab)) {}
 
-  /// Returns the text that each token adds to the previous tokens.
+  /// Returns for each token the text that it adds to the text of the previous tokens.
   std::vector<std::string> in_order(std::span<const std::int32_t> ids) const {
     std::vector<std::string> texts;
     if (!folder_) {
@@ -85,7 +85,7 @@ std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens)
   return rows;
 }
 
-/// The teacher's list for one token, most probable first.
+/// The stored predictions of the teacher for one token, the most probable first.
 struct TokenList {
   std::vector<std::pair<double, std::int32_t>> best;
   double rest = 0.0;

@@ -66,7 +66,8 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, TeacherPlots& plots)
   plots.total_tokens_per_second = speeds.total;
 }
 
-/// Returns the bytes of the targets of a token in the file, including ids.
+/// Returns how many bytes per token the targets take, including ids. If this differs between
+/// tokens, returns the size of the whole file per token.
 double bytes_per_token(const TeacherInputs& inputs, const TeacherPlots& plots,
                        std::uint64_t file_bytes) {
   if (plots.tokens == 0) return 0.0;

@@ -29,7 +29,7 @@ lm::GenerationConfig scoring_config(std::int64_t batch_size) {
   return config;
 }
 
-/// Throws if a row of logits has no distribution, and names the first such token.
+/// Throws if the log-sum-exp of a token's logits is not finite, and names the first such token.
 void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint64_t> samples,
                   const at::Tensor& log_sums) {
   if (tensor::read_value<bool>(at::isfinite(log_sums).all())) return;
@@ -51,8 +51,8 @@ void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint
   }
 }
 
-/// Fills `uniforms` with the sorted random numbers of one token, a function of seed, sample and
-/// token.
+/// Fills `uniforms` with the sorted random numbers of one token. They depend on seed, sample and
+/// token only.
 void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<double> uniforms) {
   constexpr std::size_t kBlocksOfToken = 128;  // two draws per block; at most 255 draws
   for (std::size_t m = 0; m < uniforms.size(); ++m) {
@@ -110,8 +110,8 @@ std::vector<TokenTargets> TeacherModel::run(std::span<const std::vector<std::int
 }
 
 void TeacherModel::see(std::span<const PromptPiece> pieces, const at::Tensor& hidden) {
-  // Scales the hidden states instead of the logits, which are linear in them: no supported head has
-  // a bias.
+  // Scaling the hidden states has the same effect as scaling the logits, because no supported head
+  // has a bias.
   const at::Tensor rows =
       config_.temperature == 1.0 ? hidden : hidden * (1.0 / config_.temperature);
   if (config_.has_draws)

@@ -18,7 +18,7 @@ struct Family {
   std::string_view name;  // model_type
 
   /// Reads the fields of `config` that read_lm_config() does not read for all families.
-  /// Errors: Failure E701, E702.
+  /// Errors: Failure E701 for a feature that is not supported, E702 for an invalid value.
   void (*read)(const ConfigFields& fields, LmConfig& config);
 
   /// Takes each tensor of the model from `source` once, by its name in the model folder.

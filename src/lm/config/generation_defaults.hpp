@@ -8,7 +8,7 @@ namespace mgpu::lm {
 
 /// Reads the generation settings of config.json or generation_config.json into `generation`.
 /// Settings that the file lacks keep their values; the lists of unsupported keys are replaced.
-/// Errors: Failure E702
+/// Errors: Failure E702 for an invalid value.
 void read_generation(const ConfigFields& fields, GenerationDefaults& generation);
 
 }  // namespace mgpu::lm

@@ -91,7 +91,7 @@ std::vector<std::int64_t> GenerationBatch::active_sequences() const {
   return sequences;
 }
 
-/// Returns how many tokens all sequences can draw before the host has to read them.
+/// Returns how many tokens each sequence can draw before the host has to read the drawn tokens.
 std::int64_t GenerationBatch::steps_ahead() const {
   if (!prefills_.empty() || !continuations_.empty()) return 1;
   if (watch_.stop_text || !session_.can_step_ahead()) return 1;

@@ -72,7 +72,7 @@ public:
   /// Returns the number of completions that have ended, or of prompts that have been scored.
   std::int64_t ended() const { return ended_; }
 
-  /// Sets how many sequences of a prompt have not ended. At first each of its completions is one.
+  /// Sets how many sequences of a prompt have not ended. The initial number is num_samples.
   void set_unfinished(std::size_t prompt, std::int64_t sequences);
   /// Ends a sequence of a prompt. Returns whether it was the last one.
   bool end_sequence(std::size_t prompt);

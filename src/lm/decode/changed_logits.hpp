@@ -22,8 +22,8 @@ struct CandidateOffsets {
   at::Tensor values;  // [N, K] float32
 };
 
-/// The hidden states from which tokens are drawn, with the site of each, the model and the
-/// processors.
+/// The hidden states from which tokens are drawn, one row per draw. The site of a row says for
+/// which sample and position the token is drawn.
 struct SampledRows {
   const LanguageModel& model;
   const at::Tensor& hidden;         // [N, D]
@@ -33,8 +33,8 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns the rows with everything that draws need of them: the ids for the repetition penalty and
-/// the offsets of the candidate processor. The arguments must outlive the result.
+/// Returns the rows together with what a draw needs: the ids for the repetition penalty and the
+/// offsets of the candidate processor. The arguments must outlive the result.
 ///
 /// Ranks:  those that have the head
 /// Errors: ShapeError when there is not one site per row, or the offsets have another shape than
@@ -51,8 +51,8 @@ bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Returns a part of `rows`: those with the row numbers `index`. `hidden` and `sites` have these
-/// rows only; the function selects their ids and offsets.
+/// Returns the rows of `rows` with the indices `index`. `hidden` and `sites` already have only
+/// these rows, and the function selects the ids and offsets of the same rows.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

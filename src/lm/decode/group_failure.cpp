@@ -19,7 +19,8 @@ bool is_out_of_memory(const ErrorReport& report) {
   return report.exit == ExitCode::out_of_memory;
 }
 
-/// Returns whether tensor-parallel ranks are still in step after `error` in the head.
+/// Returns whether this rank can report `error`, which the head threw, to the other ranks in
+/// agree(). That requires that all tensor-parallel ranks have made the same calls so far.
 bool can_be_told(const std::exception& error) {
   if (dynamic_cast<const cluster::DivergedFailure*>(&error) != nullptr) return false;
   // All ranks know of a CollectiveFailure already.

@@ -49,7 +49,8 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
   return tokens;
 }
 
-/// Returns the number of the first vocabulary block of this rank. No two ranks use the same number.
+/// Returns the `block` for draw_words() of this rank's first vocabulary block. The blocks of two
+/// ranks never have the same number.
 std::uint32_t first_block(const LanguageModel& model) {
   if (!model.shard().is_tensor_parallel) return 0;
   return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
@@ -86,8 +87,8 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns log_sums [N], with a value that is not finite for each row whose processed logits are
-/// not finite.
+/// Returns log_sums [N]. If the logits of a row are not finite after the processors have changed
+/// them, its value is not finite, so the row is refused later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});

@@ -37,10 +37,10 @@ std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_
   return result;
 }
 
-/// The states of two online softmaxes on the host, as far as a draw with cuts needs them.
+/// The results on the host of two online softmaxes, one without and one with the temperature.
 struct HostSums {
-  at::Tensor log_sums;    // [N] float32
-  at::Tensor log_totals;  // [N], or [0] without a sum at the temperature
+  at::Tensor log_sums;    // [N] float32, without the temperature
+  at::Tensor log_totals;  // [N] with the temperature; [0] if they are not needed
   at::Tensor ids;         // [N, K] int64
   at::Tensor logits;      // [N, K] float32
 };

@@ -29,7 +29,7 @@ constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_
 }
 
 /// Returns how many sequences of `longest` tokens the cache needs room for when prompts are only
-/// scored. These are all that fit into one pass as a whole, and two that are processed in part.
+/// scored. These are the sequences that fit whole into one pass, and two that fit only in part.
 constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t prefill_share,
                                         std::int64_t longest) {
   return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);

@@ -65,7 +65,7 @@ at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, cons
     const at::Tensor input = x.index_select(0, rows);
     const at::Tensor inner =
         clamped_activation(config.experts, project(input, expert.gate), project(input, expert.up));
-    // An expert has a token at most once, so no two additions meet, also on a GPU.
+    // Each token occurs at most once in `rows`, so the order of additions does not matter on a GPU.
     out.index_add_(0, rows, project(inner, expert.down).mul_(shares.unsqueeze(1)));
   }
   return out;

@@ -10,8 +10,8 @@
 
 namespace mgpu::lm {
 
-/// The tokens that use one expert, in ascending order, and the weight of the expert in the sum of
-/// each token.
+/// The tokens that use one expert, in ascending order. `shares` has the weight of the expert's
+/// output in the sum over the experts of each token.
 struct ExpertLoad {
   std::vector<std::int64_t> rows;
   std::vector<float> shares;  // one weight per row
@@ -24,9 +24,9 @@ struct ExpertLoad {
 std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits);
 
 /// Applies the mixture of experts to each token. A token uses the ExpertConfig::used experts with
-/// the largest router logits; of equal ones, those with the lowest numbers. Their outputs are
-/// weighted by a softmax over these logits, and added in the order of the experts. So the bits of a
-/// row depend on that row only.
+/// the largest router logits. If logits are equal, lower indices are preferred. The outputs of
+/// these experts are weighted by a softmax over their logits, and added in the order of the
+/// experts. So the bits of a row depend on that row only.
 ///
 /// Shapes: x [N, D]; returns [N, D]
 /// Source: transformers 5.23, modeling_gpt_oss.py.

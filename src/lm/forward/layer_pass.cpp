@@ -53,7 +53,8 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns the call reduced to the requested tokens, whose keys are already stored.
+/// Returns a copy of `call` for the queries of the requested tokens `outputs` only. Keys and values
+/// are stored with `call`, for all tokens.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {

@@ -14,7 +14,7 @@
 // Shapes in this header: N tokens of a pass, W tokens whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Returns any one of this rank's weights, for its device; all weights are on the same device.
+/// Returns one of this rank's weights. Callers need its device, which all weights share.
 inline const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;

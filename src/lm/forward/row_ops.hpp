@@ -9,8 +9,8 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// Operations on each token alone. Shapes: N tokens, D width. In float32 on the CPU the bits of a
-// row depend on that row only, not on N, its index or other rows.
+// Operations that treat each token separately. Shapes: N tokens, D width. In float32 on the CPU the
+// bits of a row depend on that row only, not on N, its index or other rows.
 namespace mgpu::lm {
 
 /// Returns the shape of the GEMM panels into which a CPU matrix is packed, in the matrix's type;
@@ -33,10 +33,10 @@ at::Tensor project(const at::Tensor& x, const Linear& linear);
 /// Returns the norm of each row of x, [N, D]: a layer norm or RMS norm, as LmConfig::norm says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Returns the RMS norm of x over its last dimension. The other dimensions may be any.
+/// Returns the RMS norm of x over its last dimension. x may have any number of other dimensions.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// Returns the kernels' name of an activation.
+/// Returns the kernels::ActivationKind of an activation.
 kernels::ActivationKind kernel_kind(Activation kind);
 
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.

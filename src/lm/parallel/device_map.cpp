@@ -51,7 +51,7 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
   return list;
 }
 
-/// Returns the ranks in the same shares as `ranks`, in ascending order.
+/// Returns `ranks` sorted, as texts. So each rank keeps its number of layers.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

@@ -20,9 +20,8 @@ struct Sharing {
   std::vector<std::size_t> layers;  // number of layers of each rank
 };
 
-/// Finds the cheapest assignment of layers. join(cost, load) returns the cost of some ranks, whose
-/// cost is `cost`, together with one more rank, whose load is `load`. The result must not be less
-/// than `cost`.
+/// Finds the cheapest assignment of layers. join(cost, load) adds a rank with load `load` to a set
+/// of ranks whose total cost is `cost`, and returns the new total cost. It must be at least `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

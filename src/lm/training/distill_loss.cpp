@@ -15,9 +15,10 @@
 
 #include "lm/forward/row_ops.hpp"
 
-// A divergence is a sum of f(p_c, q_c) over classes c. Let s_c = q_c df/dq_c and S = sum s_c. If
-// token v is a class by itself, the gradient with respect to its logit is s_v - q_v S. If v belongs
-// to the class r, which unites all other tokens, the gradient is q_v / q_r (s_r - q_r S).
+// A divergence is a sum of f(p_c, q_c) over classes c, with the probabilities p of the teacher and
+// q of the student. Let s_c = q_c df/dq_c and S = sum s_c. If token v is a class by itself, the
+// gradient with respect to its logit is s_v - q_v S. If v belongs to the class r, which unites all
+// other tokens, the gradient is q_v / q_r (s_r - q_r S).
 //
 // Shapes: n rows of a block, K ids of the longest list, B tokens of a piece.
 namespace mgpu::lm::grad {
@@ -68,8 +69,8 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// Returns the sums of a block as BlockLoss does, given those of the cross-entropy and the rows'
-/// divergences.
+/// Returns the sums of a block, as a BlockLoss does. `data` has the sums of the cross-entropy, and
+/// `divergences` has the divergence of each row.
 at::Tensor total_of(const Distillation& how, const at::Tensor& data,
                     const at::Tensor& divergences) {
   const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;
@@ -120,8 +121,8 @@ struct PaddedLists {
   at::Tensor log_probs;  // [n, K + 1]; the last column is for all other ids together
 };
 
-/// The places of the listed ids' logits in a piece. Ids elsewhere have places, too, which nothing
-/// reads or writes.
+/// The columns of the listed ids in a piece. Ids that are not in the piece get column 0, but their
+/// values are ignored.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;
@@ -129,8 +130,8 @@ struct Listed {
     columns = at.masked_fill(is_here.logical_not(), 0);
   }
 
-  /// Writes `values` [n, K] to the places in the piece. A GPU would be idle while the host reads
-  /// how many places there are, so it writes a dense matrix.
+  /// Writes `values` [n, K] to the columns of the piece. On a GPU this replaces the whole piece,
+  /// because the GPU would be idle while the host reads how many of the ids are in the piece.
   void write(const LogitsPiece& piece, const at::Tensor& values) const {
     at::Tensor logits = piece.logits;
     if (tensor::runs_on_gpu(logits)) {
@@ -147,8 +148,8 @@ struct Listed {
   at::Tensor columns;  // [n, K] columns of the piece; 0 for ids elsewhere
 
 private:
-  /// Returns the logits with `values` at their places. Maxima do not depend on the order in which a
-  /// GPU computes them, and ids elsewhere have the least values.
+  /// Returns the logits with `values` in their columns. Several entries of a row may have column 0,
+  /// and the maximum selects the valid one, because ids elsewhere have value -infinity.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");
@@ -207,7 +208,7 @@ at::Tensor stored_block(const Distillation& how, const TeacherTargets& targets, 
 }
 
 /// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's,
-/// without ids that only one of both has.
+/// but without ids that only one of the two vocabularies has.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);

@@ -103,7 +103,7 @@ at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, cons
                                                     config.experts.gain, config.experts.limit);
     const at::Tensor share =
         shares.select(1, static_cast<std::int64_t>(e)).index_select(0, rows).unsqueeze(1);
-    // An expert has a token at most once, so no two additions meet, also on a GPU.
+    // Each token occurs at most once in `rows`, so the order of additions does not matter on a GPU.
     out.index_add_(0, rows, project(inner, expert.down, compute) * share);
   }
   return out;

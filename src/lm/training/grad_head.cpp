@@ -42,7 +42,7 @@ struct Learned {
   at::Tensor index;  // the same on the device
 };
 
-/// Returns the block of `count` learned tokens from number `first` on, and computes their logits.
+/// Returns a block of `count` tokens of `learned`, from index `first` on, with their logits.
 HeadBlock make_block(const HeadArgs& args, const Learned& learned, std::int64_t first,
                      std::int64_t count, const at::Tensor& hidden) {
   const at::Tensor token_index = learned.index.narrow(0, first, count);
@@ -60,8 +60,8 @@ HeadBlock make_block(const HeadArgs& args, const Learned& learned, std::int64_t 
   return block;
 }
 
-/// Adds the block's gradient of the head's weight to `weight`. Returns the gradient of `hidden`,
-/// the block's hidden states.
+/// Backpropagates the gradients of the logits, which the block's pieces contain. Adds the gradient
+/// of the head's weight to `weight`. Returns the gradient of `hidden`, the block's hidden states.
 at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const at::Tensor& hidden,
                            const at::Tensor& weight) {
   at::Tensor rows = at::zeros_like(hidden);
@@ -130,8 +130,8 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
     const at::Tensor is_elsewhere = (columns < 0).logical_or(columns >= logits.size(1));
     at::Tensor values = at::full(columns.sizes(), value, logits.options());
     if (weights.defined()) values.mul_(weights);
-    // A target elsewhere adds -0, which changes no bits. A row has one target, so no two additions
-    // meet, also on a GPU.
+    // A target in another piece adds -0, which changes no bits. Each row has one target, so the
+    // order of additions does not matter on a GPU.
     values.masked_fill_(is_elsewhere, -0.0);
     logits.scatter_add_(1, columns.masked_fill(is_elsewhere, 0).unsqueeze(1), values.unsqueeze(1));
   }

@@ -54,10 +54,10 @@ RowFacts facts_of(const HeadBlock& block);
 /// Adds `value`, multiplied by `weights` [n] if defined, to the logit of each row's target.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// BlockVisit is the type of `visit`. for_each_block() splits the tokens that have a target into
-/// blocks, and calls visit(block, hidden) for each block with its hidden states, [n, D].
+/// Splits the tokens that have a target into blocks, and calls visit(block, hidden) for each block
+/// with its hidden states, [n, D].
 ///
-/// Memory: logits of head_blocks() at a time.
+/// Memory: the logits of one block, whose size head_blocks() determines.
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
@@ -65,7 +65,8 @@ void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Tokens
-/// whose target is ignored cost no time. Reads targets first, and sums last, back to the host.
+/// whose target is ignored cost no time. The host reads the targets at the start and the sums at
+/// the end.
 /// Memory: that of for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);

@@ -76,8 +76,8 @@ struct ProductFunction : Function<ProductFunction> {
   }
 };
 
-/// Adds each row of `rows` to row ids[n] of `out`, in a fixed order also where ids repeat. On a
-/// GPU, index_put_() sorts the ids first; index_add_() would add in any order there.
+/// Adds row n of `rows` to row ids[n] of `out`. The order is fixed, even for repeated ids. On a
+/// GPU, index_put_() ensures this by sorting the ids, whereas index_add_() would add in any order.
 void add_rows(at::Tensor out, const at::Tensor& ids, const at::Tensor& rows) {
   if (tensor::runs_on_gpu(out))
     out.index_put_({ids}, rows, /*accumulate=*/true);

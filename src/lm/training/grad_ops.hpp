@@ -18,9 +18,9 @@
 // libtorch. Shapes: N tokens, D width, V vocabulary, H query heads, G key heads, C head width.
 namespace mgpu::lm::grad {
 
-/// Returns the matrix product x w^T, [rows, out]. Its factors are rounded to the type `compute`,
-/// and on the CPU its results, too; on a GPU sums stay float32. The strides may be any. Not
-/// differentiable.
+/// Returns the matrix product x w^T, [rows, out]. Both factors are rounded to the type `compute`.
+/// On the CPU the result is rounded, too, but on a GPU it stays float32. The factors may have any
+/// strides. The function is not differentiable.
 ///
 /// Shapes: x [rows, in]; w [out, in]
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind compute);
@@ -43,8 +43,9 @@ void say_gradient_added(const at::Tensor& weight);
 /// Shapes: table [V, D]; ids [N] int64
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
-/// Returns the rows `positions` of a table of learned positions, [N, D]. The gradients of a batch
-/// are added in a fixed order on each device; on the CPU autograd sums them before it adds the sum.
+/// Returns the rows `positions` of a table of learned positions, [N, D]. The gradients of the rows
+/// are added in a fixed order. A GPU adds them directly to the table's gradient, but on the CPU
+/// autograd first sums those of a batch.
 at::Tensor embed_positions(const at::Tensor& table, const at::Tensor& positions);
 
 /// Returns x W^T + b of a linear layer. The layer must not be packed.

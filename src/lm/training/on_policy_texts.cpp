@@ -19,7 +19,7 @@ OnPolicyTexts::OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows)
     throw Error("OnPolicyTexts: a share out of (0, 1]");
 }
 
-/// Returns a distinct number per epoch and example; an example occurs once per epoch.
+/// Returns a number that identifies the epoch and the example. Each example occurs once per epoch.
 std::uint64_t OnPolicyTexts::sample_of(std::uint64_t ordinal, std::size_t example) const {
   return windows_->epoch_of(ordinal) * windows_->examples().size() + example;
 }

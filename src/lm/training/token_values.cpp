@@ -103,7 +103,7 @@ void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::T
     gradient_of_leaf(head.bias).add_(outputs.sum(0));
     say_gradient_added(head.bias);
   }
-  // The rows are distinct, so no two additions meet, also on a GPU.
+  // The rows are distinct, so the order of additions does not matter on a GPU.
   hidden_gradient.index_add_(0, rows, product(outputs, head.weight.t(), kCompute));
 }
 

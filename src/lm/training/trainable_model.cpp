@@ -241,8 +241,8 @@ void TrainableModel::require_heads(bool logits, bool own) const {
     throw Error("TrainableModel: logits are needed, and the model has no vocabulary head");
 }
 
-/// Returns the sums of a loss. With a scale, it also adds to the gradients of the heads' weights,
-/// and computes `hidden_gradient` [N, D].
+/// Computes the losses of the heads, and returns their sums. With a `scale`, also adds to the
+/// gradients of the heads' weights, and sets `hidden_gradient` [N, D], the gradient of `states`.
 LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
                                    std::optional<double> scale, at::Tensor* hidden_gradient) const {
   require_heads(loss.of_logits != nullptr, loss.of_head != nullptr);

@@ -16,8 +16,8 @@ public:
   virtual void finish() = 0;
 };
 
-/// Returns the source of the tensors of a folder with `config`. `files` have to outlive it. A head
-/// that `config` does not use may be stored.
+/// Returns a source of the tensors in `files`, which must outlive it. finish() accepts a stored
+/// head that `config` does not use.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
                                                   const LmConfig& config);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kNamedProblems = 5;
 
-/// Records the tensors that a family takes.
+/// Provides meta tensors, and records the name and shape of each tensor that a model requests.
 class SpecRecorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
@@ -36,8 +36,8 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return false;
 }
 
-/// Returns whether a name is that of a causal mask of GPT-2 or of Llama's rotary frequencies. Both
-/// are computed from the config instead.
+/// Returns whether a stored tensor is a causal mask of GPT-2 or the rotary frequencies of Llama.
+/// The program computes both from the config instead of reading them.
 bool is_stored_buffer(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
 }

@@ -25,9 +25,10 @@
 #include <mgpu/formats/safetensors.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 
-// The first rank of a node makes a table in an anonymous file. The table lists the folders, and for
-// each the process that holds its weights in another anonymous file. Other processes open that file
-// through /proc, so no name in a file system is left over after a crash.
+// A process that reads a folder keeps its weights in an anonymous file (memfd). The first rank of
+// the node makes a table in another anonymous file. For each folder, the table tells which process
+// has the weights. Other processes open both files through /proc, so a crash leaves no name in a
+// file system.
 namespace mgpu::lm {
 namespace {
 
@@ -42,8 +43,8 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// An entry of the table. For the weights of a folder, it names the `file` of a `process`. For a
-/// text about a folder, it has the `text` itself.
+/// Describes the weights of a folder, or a text about it. The weights are in
+/// file descriptor `file` of the process with id `process`. A text is stored in `text` itself.
 struct Slot {
   std::atomic<State> state;
   std::uint64_t key;

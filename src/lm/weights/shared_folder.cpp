@@ -27,7 +27,7 @@ struct RequestedTensor {
   std::vector<at::Tensor*> parts;  // views that this rank keeps
 };
 
-/// Records the tensors that a family takes, as meta tensors.
+/// Provides meta tensors, and records each tensor that a model requests.
 class Recorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
@@ -38,7 +38,7 @@ public:
   std::vector<RequestedTensor> requested_;
 };
 
-/// Assigns each part to the tensor of the folder of which it is a view.
+/// Adds each tensor of `weights` to the requested tensor of which it is a view.
 void assign(LmWeights& weights, std::vector<RequestedTensor>& requested,
             const std::string& family) {
   std::map<const void*, RequestedTensor*> by_storage;
@@ -57,8 +57,8 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
-/// Replaces the meta views with this rank's parts of `whole`. Identical views, as of a tied head,
-/// get the same tensor.
+/// Replaces each meta view with this rank's part of `whole`, on `device`. Identical views share one
+/// tensor, such as the embedding and a head that is tied to it.
 void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor
@@ -78,7 +78,7 @@ void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::D
   }
 }
 
-/// Returns the tensors that are rounded to bfloat16.
+/// Returns the tensors that the options round to bfloat16: all matrices, or none.
 std::set<at::Tensor*> rounded_of(LmWeights& weights, const LoadOptions& options) {
   if (options.matrices != MatrixType::bf16) return {};
   const std::vector<at::Tensor*> matrices = matrices_of(weights);

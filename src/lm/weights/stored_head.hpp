@@ -12,12 +12,13 @@ namespace mgpu::lm {
 const formats::StoredTensor* find_tensor(const formats::WeightFiles& files,
                                          const std::string& name);
 
-/// Returns where the head of a model with `config` is in its weights, which is `as_configured`
-/// unless config.json ties the head. Values are compared as float32, up to the first difference.
+/// Returns where the stored weights have the vocabulary head. The result is `as_configured` unless
+/// config.json ties the head to the embedding. If both are stored, their values are compared as
+/// float32, up to the first difference.
 StoredHead find_stored_head(const formats::WeightFiles& files, const LmConfig& config);
 
-/// Opens the weights of `folder` if config.json ties the head, and calls find_stored_head(). A
-/// folder without safetensors files has StoredHead::as_configured.
+/// Does the same for a folder, whose weights are opened only if config.json ties the head. Returns
+/// `as_configured` for a folder without safetensors files.
 /// Errors: those of WeightFiles.
 StoredHead find_stored_head(const fs::path& folder, const LmConfig& config);
 

@@ -58,8 +58,8 @@ FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Envir
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
                                                 const AdSettings& settings);
 
-/// The results of the final evaluation, from table `samples` of a sealed file and its column
-/// `path`.
+/// The results of the final evaluation. They are computed from table `samples` of results.h5 and
+/// from its list column `path`.
 struct EvaluationResult {
   std::vector<EpisodeReturns> returns;  // for each of EvaluationGrid::controls
   /// The mean over the rollouts of each task. Shapes: [controls][tasks]

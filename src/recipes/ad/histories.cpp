@@ -29,7 +29,8 @@ void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_
                  "data.path=none plays histories that fit"});
 }
 
-/// Converts the rows of the table to histories. The file determines the number of streams.
+/// Converts the rows of the table to histories, whose shape follows from the numbers of rows and
+/// steps.
 ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem::path& path,
                             const ad::Environment& environment) {
   const auto tasks = static_cast<std::int64_t>(environment.train_tasks().size());

@@ -85,10 +85,10 @@ private:
     }
   }
 
-  /// Returns the memory that autograd keeps of a pass. For each token it counts these floats, with
-  /// D = n_embd, I = n_inner, A = actions:
+  /// Returns the memory that autograd keeps for a pass of `rows` rows. For each token it counts
+  /// these floats, with D = n_embd, I = n_inner, A = actions:
   ///   per layer  x, norm1, attention_out, residual, norm2: D each; q, k, v: 3 D; up, gelu: I each
-  ///   once       one-hot fields (47 or so: counted as D), final norm: D, logits: A
+  ///   once       one-hot fields (about 47, counted as D), final norm: D, logits: A
   /// It adds the gradients of one layer that exist together: 3 D + D + I. On a GPU, 16-bit copies
   /// replace float32 tensors of twice the size, so the count is an upper bound. On the CPU the
   /// rounded `attention_out` is kept in addition, and qkv exists three times while it is rounded.

@@ -74,7 +74,8 @@ double mean_random(const ad::Environment& environment) {
   return total / environment.num_tasks();
 }
 
-/// Copies the returns under a control and their band; does nothing if the control was not played.
+/// Copies the returns under `control`, and computes their band. Does nothing if the evaluation did
+/// not use `control`.
 void fill_control(const TrainVerdict& verdict, Control control, std::vector<double>& returns,
                   TrainPlots::Band& band) {
   for (std::size_t c = 0; c < verdict.grid.controls.size(); ++c) {

@@ -19,15 +19,15 @@ namespace mgpu::recipes {
 inline constexpr std::size_t kGoalsOfBand = 3;
 
 /// Returns the ends of the 95 % interval of the mean over tasks, for each episode. They are
-/// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). All
-/// ranks and runs draw the same.
+/// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). The
+/// draws are the same on every rank and in every run.
 /// Shapes: by_task [tasks], each with one return per episode
 TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task);
 
 /// Returns interval_of_mean(), or no band for fewer than kGoalsOfBand tasks.
 TrainPlots::Band band_of(const std::vector<EpisodeReturns>& by_task);
 
-/// Returns the mean return of each episode of the histories of each task that has any.
+/// For each task that has histories, returns the mean return of each episode.
 std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 
 /// Returns table /metrics/train: loss, accuracy, learning rate and gradient norm of the first

@@ -19,7 +19,7 @@ struct TrainSizes {
                                    // data.path are assumed to have it, too
   std::int64_t window = 0;         // tokens of a window
   std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
-  std::int64_t num_histories = 0;  //
+  std::int64_t num_histories = 0;  // number of histories that the run plays
   std::int64_t num_rollouts = 0;   // rollouts of the final evaluation, under all controls
   std::int64_t history_bytes = 0;  // size of all histories in memory
   std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout

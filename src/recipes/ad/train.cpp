@@ -89,7 +89,8 @@ void print_banner(run::RunContext& run, const AdSettings& settings, const ad::Hi
   }
 }
 
-/// Checks that the context is long enough, if the keys determine the length of the histories.
+/// Checks that model.n_transit is large enough for the histories that the run plays. Histories from
+/// data.path are checked later, because their length is not known yet.
 void check_windows(const Config& config) {
   const ad::DataConfig data = ad::read_data_config(config);
   if (!data.path.empty()) return;
@@ -150,7 +151,8 @@ run::JobOutcome AdRecipe::run(run::RunContext& run) const {
     return outcome;
   }
 
-  // The task allocates memory, which may fail on some ranks only, so all ranks make it together.
+  // The task allocates memory, which may fail on some ranks only. run_together() then throws on all
+  // ranks.
   std::optional<AdTask> task;
   std::optional<Trainer> trainer_here;
   {

@@ -52,7 +52,7 @@ void require_vocabulary(const Config& config, const char* key, std::int64_t teac
   throw config.problem("E107", key, sentence, "a teacher and a student with the same tokenizer");
 }
 
-/// Returns the name of the distance: "reverse KL, times T^2 = 4".
+/// Returns the name of the distance from the teacher: "reverse KL, times T^2 = 4".
 std::string name_of_distance(const DistillSettings& settings) {
   const lm::Distillation& how = settings.how;
   std::string name =
@@ -148,7 +148,8 @@ LossMeaning DistillMethod::loss_meaning() const {
   if (how.ce_weight > 0.0)
     meaning.name = report::text_of("%.3g cross-entropy + %.3g distance from the teacher",
                                    how.ce_weight, 1.0 - how.ce_weight);
-  // A completion that the student samples has no data whose cross-entropy could be measured.
+  // With completions that the student samples, the cross-entropy of the data is not reported,
+  // because these completions are not in the data.
   if (!samples() && how.ce_weight < 1.0) meaning.ce_weight = how.ce_weight;
   return meaning;
 }

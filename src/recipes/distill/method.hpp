@@ -33,8 +33,8 @@ public:
   /// tokenizer.json, and stored targets must fit the loss. The vocabularies may differ by unused
   /// ids at the end, as many model families have; see require_ids_below() for stored targets.
   ///
-  /// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66); those of read_lm_config() and
-  ///         StoredTargets.
+  /// Errors: ConfigFailure E107 (exit 78) for a teacher that does not fit, Failure E603 (exit 66)
+  ///         for a missing file, and those of read_lm_config() and StoredTargets.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 

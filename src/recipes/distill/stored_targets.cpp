@@ -19,8 +19,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The smallest tail mass by which reverse_kl divides. float32 cannot distinguish smaller values
-/// from 0.
+/// The smallest tail for reverse_kl, which divides by the tail. The tail is the probability of all
+/// tokens outside the stored top k. The value is the distance of 1 from the next smaller float32.
 constexpr float kLeastTail = 0x1p-24F;
 
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& what) {
@@ -190,7 +190,8 @@ void StoredTargets::require_ids_below(std::int64_t vocab) const {
   }
 }
 
-/// Appends the ids of the list of item `item`, of which `ids` are the stored ones.
+/// Appends the token ids of one top-k list to `into`. `ids` has several lists as the file stores
+/// them, and `item` is the index of the list in `ids`.
 void StoredTargets::add_best_ids(const store::ReadColumn& ids, std::size_t item,
                                  std::vector<std::int64_t>& into) const {
   const auto k = static_cast<std::size_t>(facts_.top_k);

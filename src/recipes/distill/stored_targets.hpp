@@ -30,8 +30,8 @@ struct StoredPlace {
   std::int64_t first = 0;  // index of the first token of the example in the row
 };
 
-/// Convert positions of examples to numbers that ranks can exchange, two for each position, and
-/// back.
+/// numbers_of() converts positions of examples to numbers that ranks can exchange, two for each
+/// position. places_of() converts them back.
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
@@ -65,11 +65,11 @@ public:
 
   /// Reads all columns once and verifies their checksums. Returns a checksum of the targets, which
   /// does not cover the tokens of the texts.
-  /// Errors: Failure E604 (exit 80).
+  /// Errors: Failure E604 (exit 80) if a checksum differs.
   std::uint32_t check_bytes() const;
 
-  /// Refuses targets with a token that the student's vocabulary of `vocab` ids lacks. Reads all
-  /// ids, unless the teacher's vocabulary is not larger. Errors: Failure E605 (exit 65); those of
+  /// Refuses targets with a token that the student's vocabulary of `vocab` ids lacks. Reads the ids
+  /// only if the teacher's vocabulary is larger. Errors: Failure E605 (exit 65); those of
   /// ListColumn.
   void require_ids_below(std::int64_t vocab) const;
 

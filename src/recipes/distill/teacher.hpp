@@ -16,8 +16,8 @@ namespace mgpu::recipes {
 /// The teacher of a student: a model that each rank holds completely, or stored targets.
 class LmTeacher final : public OpenMethod {
 public:
-  /// Opens the teacher. With stored targets it takes the positions of examples from `data`, with
-  /// distill.on_policy the stop ids of completions.
+  /// Opens the teacher. For stored targets, it reads the positions of examples from `data`. With
+  /// distill.on_policy, it moves the stop ids of completions out of `data`.
   ///
   /// Ranks:  collective over the world.
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.

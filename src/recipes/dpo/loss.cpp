@@ -13,12 +13,14 @@ constexpr std::size_t kLogProb = 0;       // index in the facts of a sequence
 constexpr std::size_t kLogRatio = 1;      //
 constexpr std::size_t kChosenTokens = 5;  // index in the digest, after the reported values
 
-/// Returns a loss that depends on the difference of both log-ratios only.
+/// Returns a loss that depends only on the difference of the two log-ratios. `slope` is its
+/// derivative with respect to this difference.
 PairLoss of_difference(double loss, double slope) {
   return {loss, slope, -slope};
 }
 
-/// Returns a loss that depends on the difference of both log-ratios per token only.
+/// Returns a loss that depends only on the difference of the two log-ratios per token. `slope` is
+/// its derivative with respect to this difference.
 PairLoss of_means(const PairRatios& pair, double loss, double slope) {
   return {loss, slope / static_cast<double>(pair.chosen_tokens),
           -slope / static_cast<double>(pair.rejected_tokens)};
@@ -114,8 +116,8 @@ lm::SequenceTerm DpoLoss::weigh(const lm::MeasuredSequence& sequence,
   lm::SequenceTerm term;
   double slope = pair.rejected;
   if (place.member() == 0) {
-    // The caller divides the sum of all losses by the number of pairs. The cross-entropy is to be a
-    // mean over the chosen tokens, so its weight replaces that division.
+    // The caller divides the sum of all losses by the number of pairs. The cross-entropy is a mean
+    // over the chosen tokens, so its weight replaces that division.
     const double weight = settings_.sft_weight * static_cast<double>(place.all.num_groups()) /
                           place.digest[kChosenTokens];
     slope = pair.chosen - weight;

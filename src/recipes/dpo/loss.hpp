@@ -25,7 +25,7 @@ enum class DpoKind : std::uint8_t {
 /// The settings of recipe `dpo`.
 struct DpoSettings {
   DpoKind kind = DpoKind::sigmoid;
-  double beta = 0.1;             // how strongly the reference holds the model
+  double beta = 0.1;             // a larger value keeps the model closer to the reference
   double label_smoothing = 0.0;  // robust only: share of pairs whose labels are wrong, below 0.5
   double sft_weight = 0.0;       // weight of the cross-entropy of the chosen completions
   std::filesystem::path reference{};  // folder of the reference; "": the model before the training
@@ -50,11 +50,12 @@ struct PairLoss {
 PairLoss loss_of_pair(const DpoSettings& settings, const PairRatios& pair);
 
 /// Preference optimization. The sequences are groups of two: the chosen completion, then the
-/// rejected one. Sequence column kReferenceColumn has the log-probabilities of the reference.
+/// rejected one. Sequence column kReferenceColumn has their log-probabilities under the reference
+/// model.
 ///
-/// The loss is the mean over the pairs of the global batch. To it comes sft_weight times the mean
-/// cross-entropy of all tokens of chosen completions of the global batch. The digest has the values
-/// that reported_values() describes, and then the number of these tokens.
+/// The loss is the mean over the pairs of the global batch, plus sft_weight times the mean
+/// cross-entropy of all tokens of chosen completions. Function digest() returns the values that
+/// reported_values() describes, and then the number of these tokens.
 class DpoLoss final : public lm::SequenceLoss {
 public:
   explicit DpoLoss(const DpoSettings& settings) : settings_(settings) {}

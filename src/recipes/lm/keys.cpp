@@ -109,7 +109,8 @@ std::optional<rows::RowTemplate> read_template(const Config& config) {
   return made;
 }
 
-/// Returns whether the examples need a tokenizer, since rows of a data set may be token ids.
+/// Returns whether a tokenizer is needed. It is not needed if all rows are token ids of a data set,
+/// and the method does not need it either.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts == nullptr || dataset->has_texts(config) ||

@@ -42,7 +42,8 @@ struct LmTrainSettings {
   /// How the rows of data.eval_path, or of the validation split of a data set, are read. Unset: the
   /// loss on held-out rows is not measured.
   std::optional<input::RowOptions> eval_rows;
-  /// data.template and data.labels, which make prompts with completions of rows with labels.
+  /// data.template and data.labels, which turn each row with a label into a prompt and its
+  /// completion. Unset: the rows are not changed.
   std::optional<rows::RowTemplate> row_template{};
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template

@@ -43,7 +43,8 @@ struct MethodCosts {
   std::int64_t resident_parameters = 0;  // parameters of models that only run forward
   double sampled = 0.0;                  // share of tokens that the trained model samples itself
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
-  /// How many temporary tensors the loss needs, each the size of a piece of a block's logits.
+  /// How many temporary tensors the loss needs. Each has the size of one piece of the logits, which
+  /// is HeadBlocks::rows x HeadBlocks::vocabulary_block.
   std::int64_t loss_pieces = 0;
 };
 
@@ -93,7 +94,7 @@ public:
 /// additional head of the model. This class implements supervised fine-tuning, and other recipes
 /// override functions.
 ///
-/// Unless their comment differs, functions are local, and return the same on every rank.
+/// Unless its comment says otherwise, a function is local and returns the same on every rank.
 class LmMethod {
 public:
   LmMethod() = default;
@@ -156,11 +157,11 @@ public:
   /// model's vocabulary. Only rank 0 calls it.
   virtual MethodData read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const { return {}; }
 
-  /// Checks that the folders of models that the method uses have weights, which a plan does not
-  /// need. Errors: Failure E603 (exit 66).
+  /// Checks that the models that the method uses have weights in their folders. A plan needs no
+  /// weights, so it does not call this function. Errors: Failure E603 (exit 66).
   virtual void check_weights(const Config& /*config*/) const {}
 
-  /// Returns how messages name the training data; nullopt: as the rows of data.path.
+  /// Returns how messages name the training data. nullopt: they name the rows of data.path.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
   /// Opens the files and models that the loss of training needs. It may move members of `data` to

@@ -33,8 +33,8 @@ double loss_of_guess(const LmPlots& plots) {
   return std::log(static_cast<double>(plots.vocab));
 }
 
-/// Adds the loss of a guess to a chart of cross-entropies that begin near it. In other charts it
-/// would leave little room for the curves.
+/// Adds a line at loss_of_guess() to a chart of cross-entropies whose first value `first` is near
+/// it. In other charts the line would leave little room for the curves.
 void add_guess(const LmPlots& plots, double first, report::LineChart& chart) {
   const double guess = loss_of_guess(plots);
   if (plots.vocab > 1 && first > 0.5 * guess)
@@ -62,7 +62,7 @@ report::LineChart wide_chart(const char* title, const std::string& y_label, cons
   return chart;
 }
 
-/// Draws the loss of training, and with it the loss on held-out rows if both have one meaning.
+/// Draws the training loss. Adds the loss on held-out rows if both losses have the same meaning.
 report::Figure loss_figure(const LmPlots& plots) {
   if (plots.train_loss.empty()) return {};
   const LossMeaning& meaning = plots.meaning;
@@ -81,7 +81,7 @@ report::Figure loss_figure(const LmPlots& plots) {
   return loss_chart_figure("Loss", std::move(chart), caption);
 }
 
-/// Draws the cross-entropy of a distillation: that of the training data, and of held-out rows.
+/// Draws the cross-entropy of a distillation on the training data and on held-out rows.
 report::Figure cross_entropy_figure(const LmPlots& plots) {
   const bool has_held_out = !plots.held_out_loss.empty() && plots.meaning.held_out_is_cross_entropy;
   if (plots.meaning.is_cross_entropy || (plots.cross_entropy.empty() && !has_held_out)) return {};
@@ -177,7 +177,7 @@ void add_value_figures(const LmPlots& plots, std::vector<report::Figure>& figure
       figures.push_back(values_figure(plots, v));
 }
 
-/// Returns the perplexities, which are known only after the losses.
+/// Adds the perplexities, which are computed from the losses.
 void add_perplexities(const LmPlots& plots, report::RunSummary& summary) {
   if (plots.meaning.is_cross_entropy && !plots.train_loss.empty())
     summary.results.push_back(
@@ -197,7 +197,7 @@ void add_pace(const LmPlots& plots, report::RunSummary& summary) {
     summary.results.push_back({"fill", "of the sequences are filled", 100.0 * plots.fill, "%", 1});
 }
 
-/// A result that becomes a tile, with its label there.
+/// A result that the page shows as a tile, and the label of the tile.
 struct TileOf {
   const char* key;
   const char* label;

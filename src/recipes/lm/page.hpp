@@ -20,8 +20,8 @@ struct ValueCurves {
   report::Curve held_out;  // empty: no held-out rows
 };
 
-/// Has the data of the page of a training of a language model. The x values of curves are numbers
-/// of steps done.
+/// Has the data of the page about a training of a language model. The x values of its curves are
+/// numbers of finished steps.
 struct LmPlots {
   LossMeaning meaning;
   std::int64_t vocab = 0;    // number of tokens of the vocabulary
@@ -44,8 +44,8 @@ struct LmPlots {
   std::vector<ValueCurves> values;  // values of one chart follow each other
 };
 
-/// Returns the distance D of each step from a loss w CE + (1 - w) D; empty if the loss has no such
-/// parts.
+/// Returns the distance D of each step, computed from the loss w CE + (1 - w) D and the
+/// cross-entropy CE. It is empty if the loss has no such parts.
 report::Curve distance_of(const LmPlots& plots);
 
 /// Returns "mean reward 0.9453 in the last 10 steps, 0.3516 in the first 10". Returns "" if the

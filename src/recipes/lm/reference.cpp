@@ -33,7 +33,7 @@ store::TableSpec reference_table(std::int64_t rows) {
       .axis = ""};
 }
 
-/// Finds the examples of both sets by one number.
+/// Numbers the examples of both sets consecutively, first those of `training`.
 class ExampleList {
 public:
   explicit ExampleList(const ReferenceExamples& all) : all_(all) {}

@@ -177,7 +177,7 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
 }
 
 /// Lets rank 0 write texts with the trained model, for the page. It writes none if the folder has
-/// no tokenizer, or the model no vocabulary head.
+/// no tokenizer, or if the model has no vocabulary head.
 /// Ranks:  collective over the world.
 void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
                  LmPlots& plots) {
@@ -296,8 +296,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     const auto reading = run.clock.enter("tokenize");
     data = load_lm_data(world, settings, *method_, config.vocab);
   }
-  // The task below allocates memory, which may fail on some ranks only, so all ranks make it
-  // together.
+  // The task below allocates memory, which may fail on some ranks only. It is made in
+  // run_together(), which then throws on all ranks.
   log_notes(run, lm::head_note(settings.folder, config), data);
   const std::vector<LeftOut> left_out = data.left_out;
   const std::uint32_t folder_crc = data.folder_crc;

@@ -210,7 +210,7 @@ void CheckpointFolder::prune(int keep) const {
   const std::vector<fs::path> all = finished();
   for (std::size_t i = static_cast<std::size_t>(keep); i < all.size(); ++i) {
     if (all[i].filename() == best) continue;
-    // Renamed first, so that no half-removed checkpoint is visible.
+    // The checkpoint is renamed first, so that no half-removed checkpoint is visible.
     const fs::path doomed = with_suffix(all[i], suffix("tmp"));
     rename_durably(all[i], doomed, kWhat);
     remove_tree(doomed);

@@ -21,7 +21,7 @@ fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
 /// Returns the deaths that `file` (quarantine.jsonl) lists, and those of attempts before `attempt`
 /// that it lacks. Adds the missing ones to `file`. Removes the marks (WorkMark) of attempts before
-/// `attempt`. Local. Errors: Failure E602, E603, E604.
+/// `attempt`. Local. Errors: Failure E602 (write failed), E603 (cannot be read), E604 (damaged).
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
                                   std::uint32_t attempt);
 

@@ -33,8 +33,8 @@ public:
     });
   }
 
-  /// Throws if the run directories to copy have no phase in common. The id of a phase depends on
-  /// data and weights.
+  /// Throws if the run directories to copy have no phase in common. Then they used different data
+  /// or weights, from which the id of a phase is computed.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();

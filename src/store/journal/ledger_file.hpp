@@ -34,7 +34,7 @@ struct LedgerScan {
   std::vector<DamagedRange> damage;
 };
 
-/// A file that is open for reading at any offset. Errors: Failure E603.
+/// A file that is open for reading at any offset. Errors: Failure E603 if it cannot be opened.
 class PositionedFile {
 public:
   explicit PositionedFile(fs::path path);
@@ -57,7 +57,8 @@ private:
 /// A broken frame at the end was torn when the process that wrote it was killed. A broken frame
 /// before an intact one is damage.
 ///
-/// Errors: Failure E603; E605 (exit 65) when another version of the program wrote the file.
+/// Errors: Failure E603 (cannot be read); E605 (exit 65) when another version of the program wrote
+///         the file.
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt);
 
 /// Writes one ledger file. No other process or object may write the same file.
@@ -67,7 +68,8 @@ public:
 
   /// Writes a frame, and syncs if the last sync was `sync_s` ago or longer.
   ///
-  /// Errors: Failure E601, E602; the file may then end in a torn frame, and later calls fail.
+  /// Errors: Failure E601 (cannot be created), E602 (write failed). The file may then end in a torn
+  ///         frame, and later calls fail.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
   /// Syncs and closes the file; the next append() opens it again.

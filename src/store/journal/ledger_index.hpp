@@ -25,11 +25,11 @@ struct LedgerIndex {
   void add(const std::vector<ChunkEntry>& found);
 };
 
-/// Reads the ledgers in folder `parts` of all attempts before `attempt`; of all attempts if
-/// `attempt` is empty.
+/// Reads the ledgers in folder `parts`: those of all attempts before `attempt`, or of all attempts
+/// if `attempt` is empty.
 ///
 /// Ranks:  collective; one rank reads each file, and all ranks get all records.
-/// Errors: Failure E603, E605 on all ranks.
+/// Errors: Failure E603 (cannot be read), E605 (written by another version) on all ranks.
 LedgerIndex read_ledgers(const cluster::Group& group, const fs::path& parts,
                          std::optional<std::uint32_t> attempt);
 

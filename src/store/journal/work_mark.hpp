@@ -15,7 +15,7 @@ namespace mgpu::store {
 class WorkMark {
 public:
   /// Creates the file, which says that the rank is idle. The file already has its final size.
-  /// Errors: Failure E601, E602.
+  /// Errors: Failure E601 (cannot be created), E602 (write failed).
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 
   /// begin() records the samples that the rank works on, and end() that it is idle. A failed write

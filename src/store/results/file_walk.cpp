@@ -20,8 +20,8 @@ namespace {
 
 using hdf5::Hid;
 
-/// Reads a file object by object. It uses the calls of the functions that read tables later, so
-/// what crashes one of them crashes this class first.
+/// Reads a file object by object. It makes the same HDF5 calls as the functions that read tables
+/// later. So a file that would crash them crashes the process that inspects the file first.
 class FileWalk {
 public:
   FileWalk(hid_t file, std::uint64_t file_bytes,

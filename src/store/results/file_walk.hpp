@@ -12,7 +12,7 @@ inline constexpr char kProgress = '\0';
 /// Reads all groups, number attributes and data sets of an HDF5 file that this program can read,
 /// and compares their checksums. Calls after_piece(bytes) with the size of each piece of data.
 /// Local.
-/// Errors: Failure E603 (exit 66), E604 (exit 80), E605 (exit 65).
+/// Errors: Failure E603 (missing, exit 66), E604 (damaged, exit 80), E605 (unsupported, exit 65).
 void walk_file(const std::filesystem::path& path,
                const std::function<void(std::uint64_t)>& after_piece);
 

@@ -30,8 +30,8 @@ std::uint64_t address_space_bytes() {
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Extends the processor time with the bytes that have been read, and shows that the process makes
-/// progress.
+/// Raises the limit of the process's CPU time as bytes are read. Writes kProgress to stdout as a
+/// sign of progress.
 class Progress {
 public:
   explicit Progress(std::uint64_t processor_s) : processor_s_(processor_s) { extend(); }

@@ -54,7 +54,7 @@ void write_contiguous(SealWork& work);
 void write_serial(SealWork& work);
 
 /// Reads back the rows that this rank wrote, and compares their checksums. Ranks: collective.
-/// Errors: Failure E606 on all ranks.
+/// Errors: Failure E606 on all ranks if a checksum differs.
 void verify(SealWork& work);
 
 }  // namespace mgpu::store

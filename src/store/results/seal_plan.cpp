@@ -16,7 +16,7 @@ namespace {
 // Smaller columns are not compressed, because HDF5's chunk index would cost more than it saves.
 constexpr std::int64_t kMinCompressedBytes = 64 << 10;
 constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of HDF5's chunk cache for one data set
-constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  //
+constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  // larger chunks are not compressed
 constexpr std::size_t kOpenLedgers = 64;
 
 /// Returns the number of rows of one journaled chunk.

@@ -73,7 +73,7 @@ SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 /// Fills in TablePlan::list_starts. Each rank reads some of the journaled chunks.
 ///
 /// Ranks:  collective.
-/// Errors: the same Failure on all ranks: E603, E604.
+/// Errors: the same Failure on all ranks: E603 (cannot be read), E604 (damaged).
 void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
 /// Divides the entries of a column among the ranks, in one or more rounds, called passes. In a pass
@@ -98,7 +98,7 @@ private:
 
 /// Reads journaled rows, column by column. Local.
 ///
-/// Errors: Failure E603, E604 (the bytes differ from the journaled ones).
+/// Errors: Failure E603 (cannot be read), E604 (the bytes differ from the journaled ones).
 class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}

@@ -364,8 +364,8 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   const fs::path existing = existing_folder(folder);
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
-  // /proc and read-only disks have no free space either, but making the folder gives the real
-  // reason.
+  // /proc and read-only disks have no free space either. This function does not throw for them,
+  // because creating the folder will fail with the real reason.
   if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",

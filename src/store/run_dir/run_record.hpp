@@ -20,7 +20,7 @@ struct RunRecord {
   bool finished = false;
   int format = kNewestRunFormat;  // format of the journal and the results
 
-  /// Writes run.json. Errors: Failure E602.
+  /// Writes run.json. Errors: Failure E602 (write failed).
   void write(const std::filesystem::path& folder) const;
 
   /// Reads run.json.

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 255;  // of a file, in bytes
 
-/// Returns why a run cannot have this name, or nullptr. Names become folders: no separators,
-/// nothing hidden, no blanks or colons.
+/// Returns why a run cannot have this name, or nullptr. Names become folders, so they have no
+/// separators, blanks or colons, and do not begin with a dot.
 const char* why_no_name(const std::string& name) {
   if (name.size() > kLongestName) return "becomes a file name: at most 255 characters";
   const bool is_name = !name.empty() && has_only_alphanumeric_or("_.+-", name) &&

@@ -74,7 +74,7 @@ TEST_F(FailureTest, ACallThatNcclRefusesIsAFailure) {
   EXPECT_THAT(report.sentence, HasSubstr(std::string("failed: NCCL says ") + reason));
 }
 
-// Every rank gets an error of its own, so it must not hear of a peer's error first.
+// Every rank gets an error, so it must not hear of a peer's error first.
 TEST_F(FailureTest, AnAsynchronousErrorEndsTheCall) {
   tell("all_reduce.2=async_error peers=silent");
   const auto communicator = make(kPatient);

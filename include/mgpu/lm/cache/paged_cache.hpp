@@ -55,10 +55,10 @@ public:
   /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns how many pages fewer than the sum of pages_for() are needed to extend all `sequences`.
-  /// pages_for() counts a copy of a shared last page for every sequence. But if all users of the
-  /// page are in `sequences`, the last of them keeps the original. Each sequence occurs once and
-  /// grows by at least one token.
+  /// Returns by how many pages the sum of pages_for() over `sequences` exceeds the pages that are
+  /// needed. pages_for() counts a copy of a shared last page for each sequence. If all users of the
+  /// page are in `sequences`, one of them keeps the original instead of a copy. Each sequence must
+  /// occur once and grow by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
   /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these

@@ -110,7 +110,8 @@ struct LmConfig {
 enum class FolderWeights : std::uint8_t { used, ignored };
 
 /// Reads config.json and, if it exists, generation_config.json, as written by transformers 4 and 5.
-/// If config.json ties the head, and `weights` are used, also looks for a stored head.
+/// If config.json ties the head to the embedding and `weights` is `used`, it also looks for a
+/// stored head.
 ///
 /// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (unsupported family or
 ///         feature, with a list of the supported ones), E702 (invalid value); with a tied head also

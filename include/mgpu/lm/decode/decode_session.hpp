@@ -110,9 +110,9 @@ struct DrawnSteps {
 /// take(); step() makes all three. On the CPU the bits of a sequence's results do not depend on
 /// other sequences, even its forks, or on how its tokens are split over passes.
 ///
-/// Ranks:  if a model is split over a group, all of its ranks make the same calls in the same
-///         order. Sessions that share a pool may each have an unfinished turn; the calls of take()
-///         come in the order of the calls of draw().
+/// Ranks:  if a model is split over a group, all of its ranks must make the same calls in the same
+///         order. Sessions that share a pool may each have an unfinished turn. Their calls of
+///         take() must then have the order of their calls of draw().
 /// Errors: Error when a sequence does not exist.
 class DecodeSession {
 public:
@@ -141,10 +141,11 @@ public:
   void drop(std::int64_t sequence);
 
   /// Queues tokens of a sequence for the next passes. Each pass takes at most config.prefill_tokens
-  /// from all prefills, in the order of the calls, those with goes_first before the others. For
-  /// embeddings see SequenceSpan::embeddings.
+  /// tokens from all prefills. It takes prefills with goes_first before the others, and otherwise
+  /// follows the order of the calls. For embeddings see SequenceSpan::embeddings.
   ///
-  /// Errors: Error when the sequence has pending input. Ids outside the vocabulary fail the pass.
+  /// Errors: Error when the sequence has pending input. With ids outside the vocabulary, the pass
+  ///         that processes them fails.
   void prefill(std::int64_t sequence, std::span<const std::int64_t> ids,
                const PrefillOptions& options = {});
   void prefill(std::int64_t sequence, const at::Tensor& embeddings,
@@ -156,8 +157,8 @@ public:
   /// Shapes: sequences S; ids [S] int64 on the model's device, in the vocabulary
   void feed(std::span<const std::int64_t> sequences, const at::Tensor& ids);
 
-  /// has_input() returns whether any sequence has pending input, is_waiting() whether the given one
-  /// has.
+  /// has_input() returns whether any sequence has pending input. is_waiting() returns whether the
+  /// given sequence has pending input.
   bool has_input() const;
   bool is_waiting(std::int64_t sequence) const;
 
@@ -177,8 +178,8 @@ public:
   /// Errors: Failure or Error on all ranks, if one of them failed in the pass
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
-  /// Starts to draw a token for each of the sequences from its hidden state, and the work of
-  /// `requests`. take() returns the results.
+  /// Starts to draw one token for each sequence from its hidden state, and starts the work that
+  /// `requests` describes. take() returns the results.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
@@ -198,11 +199,11 @@ public:
   /// without the host.
   bool can_step_ahead() const;
 
-  /// Draws `count` tokens for each sequence, one per pass. Each sequence has one pending token; no
-  /// other input may be pending. The host reads nothing back from the device, unless the model has
-  /// experts or a processor reads something. The host sends all positions and cache slots before
-  /// the first pass, and the random numbers before each pass. A sequence continues after a stop id;
-  /// ignore its tokens after the stop id.
+  /// Draws `count` tokens for each sequence, one per pass. Each sequence must have one pending
+  /// token, and no other input may be pending. The host reads nothing back from the device, unless
+  /// the model has experts or a processor reads something. The host sends all positions and cache
+  /// slots before the first pass, and the random numbers before each pass. A sequence continues
+  /// after a stop id. The caller must ignore its tokens after the stop id.
   ///
   /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
   ///         are too few positions or free pages.

@@ -76,11 +76,11 @@ struct PromptPiece {
   std::size_t count = 0;
 };
 
-/// A callback that receives the hidden states after the last norm of all prompt tokens, each once,
-/// on the ranks that have the head. Each call gets the tokens of one pass as `pieces`, and their
-/// states in this order as `hidden` [N, D]. The callback may use the head, which is a collective
-/// call in a tensor-parallel group. An exception fails the pass. After an out-of-memory failure,
-/// the caller may run all prompts again.
+/// A callback that receives the hidden state of each prompt token once, after the model's last
+/// norm, on the ranks that have the head. Each call gets the tokens of one pass as `pieces`, and
+/// their states in this order as `hidden` [N, D]. The callback may use the head, which is a
+/// collective call in a tensor-parallel group. If the callback throws, the pass fails. After an
+/// out-of-memory failure, the caller may run all prompts again.
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
@@ -112,9 +112,9 @@ public:
   ///         or is longer than the learned positions. Error for continuations with max_new_tokens
   ///         above 0. Failure E704 when logits are not finite. When memory runs out, all ranks of
   ///         the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
-  ///         retry with a smaller batch. If the ranks are out of step, cluster::DivergedFailure. In
-  ///         a tensor-parallel group, any failure of one rank in a pass has this effect, except
-  ///         lack of memory.
+  ///         retry with a smaller batch. DivergedFailure when ranks cannot be synchronized. In a
+  ///         tensor-parallel group, any failure of one rank in a pass causes this, except lack of
+  ///         memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }

@@ -48,14 +48,14 @@ public:
   /// A run of a Generator begins. The pool has no sequences.
   virtual void begins(const PoolDemand& /*demand*/) {}
   virtual void added(std::int64_t /*sequence*/) {}
-  /// A sequence `copy` was added with the first `tokens` tokens of `origin`.
+  /// Called after a sequence `copy` was added with the first `tokens` tokens of `origin`.
   virtual void forked(std::int64_t /*origin*/, std::int64_t /*copy*/, std::int64_t /*tokens*/) {}
   virtual void given(std::int64_t /*sequence*/, const GivenTokens& /*tokens*/) {}
-  /// The token ids[n] was drawn for the sequence rows[n].sequence. ids is [N] int64 on the model's
-  /// device.
+  /// Called after the token ids[n] was drawn for each sequence rows[n].sequence. `ids` is [N] int64
+  /// on the model's device.
   virtual void drawn(std::span<const DrawSite> /*rows*/, const at::Tensor& /*ids*/) {}
   virtual void dropped(std::int64_t /*sequence*/) {}
-  /// All sequences were removed after a failure.
+  /// Called after a failure, when all sequences have been removed.
   virtual void reset() {}
 };
 

@@ -32,8 +32,8 @@ struct SequenceSpan {
   /// the whole prompt.
   std::int64_t length = 0;
 
-  /// Hidden states are returned for this many of the last tokens, at most all. For the other
-  /// tokens, the last layer computes keys and values only.
+  /// The number of tokens at the end of the span whose hidden states are returned. A number larger
+  /// than the span means all. For the other tokens, the last layer computes only keys and values.
   std::int64_t num_outputs = std::numeric_limits<std::int64_t>::max();
 
   /// Inputs of the first layer, in place of rows of the embedding matrix. Learned positions are
@@ -113,9 +113,9 @@ public:
   at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
                     PagedCache& cache) const;
 
-  /// Returns the number of rows of each all-reduce in a call of hidden(). It is N for the
-  /// embedding, then N twice for each layer, but W twice for the last layer. All-reduces of no rows
-  /// are omitted. The result is empty without tensor parallelism.
+  /// Returns the number of rows of each all-reduce in a call of hidden(). The embedding has one
+  /// all-reduce of N rows. Each layer has two of N rows, but the last layer has two of W rows.
+  /// All-reduces of zero rows are omitted. The result is empty without tensor parallelism.
   std::vector<std::int64_t> all_reduce_rows(std::span<const SequenceSpan> spans) const;
 
   /// Returns a KV cache for this model, on its device.

@@ -57,10 +57,10 @@ struct MemoryFit {
   std::vector<MemoryUse> use;  // memory of each rank
 };
 
-/// Finds the smallest group whose ranks have room for the weights and one sequence, with
-/// `bytes_per_rank` each. Also returns the largest batch size for this group, up to
-/// demand.batch_size. The number of ranks is at least `fewest` >= 1 and divides `all_ranks`. The
-/// result is empty if no such group exists.
+/// Finds the smallest group that has room for the weights and one sequence, if each of its ranks
+/// has `bytes_per_rank` bytes. Also returns the largest batch size for this group, up to
+/// demand.batch_size. The number of ranks in the group is at least `fewest` >= 1 and divides
+/// `all_ranks`. The result is empty if no such group exists.
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
                                     int all_ranks, int fewest = 1);

@@ -42,8 +42,8 @@ WeightBytes weight_bytes(const LmConfig& config);
 /// Returns the rank of each layer, for a pipeline. Later layers never have lower ranks, and every
 /// rank has at least one layer.
 ///
-/// Shapes: free_bytes [R], the free memory of each rank's device; LayerMap::Kind::by_memory alone
-///         uses the values
+/// Shapes: free_bytes [R], the free memory of each rank's device; the values are used only with
+///         LayerMap::Kind::by_memory
 /// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or a manual map is not
 ///         ascending or leaves a rank without layers.
 std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
@@ -58,8 +58,8 @@ std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> 
 /// several ranks hold the same key-value head and split its query heads.
 ///
 /// Errors: Failure E126 (exit 78) when a rank would have no head, MLP column or token, or the
-///         vocabulary would have too many blocks. Also when there are more ranks than key-value
-///         heads, but not a multiple of their number.
+///         vocabulary would have too many blocks. It is also thrown when there are more ranks than
+///         key-value heads, and the number of ranks is not a multiple of the number of these heads.
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
 /// Returns the weights of a shard, as views of the complete model's tensors.

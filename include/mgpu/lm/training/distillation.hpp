@@ -37,8 +37,8 @@ inline constexpr const char* kDrawnColumn = "is_drawn";
 /// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. All ids
 /// outside a list form one additional class, which has the remaining probability mass.
 ///
-/// Memory: kPieces temporary tensors, each with the logits of a block's rows for HeadBlocks::
-///         vocabulary_block tokens.
+/// Memory: kPieces temporary tensors, each with the logits of HeadBlocks::rows rows for
+///         HeadBlocks::vocabulary_block tokens.
 class StoredTargetLoss final : public TokenLoss {
 public:
   static constexpr std::int64_t kPieces = 4;
@@ -62,7 +62,8 @@ class ResidentTeacherLoss final : public TokenLoss {
 public:
   static constexpr std::int64_t kPieces = 11;
 
-  /// `teacher` has to outlive this object, and its ids to be those of the student's tokens.
+  /// `teacher` has to outlive this object. Teacher and student must use the same ids for the same
+  /// tokens.
   ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
       : how_(how), teacher_(&teacher) {}
 

@@ -11,9 +11,9 @@
 
 namespace mgpu::lm {
 
-/// The training data of a language model. It consists of items of one or more sequences. An item
-/// has an ordinal that goes on counting from epoch to epoch. Any rank may get any item, so an item
-/// depends only on its ordinal and the model's weights.
+/// The training data of a language model. It consists of items of one or more sequences. Items are
+/// numbered by ordinals, which continue from one epoch to the next. Any rank may get any item, so
+/// an item must depend only on its ordinal and the model's weights.
 class LmItems {
 public:
   LmItems() = default;

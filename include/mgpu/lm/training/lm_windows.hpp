@@ -78,8 +78,8 @@ public:
   /// epochs.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// group_size() returns how many consecutive windows form a group. group_of() returns the number
-  /// of the group that has window number `ordinal` of the training.
+  /// group_size() returns how many consecutive windows form a group. group_of() returns the index
+  /// of the group that has the window which training visits as number `ordinal`.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());

@@ -25,8 +25,8 @@ struct SequenceFacts {
 /// every rank, and for any number of ranks or passes.
 class SequenceTable {
 public:
-  /// Takes rows that are sorted by group. Their values of `group` ascend from 0 without gaps.
-  /// Errors: ShapeError if they do not.
+  /// `rows` must be sorted by group, and their values of `group` must ascend from 0 without gaps.
+  /// Errors: ShapeError otherwise.
   explicit SequenceTable(std::vector<SequenceFacts> rows = {});
 
   std::span<const SequenceFacts> rows() const { return rows_; }

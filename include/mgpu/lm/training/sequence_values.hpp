@@ -42,8 +42,8 @@ public:
   std::span<const double> plain_log_probs;  // [L] nats, temperature 1; empty: not requested
   std::span<const double> head;             // [R, O] outputs of ModelHead; empty: not requested
 
-  /// token_column() returns the L values of this sequence in a token column, sequence_column() its
-  /// one value in a sequence column.
+  /// token_column() returns the L values of this sequence in a token column. sequence_column()
+  /// returns its one value in a sequence column.
   /// Errors: ShapeError when the batch has no column `name`.
   std::span<const double> token_column(std::string_view name) const;
   double sequence_column(std::string_view name) const;

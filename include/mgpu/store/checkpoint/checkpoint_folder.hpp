@@ -70,24 +70,29 @@ public:
   std::vector<fs::path> bad() const;
 
   /// Removes temporary files of saves that did not finish, and restores a checkpoint whose
-  /// replacement was not finished. Errors: E602.
+  /// replacement was not finished.
+  /// Errors: Failure E602 (write failed).
   void tidy() const;
 
   /// Writes and syncs a checkpoint, then reads it back. Returns the checkpoint's directory, which
-  /// still has a temporary name. After an error none of the files remain. Errors: E601, E602; E611
-  /// when other bytes are read back.
+  /// still has a temporary name. After an error none of the files remain.
+  /// Errors: Failure E601 (cannot be created), E602 (write failed); E611 when the bytes that are
+  ///         read back differ.
   fs::path write(const CheckpointContent& content) const;
 
-  /// Renames the directory that write() returned to its final name, and updates `last` (and
-  /// `best`). Replaces a checkpoint of the same step. Returns the final directory. Errors: E602.
+  /// Renames the directory that write() returned to its final name, and updates `last` (and `best`,
+  /// if `is_best`). Replaces a checkpoint of the same step. Returns the final directory.
+  /// Errors: Failure E602 (write failed).
   fs::path publish(const fs::path& written, bool is_best) const;
 
-  /// Removes all checkpoints except the newest `keep` and the best. Errors: E602.
+  /// Removes all checkpoints except the newest `keep` and the best.
+  /// Errors: Failure E602 (write failed).
   void prune(int keep) const;
 
   /// Renames the directory of a damaged checkpoint to .bad and returns the new name. Removes the
   /// links `last` and `best` if they point to `damaged`, then points `last` to the newest remaining
-  /// checkpoint. Errors: E602.
+  /// checkpoint.
+  /// Errors: Failure E602 (write failed).
   fs::path set_aside(const fs::path& damaged) const;
 
 private:

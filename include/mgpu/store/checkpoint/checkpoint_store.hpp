@@ -38,8 +38,8 @@ public:
   /// checkpoint its final name. A checkpoint of the same step is replaced. Afterwards removes all
   /// checkpoints except the newest Options::keep and the best. `content` and `is_best` of other
   /// ranks are ignored. Returns the checkpoint's directory on every rank.
-  /// Errors: E601, E602 (full disk, exit 74: older checkpoints stay intact), E611 when the disk
-  ///         returned other bytes than were written.
+  /// Errors: Failure E601 (cannot be created); E602 (exit 74, such as a full disk; older
+  ///         checkpoints stay intact); E611 when the disk returned other bytes than were written.
   fs::path save(const CheckpointContent& content, bool is_best) const;
 
   /// Fills the tensors of every rank from the newest checkpoint that is intact. Damaged checkpoints
@@ -48,8 +48,9 @@ public:
   /// Shapes: all ranks pass tensors of equal names, shapes and types, which must equal those in the
   ///         checkpoint; none may be missing or extra.
   /// Errors: E611 (checkpoints exist, but all are damaged, exit 80), E612 (the checkpoint is of
-  ///         another model, exit 73) with a table, E613 (newer format), E602, E603. After an error
-  ///         no tensor has changed, except when a broadcast failed (E611).
+  ///         another model, exit 73) with a table, E613 (newer format), E602 (write failed), E603
+  ///         (read failed). After an error no tensor has changed, except when a broadcast failed
+  ///         (E611).
   Restored load_newest(std::span<const formats::NamedTensor> model,
                        std::span<const formats::NamedTensor> trainer) const;
 

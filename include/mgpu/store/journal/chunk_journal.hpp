@@ -33,10 +33,10 @@ struct LedgerDamage {
 ///
 /// Each rank appends framed, checksummed records to a separate file,
 /// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk counts as
-/// finished once its record is synced. If a chunk has several records, the first by (attempt, rank)
-/// is used. So all ranks find the same records, at any number of ranks. A record with an empty
-/// payload voids the earlier records of its chunk, which then is not finished.
-///
+/// finished once its record is synced. If a chunk has several records, the one with the lowest
+/// (attempt, rank) counts. So all ranks use the same record, and their number does not matter. A
+/// record with an empty payload voids the earlier records of its chunk, so the chunk counts as not
+/// finished.
 /// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {
 public:
@@ -44,7 +44,8 @@ public:
   ///
   /// `sync_s` (ledger.sync_s): a power failure loses at most this many seconds of work.
   /// Ranks:  collective.
-  /// Errors: Failure on all ranks: E601, E602, E603, E605.
+  /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
+  ///         failed), E605 (ledger of another version).
   ChunkJournal(std::filesystem::path run_directory, const cluster::Group& group,
                std::uint32_t attempt, double sync_s = 1.0);
   ~ChunkJournal();
@@ -57,8 +58,8 @@ public:
 
   /// Records a finished chunk. Local: no rank waits for another.
   ///
-  /// Errors: Failure E601, E602 on this rank only; the caller passes it on to all ranks, for
-  ///         example by run_together().
+  /// Errors: Failure E601 (cannot be created) or E602 (write failed) on this rank only; the caller
+  ///         passes it on to all ranks, for example by run_together().
   void append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
   /// Syncs and closes every rank's ledger, then exchanges the records that were appended since the

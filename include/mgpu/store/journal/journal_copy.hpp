@@ -19,11 +19,12 @@ using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::b
 /// chunk. Nothing is written to `directories`.
 ///
 /// Ranks:  collective; each rank copies some of the chunks.
-/// Memory: on each rank one chunk, or two if several directories have it, and 32 bytes for every
-///         chunk.
+/// Memory: on each rank, one chunk (two if several directories have the chunk), and 32 bytes for
+///         every chunk of the directories.
 /// Errors: the same Failure on all ranks. E610: two directories store different contents for one
-///         chunk, or were made from different data or weights. E603, E604, E605 of reading; E601,
-///         E602 of appending.
+///         chunk, or were made from different data or weights. Reading can fail with E603
+///         (unreadable), E604 (damaged) or E605 (another version). Appending can fail with E601
+///         (cannot be created) or E602 (write failed).
 void copy_chunks(const cluster::Group& group, std::span<const std::filesystem::path> directories,
                  ChunkJournal& journal, const UpgradeChunk& upgrade = {});
 

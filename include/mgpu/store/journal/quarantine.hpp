@@ -38,7 +38,7 @@ struct Death {
 struct QuarantinedRow {
   std::uint32_t phase = 0;
   std::int64_t sample = 0;
-  std::string reason;  // why the sample is skipped, at any number of ranks the same
+  std::string reason;  // why the sample is skipped; does not depend on the number of ranks
 };
 
 /// Returns the samples that killed a rank twice, in the order of their second death in `deaths`. At
@@ -56,7 +56,8 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 class Quarantine {
 public:
   /// Ranks:  collective.
-  /// Errors: Failure on all ranks: E601, E602, E603; E604 (exit 80) for a damaged quarantine.jsonl.
+  /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
+  ///         failed); E604 (exit 80) for a damaged quarantine.jsonl.
   Quarantine(std::filesystem::path run_directory, const cluster::Group& world,
              std::uint32_t attempt);
   ~Quarantine();

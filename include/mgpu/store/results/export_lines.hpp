@@ -8,10 +8,9 @@
 namespace mgpu::store {
 
 /// Writes a table of a result file as JSON lines, one object per row, and returns the number of
-/// rows. Each object has the row's numbers and texts. It has the row's lists, too, except those of
-/// columns with another number of rows than the table. Numbers have enough digits to read back
-/// exactly; NaN and infinity become null. A number with a name (ColumnSpec::names) becomes the
-/// name. Local.
+/// rows. Each object has the row's numbers, texts and lists. A list column is left out if its
+/// number of rows differs from that of the table. Numbers have enough digits to read back exactly;
+/// NaN and infinity become null. A number with a name (ColumnSpec::names) becomes the name. Local.
 ///
 /// Memory: the table's numbers and lists, and 4096 rows of texts.
 /// Errors: those of read_table(), read_lists() and TextColumn.

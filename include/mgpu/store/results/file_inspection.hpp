@@ -29,18 +29,19 @@ struct InspectionLimits {
 /// process and writes what it finds to stdout. Returns the exit code, 0 if the file is sound.
 int inspect_file_as_process(const std::filesystem::path& path, const InspectionLimits& limits = {});
 
-/// Has rank 0's process inspect a file, unless it was inspected or written by this program run and
-/// has not changed since. All ranks may open it afterwards. The functions of this module that open
-/// a file on one rank have it inspected by themselves.
+/// Makes rank 0 inspect a file in a separate process (see set_inspector()). Skips this if this run
+/// of the program has inspected or written the file, and it has not changed since. All ranks may
+/// open the file afterwards. The functions of this module that open a file on one rank inspect it
+/// themselves.
 ///
-/// Memory: that of a process of 512 MiB at most, in addition to its code.
+/// Memory: the inspecting process takes at most 512 MiB in addition to its code.
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E603 (exit 66, no such file); E604 (exit 80): a checksum
 ///         does not fit, or the inspecting process crashed or exceeded its limits; E605 (exit 65):
 ///         no HDF5 file; E301 (exit 71): no process can be started.
 void require_inspected(const cluster::Group& group, const std::filesystem::path& path);
 
-/// As require_inspected(), for a file that only this rank reads. Local.
+/// Inspects a file that only this rank reads, in the same way as require_inspected(). Local.
 void require_sound(const std::filesystem::path& path);
 
 /// Records that this process wrote the file, so that it needs no inspection. Local.

@@ -26,12 +26,14 @@ public:
 
   std::int64_t rows() const;
 
-  /// Returns the texts of rows [first, first + rows), fewer where the table ends. Errors: Failure
-  /// E605.
+  /// Returns the texts of rows [first, first + rows), or of fewer rows if the table ends earlier.
+  /// Errors: Failure E605 (exit 65) when the file cannot be read.
   std::vector<std::string> read(std::int64_t first, std::int64_t rows) const;
 
   /// Reads all texts and compares their CRC-32C with the checksum in the file. Does nothing for
-  /// columns of HDF5 strings. Errors: Failure E604 (exit 80) when the two differ; E605.
+  /// columns of HDF5 strings.
+  /// Errors: Failure E604 (exit 80) when the two differ; E605 (exit 65) when the file cannot be
+  ///         read.
   void check_bytes() const;
 
 private:
@@ -46,7 +48,9 @@ std::vector<std::string> read_texts(const std::filesystem::path& path, const std
                                     std::int64_t rows);
 
 /// text_columns() returns the names of a table's text columns, and list_columns() those of its list
-/// columns of numbers. Both are in order of creation. Local. Errors: Failure E603, E605.
+/// columns of numbers. Both are in order of creation. Local.
+/// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, not a table that this program
+///         reads).
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
 std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);
 

@@ -12,7 +12,8 @@ namespace mgpu::store {
 
 enum class ColumnType : std::uint8_t { i32, i64, f32, f64, u8, u16, u32, u64, text, f16 };
 
-/// Returns the bytes of one element; 1 for text, whose elements are the bytes of its UTF-8.
+/// Returns the size of one element in bytes. It is 1 for text, whose elements are the bytes of its
+/// UTF-8.
 std::size_t size_of(ColumnType type);
 std::string_view name_of(ColumnType type);
 
@@ -69,7 +70,7 @@ struct ColumnSpec {
   /// are lists of bytes.
   bool has_lists() const { return ragged || type == ColumnType::text; }
 
-  /// Returns the bytes of a row; in a column with lists, the bytes of one item.
+  /// Returns the size of a row in bytes. In a column with lists, returns the size of one item.
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(width) * mgpu::store::size_of(type);
   }
@@ -87,8 +88,9 @@ struct TableSpec {
   std::string axis;    // NeXus: the column of the x axis; "" for none
 
   /// Checks the names, widths and types of the columns.
-  /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, or text
-  ///         is ragged; also when `names` is set for a column other than one u8 per row.
+  /// Errors: Error when a column name is empty, repeated or contains a slash, when a width is not
+  ///         positive, or when a text column is ragged. Error when `names` is set for a column that
+  ///         is not u8 with one value per row.
   void validate() const;
 
   /// Returns the index of a column in `columns`. Errors: Error when no column has that name.

@@ -22,11 +22,12 @@ struct AttemptRecord {
   std::optional<ExitCode> exit{};    // empty as long as `ended` is ""
   std::vector<std::string> command;  // argv
 
-  /// Writes attempts/NNNN.json; secrets in the command are masked. Errors: Failure E602.
+  /// Writes attempts/NNNN.json; secrets in the command are masked. Errors: Failure E602 (write
+  /// failed).
   void write(const std::filesystem::path& run_directory) const;
 
-  /// Reads attempts/NNNN.json. Errors: Failure E602, E603; E604 (exit 80) when the file cannot be
-  /// parsed.
+  /// Reads attempts/NNNN.json. Errors: Failure E603 when the file cannot be read; E604 (exit 80)
+  /// when it cannot be parsed.
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 

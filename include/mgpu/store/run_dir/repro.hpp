@@ -33,7 +33,7 @@ struct ReproFacts {
 /// complete.
 ///
 /// Ranks:  collective.
-/// Errors: Failure E601, E602 on all ranks.
+/// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);
 

@@ -47,16 +47,17 @@ public:
   ///         disk has too little space; E607 (exit 81) if another process uses the directory; E609
   ///         (exit 66) if it is not a run directory; E608 (exit 73) if the run has another
   ///         configuration, whose keys are listed, or an older format. If the run that `resume`
-  ///         names is finished, E604 (exit 80) if its files are damaged, or else a Failure without
-  ///         a code that has the exit code of that run.
+  ///         names is finished: E604 (exit 80) if its files are damaged, or else a Failure with
+  ///         the exit code of that run.
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
   std::uint32_t attempt() const { return attempt_; }  // from 1
   bool is_resumed() const { return attempt_ > 1; }
 
-  /// Points link `latest` in the parent folder to this run, which has a checkpoint or result now.
-  /// Does nothing on ranks other than 0, and if the run is not below the output folder.
+  /// Points the link `latest` in the parent folder to this run. Call it as soon as the run has a
+  /// checkpoint or a result. Does nothing on ranks other than 0, or if the run is not below the
+  /// output folder.
   void point_latest();
 
   /// Removes the directory and the folders that become empty. Meant for a run that failed before
@@ -68,15 +69,15 @@ public:
   /// because its run.json is damaged.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Writes to run.json which contents the run reads: the checksum of each input, by the name of
-  /// its key. They replace those of an earlier attempt.
+  /// Writes to run.json the checksum of each input that the run reads, under the name of the
+  /// input's key. These checksums replace those of an earlier attempt.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
   void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
 
-  /// Writes to run.json that key `key`, whose value was `auto`, means `value` in this run. From now
-  /// on the value is part of the run's identity if the key is.
+  /// Writes to run.json that key `key`, whose value was `auto`, means `value` in this run. If the
+  /// key is part of the run's identity, `value` is part of the identity from now on.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.

@@ -19,7 +19,8 @@ public:
   /// Takes the lock. If another process has it, waits up to `wait_s` seconds, because that process
   /// may be about to end.
   ///
-  /// Errors: Failure E607 (exit 81) naming the process that holds the lock; E601, E602.
+  /// Errors: Failure E607 (exit 81) naming the process that holds the lock; E601 (the lock file
+  ///         cannot be created); E602 (locking or writing failed).
   explicit RunLock(const std::filesystem::path& run_directory, double wait_s = 1.5);
   ~RunLock();
   RunLock(RunLock&&) noexcept = default;

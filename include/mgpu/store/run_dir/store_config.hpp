@@ -27,10 +27,10 @@ void add_store_keys(KeyTable& table);
 /// Returns the values of the keys that StoreConfig holds. Errors: those of Config's getters.
 StoreConfig read_store_config(const Config& config);
 
-/// Returns the keys that identify a run, with their values as text: RunRequest::keys.
+/// Returns the keys that identify a run, with their values as text, for RunRequest::keys.
 std::map<std::string, std::string> identity_keys(const Config& config);
 
-/// Names the places of two sets of values in messages: "there" and "here".
+/// The words with which messages distinguish two sets of values, such as "there" and "here".
 struct PlaceNames {
   const char* first;
   const char* second;
