@@ -203,7 +203,7 @@ class RewardModel(program.ProgramTest):
                  (self.reward_model("qwen2"), 65, "error[E702]: the tokenizer has 68 tokens"),
                  (self.reward_model("qwen3", tokenizer=False), 65,
                   "the reward model's folder has no tokenizer"),
-                 (two, 65, "the model has 2 outputs, and a reward is one")]
+                 (two, 65, "the model has 2 outputs, and a reward is one number")]
         jobs = [self.start(2, *self.keys(model), config=program.HERE / "generate.yaml")
                 for model, *_ in cases]
         for (model, code, words), job in zip(cases, jobs, strict=True):
@@ -212,6 +212,12 @@ class RewardModel(program.ProgramTest):
             self.assertIn(words, ended.err)
             self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.assertIsNone(self.run_folder())
+
+    def test_a_plan_needs_no_weights_of_the_reward_model(self):
+        model = self.reward_model("llama")
+        (model / "model.safetensors").unlink()
+        self.assertIn("reward model", self.judge(1, model, "--plan").out)
+        self.assertIn("the folder has no weights", self.judge(1, model, code=66).err)
 
     def test_messages_need_a_template_and_long_rows_get_no_score(self):
         model = self.reward_model("gpt2", template=None)

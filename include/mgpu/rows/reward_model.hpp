@@ -10,12 +10,17 @@
 
 namespace mgpu::rows {
 
-/// Checks the folder of reward.model, if the reward `model` is chosen. Called on one rank, before
-/// any work.
-/// Errors: those of check_model_folder() for key reward.model; Failure E553 (exit 65) for a folder
-///         of another family, without the head, with several outputs, or without a tokenizer; those
-///         of parse_tokenizer_files().
-void check_reward_model(const Config& config, const rewards::RewardSettings& settings);
+/// Checks configuration and tokenizer of the folder of reward.model, if the reward `model` is
+/// chosen. A plan needs no more. Called on one rank. Errors: those of check_model_config() for key
+/// reward.model; Failure E553 (exit 65) for another
+///         family, or without a tokenizer; those of parse_tokenizer_files().
+void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
+
+/// Checks that the folder of reward.model has weights with one output, if the reward `model` is
+/// chosen. Called on one rank, before any work, after check_reward_config().
+/// Errors: those of check_model_folder() for key reward.model; Failure E553 (exit 65) without the
+///         head, or with several outputs.
+void check_reward_weights(const Config& config, const rewards::RewardSettings& settings);
 
 /// Returns whether prompts of messages can be judged: either there is no reward `model`, or its
 /// folder has a chat template. Local.

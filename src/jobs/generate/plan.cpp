@@ -160,7 +160,10 @@ void GenerateJob::check_files() const {
                  check_guide_files(config_, *keys_.guide, keys_.rows.folder,
                                    /*needs_weights=*/true);
              },
-             [&] { check_inputs(); }});
+             [&] {
+               check_inputs();
+               rows::check_reward_weights(config_, keys_.rewards);
+             }});
 }
 
 void GenerateJob::check_inputs() const {
@@ -168,7 +171,7 @@ void GenerateJob::check_inputs() const {
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
   rewards::check_rewards(keys_.rewards);
-  rows::check_reward_model(config_, keys_.rewards);
+  rows::check_reward_config(config_, keys_.rewards);
   if (keys_.has_reference()) check_reference_folder(config_, keys_.rows.folder, keys_.reference);
 }
 
@@ -188,7 +191,8 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
   if (!keys_.rewards.has_model()) return checks;
   checks.push_back({keys_.rewards.model.string(), [this](const cluster::Group& world) {
                       return cluster::on_rank_0(world, [&] {
-                        rows::check_reward_model(config_, keys_.rewards);
+                        rows::check_reward_config(config_, keys_.rewards);
+                        rows::check_reward_weights(config_, keys_.rewards);
                         return "reward model: " + rows::describe_model(keys_.rewards.model);
                       });
                     }});

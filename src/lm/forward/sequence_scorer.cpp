@@ -99,6 +99,7 @@ std::string families_of_sequence_classifiers() {
 
 ScorerFacts read_scorer_facts(const fs::path& folder) {
   ScorerFacts facts{read_config(folder), std::nullopt, read_pad_id(folder)};
+  if (!formats::has_weight_files(folder)) return facts;
   const formats::WeightFiles files(folder);
   const formats::StoredTensor* score = files.find(kScore);
   if (score != nullptr && !score->shape.empty()) facts.outputs = score->shape.front();

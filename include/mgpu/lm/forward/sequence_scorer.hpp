@@ -23,9 +23,10 @@ bool has_sequence_classifier(const LmConfig& config);
 std::string families_of_sequence_classifiers();
 
 /// Facts about a folder of ForSequenceClassification that are known without its weights' values.
+/// The folder may lack weights.
 struct ScorerFacts {
   LmConfig config;                       // has a tied head, because there is no vocabulary head
-  std::optional<std::int64_t> outputs;   // rows of score.weight; nullopt: there is no such matrix
+  std::optional<std::int64_t> outputs;   // rows of score.weight; nullopt: no such matrix
   std::optional<std::int64_t> pad_id{};  // pad_token_id of config.json; nullopt: it names none
 };
 
