@@ -150,6 +150,7 @@ TEST(LmPageTest, AGoalIsComparedInTheFirstAndTheLastSteps) {
   EXPECT_EQ(goal_text(plots), "mean reward 0.7500 in the last 10 steps, 0.2500 in the first 10");
   EXPECT_THAT(page_of(plots), HasSubstr("Mean reward 0.7500 in the last 10 steps"));
   EXPECT_THAT(page_of(plots), Not(HasSubstr("Loss fell from")));
+  EXPECT_LT(page_of(plots).find("<h3>Rewards</h3>"), page_of(plots).find("<h3>Loss</h3>"));
   reward.train = {};
   for (int step = 1; step <= 3; ++step)
     add(reward.train, step, step);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -118,8 +119,9 @@ report::Figure accuracy_figure(const LmPlots& plots) {
   chart.curves.push_back(banded_curve("train", "train_accuracy", plots.train_accuracy, "c2"));
   if (!plots.held_out_accuracy.empty())
     chart.curves.push_back(held_out_curve("eval_accuracy", plots.held_out_accuracy));
-  return {"Accuracy", report::svg_line_chart(chart),
-          "Share of the predictions that are right: " + plots.accuracy + "."};
+  const char* what =
+      plots.goal.empty() ? "Share of the predictions that are right: " : "It is the ";
+  return {"Accuracy", report::svg_line_chart(chart), what + plots.accuracy + "."};
 }
 
 report::Table sample_table(const LmPlots& plots) {
@@ -316,7 +318,10 @@ report::HtmlPage LmPage::page(const report::RunSummary& summary) const {
                        accuracy_figure(plots_)},
                       true,
                       {sample_table(plots_)}}};
-  add_value_figures(plots_, report.sections.front().figures);
+  std::vector<report::Figure>& figures = report.sections.front().figures;
+  const auto of_loss = std::ssize(figures);
+  add_value_figures(plots_, figures);
+  if (!plots_.goal.empty()) std::ranges::rotate(figures, figures.begin() + of_loss);
   return report;
 }
 
