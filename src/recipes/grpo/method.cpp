@@ -39,7 +39,11 @@ bool GrpoMethod::can_judge_messages() const {
 
 void GrpoMethod::check_files(const Config& config, const std::filesystem::path& /*folder*/) const {
   rewards::check_rewards(settings_.rewards);
-  rows::check_reward_model(config, settings_.rewards);
+  rows::check_reward_config(config, settings_.rewards);
+}
+
+void GrpoMethod::check_weights(const Config& config) const {
+  rows::check_reward_weights(config, settings_.rewards);
 }
 
 MethodData GrpoMethod::read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const {

@@ -40,6 +40,7 @@ public:
   bool needs_tokenizer() const override { return true; }  // rewards judge texts
 
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
+  void check_weights(const Config& config) const override;
   /// Returns a checksum of the start weights and of the reward model, with which a resumed run is
   /// compared.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
