@@ -3,6 +3,7 @@ of ranks, and folders that transformers opens. Also tests guides and rows that c
 import json
 import math
 import shutil
+import sys
 
 import program
 import tiny_lm
@@ -13,6 +14,11 @@ try:
 except ImportError:
     h5py = None
 
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
+import pages
+
+CONF = program.TOP / "conf/friendly"
 TRAIN = """
 schema: 1
 job: train
@@ -133,6 +139,42 @@ class Value(program.ProgramTest):
             summary = json.loads((self.run_folder() / "summary.json").read_text())
             mine = summary["results"]["eval_loss"]["value"]
             self.assertAlmostEqual(mine, sum(losses).item() / len(losses), delta=2e-5)
+
+    def check_page(self, summary, shown):
+        self.assertEqual(pages.shape(summary["result"]), pages.shape(shown))
+        for mine, other in zip(page_numbers.numbers(summary["result"]), page_numbers.numbers(shown),
+                               strict=True):
+            self.assertAlmostEqual(mine, other, delta=page_numbers.LOSS)
+
+    def test_the_example_prints_the_result_of_the_page(self):
+        self.run_to(0, 2, config=program.TOP / "conf/train/value.yaml")
+        summary = json.loads((self.run_folder("value") / "summary.json").read_text())
+        self.check_page(summary, page_numbers.result_of("docs/value.md", "values on the side"))
+
+    def reward_of(self, config, name, *more):
+        self.run_to(0, 2, f"run.name={name}", *more, config=CONF / config)
+        summary = json.loads((self.run_folder(name) / "summary.json").read_text())
+        return summary["results"]["reward"]["value"]
+
+    def test_the_round_of_the_page_guides_to_friendly_answers(self):
+        reference = f"model.path={self.output}/friendly_reference/latest/ckpt/last"
+        self.run_to(0, 2, config=CONF / "reference.yaml")
+        self.run_to(0, 2, reference, config=CONF / "rollouts.yaml")
+        folder = self.run_folder("friendly_rollouts")
+        self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
+        self.run_to(0, 2, reference, f"data.path={folder}/results.jsonl",
+                    config=CONF / "value.yaml")
+        held_out = f"data.path={program.TOP}/conf/examples/pairs/held_out.jsonl"
+        alone = self.reward_of("rollouts.yaml", "alone", reference, held_out,
+                               "generate.num_samples=32")
+        shown = float(pages.block_with("docs/value.md", "reward 0.").split()[-1])
+        self.assertAlmostEqual(alone, shown, delta=page_numbers.LOSS)
+        guide = f"generate.guide.path={self.output}/friendly_value/latest/ckpt/last"
+        for eta in (1.0, 0.5):
+            best = alone * math.exp(1 / eta) / (alone * math.exp(1 / eta) + 1 - alone)
+            guided = self.reward_of("guided.yaml", f"guided_{eta}", reference, guide,
+                                    f"generate.guide.eta={eta}")
+            self.assertAlmostEqual(guided, best, delta=0.05)
 
     # Generation.
 

@@ -100,7 +100,12 @@ public:
     choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }
 
-  std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
+  std::string memory_text() const {
+    std::string text = phase_.memory_text(worker_->batch_size());
+    if (!inputs_.guide) return text;
+    const std::int64_t bytes = guide_bytes(*inputs_.keys.guide, *inputs_.guide, demand_);
+    return text + "; the guide " + report::bytes_text(static_cast<std::uint64_t>(bytes));
+  }
 
   /// Returns whether all prompts are complete; false means that a stop was requested.
   bool generate() { return phase_.run(*worker_); }
@@ -141,8 +146,9 @@ private:
         check_guide_positions(run_.config, *inputs_.guide, inputs_.model,
                               {longest, inputs_.keys.max_new_tokens});
       });
-    const std::int64_t batch = phase_.choose_batch(
-        inputs_.demand(phase_.chunks().chunk_rows, longest), inputs_.config.has_auto_batch);
+    demand_ = inputs_.demand(phase_.chunks().chunk_rows, longest);
+    demand_.matrices = inputs_.keys.rows.model.matrices;
+    const std::int64_t batch = phase_.choose_batch(demand_, inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
     cluster::run_together(world_, [&] {
       worker_.emplace(
@@ -189,6 +195,7 @@ private:
   std::optional<lm::ValueModel> values_;             // of generate.guide.path
   std::optional<lm::ValueGuide> guide_;              // uses values_
   std::optional<CompletionWorker> worker_;
+  lm::MemoryDemand demand_;
   std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context
 };
 
