@@ -181,13 +181,13 @@ class Value(program.ProgramTest):
     def make_prompts(self):
         return tiny_lm.write_rows(self.folder / "prompts.jsonl", tiny_lm.mixed_rows(12))
 
-    def generate(self, ranks, *more, code=0, guide=None):
+    def generate(self, ranks, *more, code=0, guide=None, **options):
         given = {key.split("=")[0] for key in more}
         keys = {"model.path": self.model, "data.path": self.make_prompts(),
                 "generate.guide.path": guide}
         return self.run_to(code, ranks, *[f"{key}={value}" for key, value in keys.items()
                                           if value and key not in given],
-                           *more, config=self.generate_config)
+                           *more, config=self.generate_config, **options)
 
     def samples(self):
         """Returns the columns of the newest run, by name."""
@@ -244,6 +244,54 @@ class Value(program.ProgramTest):
         self.start_over()
         self.generate(2, "generate.guide.algorithm=pita", "generate.guide.eta=0.1", guide=guide)
         self.assertEqual(self.samples(), plain)
+
+    def test_a_guide_of_another_family_needs_positions_for_all_tokens(self):
+        other = tiny_lm.make_folder(self.folder / "gpt2", family="gpt2")
+        self.train(1, f"model.path={other}")
+        guide = self.value_folder()
+        config = json.loads((guide / "config.json").read_text())
+        self.assertEqual(config["architectures"], ["GPT2ForTokenClassification"])
+        ended = self.generate(2, "generate.max_new_tokens=60", guide=guide, code=78)
+        self.assertIn("the guide has 48 positions", ended.err)
+        self.start_over()
+        self.generate(1, "generate.guide.eta=0.02", guide=guide)
+        golden = self.results()
+        self.start_over()
+        ended = self.generate(2, "generate.guide.eta=0.02", "--gpus-per-model=2", guide=guide)
+        self.assertIn("; the guide ", ended.out)
+        self.assertEqual(self.results(), golden)
+        planned = self.generate(1, "--plan", guide=guide)
+        self.assertIn("and the guide", planned.out)
+
+    def test_killed_trainings_and_guided_runs_go_on_to_the_same_bytes(self):
+        self.train(1, "checkpoint.every=1")
+        golden = self.bytes_of()
+        shutil.rmtree(self.output)
+        for place in ("train.pass:6:kill", "train.pass:5:kill"):
+            self.train(1, "checkpoint.every=1", code=137, env=program.failpoint(place))
+        self.train(2, "checkpoint.every=1")
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.bytes_of(), golden)
+        guide = self.value_folder()
+        keys = ("generate.guide.eta=0.01",)
+        self.generate(1, *keys, guide=guide)
+        golden = self.results()
+        self.start_over()
+        for place in ("ledger.write:2:kill", "results.write:1:kill"):
+            self.generate(1, *keys, guide=guide, code=137, env=program.failpoint(place))
+        self.generate(2, *keys, guide=guide)
+        self.assertEqual(self.num_runs("guided"), 1)
+        self.assertEqual(self.results(), golden)
+
+    def test_a_guide_that_changes_under_a_run_is_noticed(self):
+        self.train(1)
+        guide = self.copy_of(self.value_folder(), "changing")
+        self.generate(1, guide=guide, code=137, env=program.failpoint("ledger.write:2:kill"))
+        weights = load_file(guide / "model.safetensors")
+        weights["score.weight"] = weights["score.weight"] * 2
+        save_file(weights, guide / "model.safetensors", {"format": "pt"})
+        ended = self.run_to(65, 1, "--merge", str(self.run_folder("guided")), config=None)
+        self.assertIn("generate.guide.path", ended.err)
 
     def refuse(self, code, words, *more, guide=None):
         ended = self.generate(2, *more, code=code, guide=guide)
