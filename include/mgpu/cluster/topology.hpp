@@ -9,8 +9,8 @@
 
 namespace mgpu::cluster {
 
-/// Says on which node a rank runs, and which rank it has among the ranks of that node. SLURM_* is not used, because
-/// under mpirun it describes the launcher.
+/// Says on which node a rank runs, and which rank it has among the ranks of that node. SLURM_* is
+/// not used, because under mpirun it describes the launcher.
 struct RankPlace {
   int node_index = 0;  // index of the node; nodes are ordered by their lowest rank
   int node_rank = 0;   // rank among the ranks of the node
