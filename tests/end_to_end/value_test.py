@@ -293,37 +293,40 @@ class Value(program.ProgramTest):
         ended = self.run_to(65, 1, "--merge", str(self.run_folder("guided")), config=None)
         self.assertIn("generate.guide.path", ended.err)
 
-    def refuse(self, code, words, *more, guide=None):
-        ended = self.generate(2, *more, code=code, guide=guide)
-        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
-        for word in words:
-            self.assertIn(word, ended.err)
+    def refuse(self, *refusals):
+        """Runs all `refusals` (code, words, guide, arguments) in parallel, since mpirun ends slowly."""
+        keys = (f"model.path={self.model}", f"data.path={self.make_prompts()}")
+        jobs = [self.start(2, *keys, *([f"generate.guide.path={guide}"] if guide else []), *more,
+                           config=self.generate_config) for _, _, guide, *more in refusals]
+        for (code, words, *_), job in zip(refusals, jobs, strict=True):
+            ended = job.wait()
+            self.assertEqual(ended.code, code, ended.out + ended.err)
+            self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+            self.assertIn(words, ended.err)
         self.assertIsNone(self.run_folder("guided"))
 
     def test_value_models_that_cannot_guide_are_refused_before_any_work(self):
         self.train(1, "train.max_steps=1")
         guide = self.value_folder()
-        self.refuse(65, ("has no value model", "recipe `value`"), guide=self.model)
-        self.refuse(66, ("there is no such folder",), guide=self.folder / "none")
-        self.refuse(78, ("generate.guide.eta", "0"), "generate.guide.eta=0", guide=guide)
-        self.refuse(78, ("generate.guide.top_k",), "generate.guide.top_k=0", guide=guide)
-        self.refuse(78, ("means nothing without `generate.guide.path`",), "generate.guide.eta=1")
-        self.refuse(78, ("`generate.batch_size` auto",), "generate.batch_size=auto", guide=guide)
-        self.refuse(78, ("generate.guide.algorithm=pita only",), "generate.guide.max_odds=0.99",
-                    guide=guide)
-
         other = self.copy_of(guide, "other")
         tokenizer = other / "tokenizer.json"
         tokenizer.write_text(tokenizer.read_text().replace('"a": 4', '"a": 5', 1)
                              .replace('"b": 5', '"b": 4', 1))
-        self.refuse(78, ("another tokenizer than model.path",), guide=other)
-
         config = json.loads((guide / "config.json").read_text())
         del config["value_head"]
         config["id2label"] = {str(i): f"LABEL_{i}" for i in range(3)}
-        broken = self.copy_of(guide, "three")
-        (broken / "config.json").write_text(json.dumps(config))
-        self.refuse(65, ("the classifier has 3 outputs",), guide=broken)
+        three = self.copy_of(guide, "three")
+        (three / "config.json").write_text(json.dumps(config))
+        self.refuse(
+            (65, "has no value model", self.model), (66, "no such folder", self.folder / "none"),
+            (78, "generate.guide.eta", guide, "generate.guide.eta=0"),
+            (78, "generate.guide.top_k", guide, "generate.guide.top_k=0"),
+            (78, "means nothing without `generate.guide.path`", None, "generate.guide.eta=1"))
+        self.refuse(
+            (78, "`generate.batch_size` auto", guide, "generate.batch_size=auto"),
+            (78, "generate.guide.algorithm=pita only", guide, "generate.guide.max_odds=0.99"),
+            (78, "another tokenizer than model.path", other),
+            (65, "the classifier has 3 outputs", three))
 
     def exported(self):
         folder = self.run_folder("guided")
