@@ -18,7 +18,7 @@ sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
 
-CONF = program.TOP / "conf/friendly"
+CONF = program.TOP / "conf/examples/friendly"
 TRAIN = """
 schema: 1
 job: train
