@@ -180,14 +180,16 @@ class Grpo(program.ProgramTest):
         self.refused("recipe grpo needs a reward", *no_reward)
         self.refused("no reward is called `mach`", "reward.functions=[mach]", *no_reward[1:])
         self.refused("is not a multiple of 5", "grpo.group_size=5")
+        self.refused("leaves no room for a prompt", "grpo.max_new_tokens=32")
+        self.refused("is not used by recipe grpo", "data.eval_path=x.jsonl")
+        self.refused("has no meaning", "train.recipe=sft", "grpo.beta=0.1")
+
+    def test_keys_that_a_variant_does_not_use_are_refused(self):
         self.refused("which clips nothing", "grpo.variant=reinforce", "grpo.clip_low=0.1")
         self.refused("no ratio that corrects later steps", "grpo.variant=reinforce",
                      "grpo.num_iterations=2")
         self.refused("which has another scale", "grpo.variant=seed_offline",
                      "grpo.scale_rewards=batch")
-        self.refused("leaves no room for a prompt", "grpo.max_new_tokens=32")
-        self.refused("is not used by recipe grpo", "data.eval_path=x.jsonl")
-        self.refused("has no meaning", "train.recipe=sft", "grpo.beta=0.1")
 
     def test_rows_that_cannot_be_used_are_named(self):
         path = self.folder / "prompts.jsonl"
