@@ -74,8 +74,8 @@ public:
   std::size_t num_features() const { return static_cast<std::size_t>(num_actions_) + 5; }
 
   /// Writes the token for `state` to element `at` of each array of `out` except target. `previous`
-  /// is the preceding step, which can be the last one of the previous episode. It is nullptr for the
-  /// first token of a window.
+  /// is the preceding step, which can be the last one of the previous episode. It is nullptr for
+  /// the first token of a window.
   void write(const StepBatch& out, std::size_t at, std::uint8_t state,
              const Transition* previous) const;
 
