@@ -71,12 +71,15 @@ scripts() {
 
 # Compares the goldens with the original libraries. ctest compares our results with the goldens.
 goldens() {
-  local shipped=$deps/llama.cpp/models/templates
+  local shipped=$deps/llama.cpp/models/templates answers=tests/datasets/goldens/answers.tsv
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
     limited python tests/oracle/text_folder_goldens.py tests/text --check &&
     limited python tests/oracle/language_models.py tests/lm/goldens --check &&
     limited python tests/oracle/generation.py tests/lm/goldens --check &&
-    limited python tests/oracle/language_training.py tests/lm/goldens --check || return 1
+    limited python tests/oracle/language_training.py tests/lm/goldens --check &&
+    limited python tests/oracle/divergence_goldens.py tests/lm/goldens --check &&
+    limited python tests/oracle/value_goldens.py --check &&
+    limited python tests/oracle/answer_goldens.py "$answers" --check || return 1
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"
     return 1

@@ -4,7 +4,7 @@ The function DPOTrainer._compute_loss of TRL 1.16.0 gets log-probabilities inste
 computes the loss of each type, its gradient with respect to every log-probability, and metrics.
 
     python3 -m venv trl && trl/bin/pip install torch safetensors trl==1.16.0
-    trl/bin/python tests/oracle/dpo_goldens.py
+    trl/bin/python tests/oracle/dpo_goldens.py [--check]
 """
 import collections
 import pathlib
@@ -12,8 +12,9 @@ import types
 
 import torch
 import trl
-from safetensors.torch import save_file
 from trl.trainer.dpo_trainer import DPOTrainer
+
+from golden_tensors import save_or_check
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "recipes" / "goldens" / "dpo.safetensors"
 PAIRS, TOKENS = 5, 9
@@ -95,8 +96,7 @@ def main():
                     f"{name}.settings": torch.tensor([case[2], case[3], sum(case[1][1:])],
                                                      dtype=torch.float64)}
         print(f"{name:14} loss {loss.item():.6f}")
-    OUT.parent.mkdir(exist_ok=True)
-    save_file(tensors, OUT, {"trl": trl.__version__})
+    save_or_check(tensors, OUT, {"trl": trl.__version__})
 
 
 if __name__ == "__main__":

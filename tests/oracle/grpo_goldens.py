@@ -6,7 +6,7 @@ to every log-probability, and metrics. The variants `reinforce` and `seed_offlin
 are computed here from their formulas. Advantages come from float64 formulas, like those of TRL.
 
     python3 -m venv trl && trl/bin/pip install torch safetensors trl==1.16.0
-    trl/bin/python tests/oracle/grpo_goldens.py
+    trl/bin/python tests/oracle/grpo_goldens.py [--check]
 """
 import collections
 import pathlib
@@ -14,9 +14,10 @@ import types
 
 import torch
 import trl
-from safetensors.torch import save_file
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
+
+from golden_tensors import save_or_check
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "recipes" / "goldens" / "grpo.safetensors"
 GROUPS, MEMBERS, TOKENS, LANES = 4, 4, 9, 2
@@ -189,8 +190,7 @@ def main():
                     f"{name}.settings": torch.tensor([*case[2:5], float(case[6])],
                                                      dtype=torch.float64)}
         print(f"{name:16} loss {loss.item():.6f}")
-    OUT.parent.mkdir(exist_ok=True)
-    save_file(tensors, OUT, {"trl": trl.__version__})
+    save_or_check(tensors, OUT, {"trl": trl.__version__})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ The function KTOTrainer._compute_loss of TRL 1.16.0 gets log-probabilities inste
 computes the loss of each type, its gradient with respect to every log-probability, and metrics.
 
     python3 -m venv trl && trl/bin/pip install torch safetensors trl==1.16.0
-    trl/bin/python tests/oracle/kto_goldens.py
+    trl/bin/python tests/oracle/kto_goldens.py [--check]
 """
 import collections
 import pathlib
@@ -12,8 +12,9 @@ import types
 
 import torch
 import trl
-from safetensors.torch import save_file
 from trl.trainer.kto_trainer import KTOTrainer
+
+from golden_tensors import save_or_check
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "recipes" / "goldens" / "kto.safetensors"
 ROWS, TOKENS = 7, 9
@@ -96,8 +97,7 @@ def main():
                     f"{name}.labels": torch.tensor(case[4], dtype=torch.float64),
                     f"{name}.settings": torch.tensor([*case[1:4], case[5]], dtype=torch.float64)}
         print(f"{name:14} loss {loss.item():.6f} kl {metrics[-1].item():.4f}")
-    OUT.parent.mkdir(exist_ok=True)
-    save_file(tensors, OUT, {"trl": trl.__version__})
+    save_or_check(tensors, OUT, {"trl": trl.__version__})
 
 
 if __name__ == "__main__":

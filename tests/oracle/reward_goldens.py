@@ -4,7 +4,7 @@ The function RewardTrainer.compute_loss of TRL 1.16.0 gets a model that returns 
 computes the loss, its gradient with respect to every reward, and metrics.
 
     python3 -m venv trl && trl/bin/pip install torch safetensors trl==1.16.0
-    trl/bin/python tests/oracle/reward_goldens.py
+    trl/bin/python tests/oracle/reward_goldens.py [--check]
 """
 import collections
 import pathlib
@@ -12,8 +12,9 @@ import types
 
 import torch
 import trl
-from safetensors.torch import save_file
 from trl.trainer.reward_trainer import RewardTrainer
+
+from golden_tensors import save_or_check
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "recipes" / "goldens" / "reward.safetensors"
 PAIRS = 7
@@ -72,8 +73,7 @@ def main():
         tensors |= {f"{name}.loss": loss, f"{name}.gradient": gradient, f"{name}.metrics": metrics,
                     f"{name}.settings": settings}
         print(f"{name:16} loss {loss.item():.6f}")
-    OUT.parent.mkdir(exist_ok=True)
-    save_file(tensors, OUT, {"trl": trl.__version__})
+    save_or_check(tensors, OUT, {"trl": trl.__version__})
 
 
 if __name__ == "__main__":

@@ -1,18 +1,20 @@
 """Makes tests/recipes/goldens/value.safetensors: losses and gradients of value models by PyTorch.
 
 The losses use functions of PyTorch in float64. They are the binary cross-entropy, the mean squared
-error, the negative log-likelihood of a histogram, and the Bradley-Terry loss of mean logits. A sequence has the mean of its learned tokens, and a batch the
-mean of its sequences or pairs. Gradients are those of autograd, with respect to the outputs of the
-head and to the log-probabilities of the learned tokens.
+error, the negative log-likelihood of a histogram, and the Bradley-Terry loss of mean logits. A
+sequence has the mean of its learned tokens, and a batch the mean of its sequences or pairs.
+Gradients are those of autograd, with respect to the outputs of the head and to the
+log-probabilities of the learned tokens.
 
     python3 -m venv torch && torch/bin/pip install torch safetensors
-    torch/bin/python tests/oracle/value_goldens.py
+    torch/bin/python tests/oracle/value_goldens.py [--check]
 """
 import pathlib
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+
+from golden_tensors import save_or_check
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "recipes" / "goldens" / "value.safetensors"
 SEQUENCES, TOKENS = 6, 9
@@ -86,8 +88,7 @@ def main():
                     f"{name}.loss": loss.detach().reshape(1), f"{name}.gradient": logits.grad,
                     f"{name}.log_prob_gradient": slopes.contiguous()}
         print(f"{name:18} loss {loss.item():.6f}")
-    OUT.parent.mkdir(exist_ok=True)
-    save_file(tensors, OUT, {"torch": torch.__version__})
+    save_or_check(tensors, OUT, {"torch": torch.__version__})
 
 
 if __name__ == "__main__":
