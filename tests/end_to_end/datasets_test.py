@@ -5,30 +5,22 @@ import sys
 
 import program
 import tiny_lm
+from tiny_run import TinyRun
 
 try:
     import h5py
-except ImportError as error:
+except ImportError:
     h5py = None
-    NO_H5PY = f"no h5py here: {error}"
 
 
-class Datasets(program.ProgramTest):
+class Datasets(TinyRun):
 
     GRAPHS = ("data.dataset=star_graph", "data.star_graph.path=3", "data.star_graph.nodes=8",
               "data.star_graph.rows=[200, 30, 40]")
 
     def setUp(self):
         super().setUp()
-        if h5py is None:
-            self.skipTest(NO_H5PY)
-        self.model = self.folder / "model"
         tiny_lm.make_folder(self.model, tokenizer=False)
-        self.config = self.folder / "run.yaml"
-        self.config.write_text("schema: 1\nrun: {name: tiny}\n")
-
-    def run_job(self, ranks, *arguments, code=0):
-        return self.run_to(code, ranks, *arguments, config=self.config)
 
     def results(self):
         return (self.run_folder() / "results.h5").read_bytes()

@@ -7,6 +7,7 @@ import sys
 
 import program
 import tiny_lm
+from recipe_case import RecipeCase
 
 try:
     import h5py
@@ -17,34 +18,13 @@ sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
 
-CONFIG = program.TOP / "conf/train/dpo.yaml"
 VALUES = ("chosen_reward", "rejected_reward", "reward_margin", "chosen_log_prob",
           "rejected_log_prob")
-FILES = ("results.h5", "reference.h5", "ckpt/last/model.safetensors",
-         "ckpt/last/trainer.safetensors")
 
 
-class Dpo(program.ProgramTest):
-
-    def setUp(self):
-        super().setUp()
-        if h5py is None:
-            self.skipTest("h5py is not installed")
-
-    KEYS = ("run.name=tiny", "train.lanes=4", "train.max_steps=6", "train.eval_every=3",
-            "data.max_samples=24")
-
-    def train(self, ranks, *arguments, code=0, **options):
-        return self.run_to(code, ranks, *self.KEYS, *arguments, config=CONFIG, **options)
-
-    def bytes_of(self, folder=None):
-        folder = folder or self.run_folder()
-        return {name: (folder / name).read_bytes() for name in FILES}
-
-    def golden(self, *arguments):
-        elsewhere = self.folder / "golden"
-        self.train(1, *arguments, f"run.output={elsewhere}")
-        return self.bytes_of(elsewhere / "tiny" / "latest")
+class Dpo(RecipeCase):
+    CONFIG = program.TOP / "conf/train/dpo.yaml"
+    FILES = ("reference.h5", *RecipeCase.FILES)
 
     def test_4_ranks_give_the_bytes_of_one(self):
         golden = self.golden()
@@ -55,9 +35,8 @@ class Dpo(program.ProgramTest):
         golden = self.golden()
         self.train(2)
         self.assertEqual(self.bytes_of(), golden)
-        with h5py.File(self.run_folder() / "results.h5") as file:
-            train = {name: column[:] for name, column in file["metrics/train"].items()}
-            self.assertEqual(file["metrics/eval/reward_margin"].shape, (2,))
+        train = self.columns("metrics/train")
+        self.assertEqual(self.columns("metrics/eval")["reward_margin"].shape, (2,))
         self.assertEqual(train["loss"][0], math.log(2))
         for name in ("chosen_reward", "rejected_reward", "reward_margin", "accuracy"):
             self.assertEqual(train[name][0], 0.0)
@@ -74,7 +53,7 @@ class Dpo(program.ProgramTest):
 
     def test_the_example_prints_the_result_of_the_page(self):
         shown = page_numbers.result_of("docs/dpo.md", "pair accuracy")
-        self.run_to(0, 2, config=CONFIG)
+        self.run_to(0, 2, config=self.CONFIG)
         summary = json.loads((self.run_folder("dpo") / "summary.json").read_text())
         self.assertEqual(pages.shape(summary["result"]), pages.shape(shown))
         for mine, other in zip(page_numbers.numbers(summary["result"]),
@@ -84,7 +63,7 @@ class Dpo(program.ProgramTest):
     def stop_in_the_reference(self, *arguments):
         mark = self.folder / "mark"
         slow = program.failpoint("chunk.work@0:3:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
-        job = self.start(2, *self.KEYS, *arguments, config=CONFIG, env=slow)
+        job = self.start(2, *self.KEYS, *arguments, config=self.CONFIG, env=slow)
         self.assertTrue(job.wait_until(mark.exists))
         program.send(job.process.pid, signal.SIGUSR1)
         ended = job.wait()

@@ -10,6 +10,7 @@ import sys
 import program
 import report_page
 import tiny_lm
+from tiny_run import TinyRun
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import pages
@@ -17,27 +18,15 @@ import pages
 try:
     import h5py
     import numpy as np
-except ImportError as error:
+except ImportError:
     h5py = None
-    NO_H5PY = f"no h5py or numpy here: {error}"
 
 MODEL = program.TOP / "conf" / "examples" / "tiny_lm" / "model"
 SUMS = ("data.dataset=arithmetic", "data.arithmetic.largest=9", "data.arithmetic.rows=[60, 10, 30]")
 T_29 = 2.045229642132703  # scipy.stats.t.ppf(0.975, 29)
 
 
-class Evaluation(program.ProgramTest):
-
-    def setUp(self):
-        super().setUp()
-        if h5py is None:
-            self.skipTest(NO_H5PY)
-        self.config = self.folder / "run.yaml"
-        self.config.write_text("schema: 1\nrun: {name: tiny}\n")
-        self.model = self.folder / "model"
-
-    def run_job(self, ranks, *arguments, code=0, **options):
-        return self.run_to(code, ranks, *arguments, config=self.config, **options)
+class Evaluation(TinyRun):
 
     def generate(self, ranks, *more, code=0, **options):
         if not self.model.exists():

@@ -6,62 +6,31 @@ import shutil
 import sys
 
 import program
-
-try:
-    import h5py
-except ImportError:
-    h5py = None
+from recipe_case import RecipeCase
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
 
-CONFIG = program.TOP / "conf/train/grpo.yaml"
 START = program.TOP / "conf/train/grpo_start.yaml"
 MODEL = program.TOP / "conf/examples/tiny_lm/model"
-FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
-# A model with random weights, rewarded for the letter e.
-KEYS = ("run.name=tiny", "model.path=null", f"model.init={MODEL}", "train.max_steps=5",
-        "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4", "grpo.max_new_tokens=6",
-        "reward.functions={regex: 1, length: 0.01}", "reward.regex=e", "reward.length=5")
 SEVERAL = ("grpo.num_iterations=2", "grpo.temperature=0.8", "grpo.beta=0.05", "grpo.top_p=0.95",
            "grpo.clip_low=0.001", "checkpoint.every=1")
 
 
-def keys_with(arguments):
-    """KEYS and `arguments`, which replace keys of the same name."""
-    keys = {word.partition("=")[0]: word for word in (*KEYS, *arguments)}
-    return list(keys.values())
-
-
-class Grpo(program.ProgramTest):
-
-    def setUp(self):
-        super().setUp()
-        if h5py is None:
-            self.skipTest("h5py is not installed")
-
-    def train(self, ranks, *arguments, code=0, **options):
-        return self.run_to(code, ranks, *keys_with(arguments), config=CONFIG, **options)
-
-    def bytes_of(self, folder=None):
-        folder = folder or self.run_folder()
-        return {name: (folder / name).read_bytes() for name in FILES}
-
-    def golden(self, *arguments):
-        elsewhere = self.folder / "golden"
-        self.train(1, *arguments, f"run.output={elsewhere}")
-        return self.bytes_of(elsewhere / "tiny" / "latest")
-
-    def metrics(self):
-        with h5py.File(self.run_folder() / "results.h5") as file:
-            return {name: column[:] for name, column in file["metrics/train"].items()}
+class Grpo(RecipeCase):
+    CONFIG = program.TOP / "conf/train/grpo.yaml"
+    # A model with random weights, rewarded for the letter e.
+    KEYS = ("run.name=tiny", "model.path=null", f"model.init={MODEL}", "train.max_steps=5",
+            "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4",
+            "grpo.max_new_tokens=6", "reward.functions={regex: 1, length: 0.01}", "reward.regex=e",
+            "reward.length=5")
 
     def test_1_and_2_ranks_give_the_same_bytes_and_sample_as_training_computes(self):
         golden = self.golden()
         self.train(2)
         self.assertEqual(self.bytes_of(), golden)
-        train = self.metrics()
+        train = self.columns("metrics/train")
         self.assertEqual(set(train["log_prob_difference"]), {0.0})
         self.assertEqual(set(train["clip_share"]), {0.0})
         self.assertLess(abs(train["loss"]).max(), 1e-6)
@@ -87,7 +56,7 @@ class Grpo(program.ProgramTest):
         self.train(2, *SEVERAL)
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.bytes_of(), golden)
-        train = self.metrics()
+        train = self.columns("metrics/train")
         self.assertEqual(set(train["log_prob_difference"]), {0.0})
         self.assertEqual(list(train["reward"][0::2][:2]), list(train["reward"][1::2][:2]))
         self.assertEqual(train["kl"][0], 0.0)
@@ -114,7 +83,7 @@ class Grpo(program.ProgramTest):
             with self.subTest(more=more):
                 shift = program.failpoint("grpo.sampler:2:EIO")
                 self.train(1, *more, "train.max_steps=4", "--resume=never", env=shift)
-                difference = list(self.metrics()["log_prob_difference"])
+                difference = list(self.columns("metrics/train")["log_prob_difference"])
                 shifted = difference[2:] if more else difference[1:2]
                 self.assertGreater(min(shifted), 0.0)
                 self.assertLess(max(shifted), 0.1)
@@ -134,11 +103,11 @@ class Grpo(program.ProgramTest):
         golden = self.golden(*command)
         self.train(2, *command)
         self.assertEqual(self.bytes_of(), golden)
-        train = self.metrics()
+        train = self.columns("metrics/train")
         self.assertTrue(0.0 < train["unscored_share"].max() < 1.0)
         self.assertTrue(all(math.isfinite(loss) for loss in train["loss"]))
         script.write_text("raise SystemExit('no scores today')\n")
-        ended = self.run_program(2, *keys_with(command), "--resume=never", config=CONFIG)
+        ended = self.run_program(2, *self.keys_with(command), "--resume=never", config=self.CONFIG)
         self.assertNotEqual(ended.code, 0)
         self.assertIn("E551", ended.err)
         self.assertIn("no scores today", ended.err)
@@ -149,27 +118,27 @@ class Grpo(program.ProgramTest):
             with self.subTest(variant=variant):
                 self.train(1, f"grpo.variant={variant}", "train.max_steps=2", "grpo.beta=0.01",
                            "--resume=never")
-                train = self.metrics()
+                train = self.columns("metrics/train")
                 self.assertTrue(all(map(math.isfinite, train["loss"])))
                 self.assertGreater(train["grad_norm"][0], 0.0)
 
     def test_completions_without_an_end_can_be_masked_or_lose_reward(self):
         short = ("grpo.max_new_tokens=2", "grpo.variant=dapo", "train.max_steps=1")
         self.train(1, *short)
-        plain = self.metrics()
+        plain = self.columns("metrics/train")
         self.train(1, *short, "grpo.overlong_tokens=1", "--resume=never")
-        fined = self.metrics()
+        fined = self.columns("metrics/train")
         self.assertGreater(plain["truncated_share"][0], 0.8)
         # The last token before the limit costs the whole penalty.
         self.assertAlmostEqual(plain["reward"][0] - fined["reward"][0],
                                (plain["completion_length"][0] - 1.0), places=12)
         self.train(1, *short, "grpo.mask_truncated=true", "--resume=never")
-        masked = self.metrics()
+        masked = self.columns("metrics/train")
         self.assertEqual(masked["reward"][0], plain["reward"][0])
         self.assertLess(masked["grad_norm"][0], plain["grad_norm"][0])
 
     def refused(self, sentence, *arguments, code=78):
-        ended = self.start_command([self.program, CONFIG, *keys_with(arguments),
+        ended = self.start_command([self.program, self.CONFIG, *self.keys_with(arguments),
                                     f"run.output={self.output}"]).wait()
         self.assertEqual(ended.code, code, ended.err)
         self.assertIn(sentence, " ".join(ended.err.split()))
@@ -216,7 +185,7 @@ class Grpo(program.ProgramTest):
         shown = page_numbers.result_of("docs/grpo.md", "mean reward")
         self.run_long(START)
         start = self.run_folder("grpo_start") / "ckpt/last"
-        self.run_long(CONFIG, f"model.path={start}")
+        self.run_long(self.CONFIG, f"model.path={start}")
         summary = json.loads((self.run_folder("grpo") / "summary.json").read_text())
         self.assertEqual(pages.shape(summary["result"]), pages.shape(shown))
         last, _, first, _ = page_numbers.numbers(summary["result"])

@@ -4,6 +4,7 @@ import json
 import sys
 
 import program
+from recipe_case import RecipeCase
 
 try:
     import h5py
@@ -14,31 +15,11 @@ sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
 
-CONFIG = program.TOP / "conf/train/kto.yaml"
-FILES = ("results.h5", "reference.h5", "ckpt/last/model.safetensors",
-         "ckpt/last/trainer.safetensors")
 
 
-class Kto(program.ProgramTest):
-    KEYS = ("run.name=tiny", "train.lanes=4", "train.max_steps=6", "train.eval_every=3",
-            "data.max_samples=24")
-
-    def setUp(self):
-        super().setUp()
-        if h5py is None:
-            self.skipTest("h5py is not installed")
-
-    def train(self, ranks, *arguments, code=0, **options):
-        return self.run_to(code, ranks, *self.KEYS, *arguments, config=CONFIG, **options)
-
-    def bytes_of(self, folder=None):
-        folder = folder or self.run_folder()
-        return {name: (folder / name).read_bytes() for name in FILES}
-
-    def golden(self, *arguments):
-        elsewhere = self.folder / "golden"
-        self.train(1, *arguments, f"run.output={elsewhere}")
-        return self.bytes_of(elsewhere / "tiny" / "latest")
+class Kto(RecipeCase):
+    CONFIG = program.TOP / "conf/train/kto.yaml"
+    FILES = ("reference.h5", *RecipeCase.FILES)
 
     def test_4_ranks_give_the_bytes_of_one(self):
         golden = self.golden()
@@ -52,9 +33,8 @@ class Kto(program.ProgramTest):
         self.train(2, "checkpoint.every=2", "kto.undesirable_weight=1")
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.bytes_of(), golden)
-        with h5py.File(self.run_folder() / "results.h5") as file:
-            train = {name: column[:] for name, column in file["metrics/train"].items()}
-            self.assertEqual(file["metrics/eval/kl"].shape, (2,))
+        train = self.columns("metrics/train")
+        self.assertEqual(self.columns("metrics/eval")["kl"].shape, (2,))
         self.assertEqual(train["loss"][0], 0.5)
         for name in ("chosen_reward", "rejected_reward", "reward_margin", "kl"):
             self.assertEqual(train[name][0], 0.0)
@@ -68,7 +48,7 @@ class Kto(program.ProgramTest):
 
     def test_the_example_prints_the_result_of_the_page(self):
         shown = page_numbers.result_of("docs/kto.md", "label accuracy")
-        self.run_to(0, 2, config=CONFIG)
+        self.run_to(0, 2, config=self.CONFIG)
         summary = json.loads((self.run_folder("kto") / "summary.json").read_text())
         self.assertEqual(pages.shape(summary["result"]), pages.shape(shown))
         for mine, other in zip(page_numbers.numbers(summary["result"]),

@@ -6,6 +6,7 @@ import unittest
 
 import program
 import tiny_lm
+from recipe_case import RecipeCase
 
 try:
     import h5py
@@ -16,11 +17,8 @@ sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
 
-CONFIG = program.TOP / "conf/train/reward.yaml"
 PAIRS = program.TOP / "conf/examples/pairs/held_out.jsonl"
 VALUES = ("reward_margin", "mean_reward", "min_reward", "max_reward", "std_reward")
-FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors",
-         "ckpt/last/config.json")
 
 
 def import_transformers(test):
@@ -46,22 +44,9 @@ def rewards_of_transformers(torch, transformers, folder, texts):
     return logits[:, 0].tolist()
 
 
-@unittest.skipIf(h5py is None, "h5py is not installed")
-class Reward(program.ProgramTest):
-    KEYS = ("run.name=tiny", "train.lanes=4", "train.max_steps=6", "train.eval_every=3",
-            "data.max_samples=24")
-
-    def train(self, ranks, *arguments, code=0, **options):
-        return self.run_to(code, ranks, *self.KEYS, *arguments, config=CONFIG, **options)
-
-    def bytes_of(self, folder=None):
-        folder = folder or self.run_folder()
-        return {name: (folder / name).read_bytes() for name in FILES}
-
-    def golden(self, *arguments):
-        elsewhere = self.folder / "golden"
-        self.train(1, *arguments, f"run.output={elsewhere}")
-        return self.bytes_of(elsewhere / "tiny" / "latest")
+class Reward(RecipeCase):
+    CONFIG = program.TOP / "conf/train/reward.yaml"
+    FILES = ("ckpt/last/config.json", *RecipeCase.FILES)
 
     def test_4_ranks_give_the_bytes_of_one(self):
         golden = self.golden()
@@ -76,9 +61,8 @@ class Reward(program.ProgramTest):
         self.train(2, *more)
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.bytes_of(), golden)
-        with h5py.File(self.run_folder() / "results.h5") as file:
-            train = {name: column[:] for name, column in file["metrics/train"].items()}
-            self.assertEqual(file["metrics/eval/reward_margin"].shape, (2,))
+        train = self.columns("metrics/train")
+        self.assertEqual(self.columns("metrics/eval")["reward_margin"].shape, (2,))
         for name in VALUES:
             self.assertEqual(len(train[name]), 6)
         self.assertLess(train["loss"][-1], train["loss"][0])
@@ -90,7 +74,7 @@ class Reward(program.ProgramTest):
 
     def test_transformers_gives_the_rewards_of_the_training(self):
         modules = import_transformers(self)
-        self.run_to(0, 2, config=CONFIG)
+        self.run_to(0, 2, config=self.CONFIG)
         run = self.run_folder("reward")
         folder = run / "ckpt" / "last"
         rows = [json.loads(line) for line in PAIRS.read_text().splitlines()]

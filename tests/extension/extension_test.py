@@ -13,12 +13,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_
 
 import program
 import tiny_lm
+from tiny_run import TinyRun
 
 try:
     import h5py
-except ImportError as error:
+except ImportError:
     h5py = None
-    NO_H5PY = f"no h5py here: {error}"
 
 
 class OpenCount:
@@ -51,19 +51,11 @@ class OpenCount:
         return self.opens
 
 
-class Extension(program.ProgramTest):
+class Extension(TinyRun):
 
     def setUp(self):
         super().setUp()
-        if h5py is None:
-            self.skipTest(NO_H5PY)
-        self.model = self.folder / "model"
         tiny_lm.make_folder(self.model, tokenizer=False)
-        self.config = self.folder / "run.yaml"
-        self.config.write_text("schema: 1\nrun: {name: tiny}\n")
-
-    def run_job(self, ranks, *arguments, code=0):
-        return self.run_to(code, ranks, *arguments, config=self.config)
 
     def results(self):
         summary = json.loads((self.run_folder() / "summary.json").read_text())
