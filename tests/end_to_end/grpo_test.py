@@ -6,6 +6,7 @@ import shutil
 import sys
 
 import program
+import tiny_lm
 from recipe_case import RecipeCase
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
@@ -160,13 +161,34 @@ class Grpo(RecipeCase):
         self.refused("which has another scale", "grpo.variant=seed_offline",
                      "grpo.scale_rewards=batch")
 
+    # Keys of the data set of CONFIG have no effect with a file of rows.
+    NO_DATA_SET = ("data.dataset=none", "data.arithmetic.largest=99",
+                   "data.arithmetic.rows=[15000, 1000, 4000]")
+
+    def test_a_reward_model_judges_texts_and_messages(self):
+        rows = tiny_lm.write_rows(self.folder / "rows.jsonl", tiny_lm.mixed_rows(9))
+        policy = tiny_lm.make_folder(self.folder / "policy")
+        judge = tiny_lm.make_folder(self.folder / "judge", goldens=tiny_lm.CLASSIFIERS)
+        keys = (*self.NO_DATA_SET, f"data.path={rows}", f"model.path={policy}", "model.init=null",
+                "train.max_steps=2", "train.seq_len=64", "reward.functions=[model]",
+                f"reward.model={judge}", "reward.regex=null", "reward.length=null")
+        golden = self.golden(*keys)
+        self.train(2, *keys)
+        self.assertEqual(self.bytes_of(), golden)
+        train = self.columns("metrics/train")
+        self.assertEqual(train["unscored_share"].tolist(), [0.0, 0.0])
+        self.assertGreater(train["reward_std"][0], 0.0)
+        (judge / "tokenizer_config.json").write_text("{}")
+        self.refused("the folder of reward.model has no chat template", *keys, code=65)
+        (judge / "model.safetensors").unlink()
+        self.refused("reward.model", *keys, code=66)
+
     def test_rows_that_cannot_be_used_are_named(self):
         path = self.folder / "prompts.jsonl"
         good = json.dumps({"prompt": "1 + 1 =", "answer": 2}) + "\n"
         long = json.dumps({"prompt": "3 + 3 " * 9 + "=", "answer": "x"}) + "\n"
         path.write_text(good + json.dumps({"prompt": "2 + 2 ="}) + "\n" + long)
-        rows = ("data.dataset=none", "data.arithmetic.largest=99",
-                "data.arithmetic.rows=[15000, 1000, 4000]", f"data.path={path}")
+        rows = (*self.NO_DATA_SET, f"data.path={path}")
         match = ("reward.functions=[match]", "reward.regex=null", "reward.length=null")
         self.refused(":2: it has no `answer`", *rows, *match, code=65)
         kept = path.read_text()
