@@ -17,6 +17,12 @@ std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
+/// Marks as not learned the tokens with which both `prompt` and `encoded` begin.
+void learn_after(const std::vector<std::int64_t>& prompt, LearnedText& encoded) {
+  const std::int64_t given = shared_tokens(prompt, encoded.ids);
+  std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
+}
+
 /// Marks as not learned the tokens with which `prompt` and both completions begin.
 void learn_after(const std::vector<std::int64_t>& prompt, LearnedPair& pair) {
   const std::int64_t given =
@@ -86,8 +92,7 @@ LearnedText RowEncoder::encode_completion(const std::string& prompt,
                                           const std::string& completion) const {
   if (completion.empty()) throw JsonError("its completion is empty");
   LearnedText encoded = encode_text(prompt + completion, true);
-  const std::int64_t given = shared_tokens(ids_of(prompt, true), encoded.ids);
-  std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
+  learn_after(ids_of(prompt, true), encoded);
   return encoded;
 }
 
@@ -136,8 +141,7 @@ LearnedText RowEncoder::encode_judged(const JsonValue& row) {
     const Messages answer = messages_of(*completion, "completion");
     messages.insert(messages.end(), answer.begin(), answer.end());
     encoded = encode_answer(before, messages);
-    const std::int64_t given = shared_tokens(ids_of(before, false), encoded.ids);
-    std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
+    learn_after(ids_of(before, false), encoded);
   } else {
     encoded = encode_completion(text_of(prompt, "prompt"), text_of(completion, "completion"));
   }

@@ -1,4 +1,4 @@
-"""A training by a recipe of language models, and the comparison of its files."""
+"""Trains with a recipe of language models, and compares the files of runs."""
 import program
 
 try:

@@ -1,4 +1,4 @@
-"""A run whose configuration file has its name only, so that all keys are arguments."""
+"""Runs jobs whose configuration file has only a name, so that all keys are arguments."""
 import program
 
 try:
