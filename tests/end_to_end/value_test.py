@@ -261,7 +261,7 @@ class Value(program.ProgramTest):
         self.assertIn("; the guide ", ended.out)
         self.assertEqual(self.results(), golden)
         planned = self.generate(1, "--plan", guide=guide)
-        self.assertIn("and the guide", planned.out)
+        self.assertRegex(planned.out, r"\n  guide +[\d.]+ [KM]iB")
 
     def test_killed_trainings_and_guided_runs_go_on_to_the_same_bytes(self):
         self.train(1, "checkpoint.every=1")
