@@ -71,7 +71,9 @@ class BothWays(program.ProgramTest):
         runs = self.run_both(config, *arguments, kernels=STEP | kernels)
         cpu, gpu = map(self.curve, runs)
         self.assertGreater(len(cpu), 2)
-        numpy.testing.assert_allclose(gpu, cpu, rtol=tolerance)
+        numpy.testing.assert_allclose(gpu[:-1], cpu[:-1], rtol=tolerance)
+        # In 16 bits, the CPU rounds the sums of products, and processors do so in different ways.
+        numpy.testing.assert_allclose(gpu[-1], cpu[-1], rtol=2 * tolerance)
 
 
 class Training(BothWays):
