@@ -46,8 +46,7 @@ double pieces_of(const BlockLoss& loss, std::int64_t whole) {
   const bool on_gpu = tensor::runs_on_gpu(hidden);
   const HeadBlocks blocks = head_blocks(on_gpu ? DeviceKind::cuda : DeviceKind::cpu, kVocab);
   EXPECT_LE(kRows, blocks.rows);
-  const grad::HeadArgs args{hidden, at::randn({kVocab, 2}),
-                            at::arange(kRows, at::kLong),
+  const grad::HeadArgs args{hidden, at::randn({kVocab, 2}), at::arange(kRows, at::kLong),
                             tensor::ComputeKind::f32};
   grad::HeadGradients gradients{{}, at::zeros_like(args.weight)};
   const auto peak = std::make_shared<PeakBytes>();

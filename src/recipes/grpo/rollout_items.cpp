@@ -55,7 +55,8 @@ void add_targets(const Rollout& row, lm::LmBatch& batch) {
   batch.targets.push_back(kernels::kIgnoreTarget);
 }
 
-/// Appends a token column with one value per token of the completion, at the token before it.
+/// Appends one value for each token of the row to `column`. The value of a completion's token
+/// stands at the position of the token before that token. All other positions get 0.
 void add_column(const Rollout& row, const std::vector<double>& values,
                 std::vector<double>& column) {
   column.resize(column.size() + static_cast<std::size_t>(row.prompt) - 1, 0.0);
