@@ -11,7 +11,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNormal = 1.959963984540054;  // 97.5 % quantile of the normal distribution
 
-/// Returns the probability that |t| < sqrt(degrees) tan(angle).
+/// Returns the probability that |t| < sqrt(degrees) tan(angle), for t of Student's distribution.
 double central_probability(double angle, std::int64_t degrees) {
   const double cosine = std::cos(angle);
   const bool is_odd = degrees % 2 == 1;
@@ -25,7 +25,7 @@ double central_probability(double angle, std::int64_t degrees) {
   return is_odd ? 2.0 / std::numbers::pi * (angle + area) : area;
 }
 
-/// Returns the quantile by bisection.
+/// Returns the 97.5 % quantile of Student's t by bisection over the angle.
 double exact_quantile(std::int64_t degrees) {
   double low = 0.0;
   double high = std::numbers::pi / 2.0;
@@ -36,7 +36,7 @@ double exact_quantile(std::int64_t degrees) {
   return std::sqrt(static_cast<double>(degrees)) * std::tan(low);
 }
 
-/// Returns the quantile by the expansion in powers of 1 / degrees.
+/// Returns the 97.5 % quantile of Student's t by its expansion in powers of 1 / degrees.
 double expanded_quantile(std::int64_t degrees) {
   const auto n = static_cast<double>(degrees);
   const double x = kNormal;

@@ -8,7 +8,7 @@ namespace mgpu {
 /// The mean of independent values, and how far it may be from the mean of all possible values.
 struct Estimate {
   double mean = 0.0;            // NaN without values
-  double standard_error = 0.0;  // standard deviation (N - 1) / sqrt(N); NaN for fewer than 2 values
+  double standard_error = 0.0;  // deviation (divisor N - 1) / sqrt(N); NaN for fewer than 2 values
   double low = 0.0;             // ends of the 95 % interval; NaN for fewer than 2 values
   double high = 0.0;
   std::int64_t count = 0;  // values that are not NaN

@@ -10,27 +10,27 @@
 // Measures of several completions of one prompt.
 namespace mgpu::datasets {
 
-/// Returns the probability that at least one of k completions is right, which are drawn without
-/// replacement from `samples` completions, of which `right` are right.
+/// Draws k completions without replacement from `samples` completions, of which `right` are right.
+/// Returns the probability that at least one of the k is right.
 ///
 /// Errors: Error unless 1 <= k <= samples and 0 <= right <= samples.
 /// Source: Chen et al. 2021, arXiv 2107.03374, section 2.1.
 double pass_at_k(std::int64_t samples, std::int64_t right, std::int64_t k);
 
-/// Returns 1, 2, 4, ... below `samples`, and `samples`.
+/// Returns the values of k for pass@k: the powers of two below `samples`, and `samples` itself.
 std::vector<std::int64_t> sample_counts(std::int64_t samples);
 
-/// Returns for each answer the index of the first equal answer, and -1 for nullopt. An answer is
-/// compared with the first answer of each group of equal ones, in the order of the answers.
+/// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. Each
+/// new text is compared by `same` with the first answer of every earlier group of equal answers.
 ///
-/// Time: calls of `same` for each pair of different texts at most.
+/// Time: at most one call of `same` for each pair of different texts.
 std::vector<std::int32_t> first_equal(
     std::span<const std::optional<std::string>> answers,
     const std::function<bool(const std::string&, const std::string&)>& same);
 
 /// Returns whether the most frequent answer is right, and no other answer is as frequent. `votes`
-/// has the results of first_equal() for some completions of a prompt, the first ones. Completions
-/// without an answer do not vote. `is_right` says which completions are right.
+/// has the results of first_equal() for the first k completions of a prompt. Completions without an
+/// answer do not vote. `is_right` says which completions are right.
 ///
 /// Shapes: votes [k]; is_right at least as many
 bool is_majority_right(std::span<const std::int32_t> votes, std::span<const std::uint8_t> is_right);

@@ -11,15 +11,15 @@
 namespace mgpu::rows {
 
 /// Checks configuration and tokenizer of the folder of reward.model, if the reward `model` is
-/// chosen. A plan needs no more. Called on one rank. Errors: those of check_model_config() for key
-/// reward.model; Failure E553 (exit 65) for another
-///         family, or without a tokenizer; those of parse_tokenizer_files().
+/// chosen. A plan (--plan) needs no further check. Called on one rank.
+/// Errors: those of check_model_config() for key reward.model; Failure E553 (exit 65) for a family
+///         that is not supported, or without a tokenizer; those of parse_tokenizer_files().
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
 
 /// Checks that the folder of reward.model has weights with one output, if the reward `model` is
 /// chosen. Called on one rank, before any work, after check_reward_config().
-/// Errors: those of check_model_folder() for key reward.model; Failure E553 (exit 65) without the
-///         head, or with several outputs.
+/// Errors: those of check_model_folder() for key reward.model; Failure E553 (exit 65) for a folder
+///         without `score.weight`, or with several outputs.
 void check_reward_weights(const Config& config, const rewards::RewardSettings& settings);
 
 /// Returns whether prompts of messages can be judged: either there is no reward `model`, or its
@@ -32,17 +32,19 @@ std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
                                  lm::ResidentModels* models = nullptr);
 
 /// Returns the bytes that the reward `model` needs on a rank, without the sequences of a pass; 0
-/// without that reward. On the CPU it is a packed copy of the weights, and the copy of the node.
+/// without that reward. On the CPU this counts two copies of the weights: the packed copy of the
+/// rank, and the copy that the ranks of its node share.
 std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, DeviceKind device);
 
 /// Makes the chosen rewards. The reward `model` is opened on `device`; with `models`, the ranks of
 /// a node share its weights. Local.
 ///
-/// The reward model gets prompt and completion as rows of its training have them. A text has the
+/// The reward model gets prompt and completion in the form of its training rows. A text has the
 /// special tokens of the tokenizer, and ends with the eos token. Messages are rendered by the chat
 /// template of the reward model's folder, with the completion as the assistant's answer. The reward
 /// is NaN for a row that cannot be rendered, and for one that is longer than learned positions
-/// allow. Errors: those of WeightedRewards, SequenceScorer::open() and parse_tokenizer_files().
+/// allow.
+/// Errors: those of WeightedRewards, SequenceScorer::open() and parse_tokenizer_files().
 rewards::WeightedRewards open_rewards(const rewards::RewardSettings& settings, Device device,
                                       lm::ResidentModels* models = nullptr);
 

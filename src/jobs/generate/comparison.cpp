@@ -49,7 +49,7 @@ std::vector<double> doubles_of(const store::ReadColumn& column) {
   return {real.begin(), real.end()};
 }
 
-/// Returns the changes of all prompts, and adds their metric to the comparison.
+/// Adds the metric of two columns to the comparison, and returns the change of each prompt.
 std::vector<double> add_difference(const store::ReadColumn& before, const store::ReadColumn& after,
                                    Comparison& comparison) {
   std::vector<double> old_values = doubles_of(before);

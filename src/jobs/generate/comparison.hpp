@@ -16,7 +16,7 @@ struct MetricDifference {
   std::string key;        // column of table prompts
   Estimate before{};      // over the prompts that have a value in both runs
   Estimate after{};       //
-  Estimate change{};      // of the differences after - before of the prompts
+  Estimate change{};      // of value after - value before, over the same prompts
   std::int64_t more = 0;  // prompts whose value is larger after
   std::int64_t less = 0;
 };
@@ -34,7 +34,7 @@ struct Comparison {
 ///         in common.
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);
 
-/// Formats a mean, and with a sign a difference: "0.2500", "+0.2500"; "" for NaN.
+/// Format a mean as "0.2500", and a difference with its sign as "+0.2500"; "" for NaN.
 std::string mean_text(double value);
 std::string signed_text(double value);
 
@@ -42,9 +42,8 @@ std::string signed_text(double value);
 std::string comparison_text(const Comparison& comparison);
 
 /// Compares two runs of job generate (run::CompareRuns).
-/// Errors: those of compare_prompts(); Failure E145 (exit 65) for a run without an evaluation;
-/// those
-///         of read_table(); E601 and E602 if a file cannot be written.
+/// Errors: those of compare_prompts() and read_table(); Failure E145 (exit 65) for a run without an
+///         evaluation; E601 and E602 if a file cannot be written.
 std::string compare_completions(const run::CompareRequest& request);
 
 }  // namespace mgpu::jobs

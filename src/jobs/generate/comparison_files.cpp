@@ -61,7 +61,7 @@ JsonValue json_of(const Comparison& comparison, const run::CompareRequest& reque
                             {"metrics", metrics}};
 }
 
-/// Returns pass@k of one of the runs over k, with its 95 % interval.
+/// Returns the curve of pass@k against k for one of the two runs, with 95 % intervals.
 report::DrawnCurve pass_curve(const Comparison& comparison, const std::string& label,
                               Estimate MetricDifference::*of, const char* css) {
   report::DrawnCurve curve{label, {}, css};
@@ -122,7 +122,7 @@ std::vector<std::size_t> most_changed(const Comparison& comparison) {
   return order;
 }
 
-/// The first completions of the prompts of a run.
+/// The first completion of each prompt of a run.
 class FirstCompletions {
 public:
   explicit FirstCompletions(const std::filesystem::path& results)
@@ -131,7 +131,7 @@ public:
     has_texts_ = std::ranges::find(texts, "output") != texts.end();
   }
 
-  /// Returns whether the file has texts (output.text).
+  /// Returns whether the file has texts, which key output.text chooses.
   bool has_texts() const { return has_texts_; }
 
   std::string text(const char* column, std::int64_t prompt) const {

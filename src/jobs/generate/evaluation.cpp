@@ -48,7 +48,7 @@ void add_mean(const store::ReadTable& rows, std::span<const RowRange> ranges, Pr
   evaluation.metrics.push_back(std::move(metric));
 }
 
-/// The completions of all prompts that answers are counted of.
+/// The completions of all prompts, with the checks of their answers.
 struct JudgedRows {
   std::span<const RowRange> ranges;
   std::span<const std::uint8_t> is_done;   // [rows] whether there is a completion
@@ -56,7 +56,7 @@ struct JudgedRows {
   std::span<const std::int32_t> same_as;   // [rows]
 };
 
-/// Adds a metric. `value(range)` gives its value for a prompt with completions.
+/// Adds a metric. Its value is `value(range)` for a prompt with completions, NaN for other prompts.
 template <class Value>
 void add_metric(const JudgedRows& judged, PromptMetric metric, Evaluation& evaluation,
                 Value value) {

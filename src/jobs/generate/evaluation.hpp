@@ -23,8 +23,8 @@ struct PromptMetric {
   std::vector<double> values{};  // [prompts]; NaN: the prompt has no value
 };
 
-/// The measures of the completions of all prompts. It depends neither on the number of ranks nor on
-/// the attempts of the run.
+/// The measures of the completions of all prompts. Their values depend neither on the number of
+/// ranks nor on how many attempts the run took.
 struct Evaluation {
   std::vector<std::int64_t> prompts{};    // index of each prompt that was evaluated, ascending
   std::vector<std::int64_t> checksums{};  // CRC-32C of the prompt in the user's row
@@ -41,14 +41,14 @@ struct Evaluation {
   const PromptMetric* find(const std::string& key) const;
 };
 
-/// Returns the mean of a metric over the prompts, with its 95 % interval. With `group`, only over
-/// the prompts of that group.
+/// Returns the mean of a metric over the prompts, with its 95 % interval. With `group`, the mean is
+/// over the prompts of that group only.
 Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
                      const std::optional<std::string>& group = std::nullopt);
 
-/// Computes the metrics from number columns of table `samples`, whose rows of a prompt are
-/// together: prompt_index, finish, and of score, same_as, reward, reward_NAME and kl those that
-/// `rows` has. The result lacks checksums and groups.
+/// Computes the metrics from rows of table `samples`, in which the rows of a prompt are adjacent.
+/// Column prompt_index is required. Columns score, same_as, reward, reward_NAME and kl are used if
+/// `rows` has them; same_as needs score or reward_match. The result lacks checksums and groups.
 Evaluation evaluate_rows(const store::ReadTable& rows);
 
 /// Evaluates the completions in the journal. Returns nullopt if there is nothing to evaluate: no

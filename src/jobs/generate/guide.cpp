@@ -69,7 +69,8 @@ void check_odds(const Config& config) {
                          "generate.guide.min_odds=0.01 generate.guide.max_odds=0.99");
 }
 
-/// Refuses a guide of another tokenizer. Folders without a tokenizer are for token ids.
+/// Refuses a guide whose tokenizer differs from the model's. Both folders may lack a tokenizer,
+/// because prompts can be token ids.
 void check_tokenizers(const Config& config, const std::filesystem::path& guide,
                       const std::filesystem::path& model) {
   const bool has_both = text::has_tokenizer(guide) && text::has_tokenizer(model);

@@ -25,7 +25,7 @@ void add_guide_keys(KeyTable& table);
 /// Errors: Failure (exit 78).
 void check_guide_keys(const Config& config);
 
-/// Returns the values of the keys; nullopt if nothing guides.
+/// Returns the values of the keys; nullopt if generate.guide.path is null.
 std::optional<GuideKeys> read_guide_keys(const Config& config);
 
 /// Checks that the guide's folder has a value model that fits the settings, with the tokenizer of
@@ -37,13 +37,14 @@ std::optional<GuideKeys> read_guide_keys(const Config& config);
 void check_guide_files(const Config& config, const GuideKeys& keys,
                        const std::filesystem::path& model, bool needs_weights);
 
-/// The lengths of the work, in tokens.
+/// Has the numbers of tokens of the longest prompt, and of the longest completion.
 struct CompletionLengths {
   std::int64_t longest_prompt = 0;
   std::int64_t max_new_tokens = 0;
 };
 
-/// Checks that a guide with learned positions has one for each token of a completion.
+/// Checks that a guide with learned positions has one for each token of the longest prompt and its
+/// completion.
 /// Errors: Failure E107 (exit 78).
 void check_guide_positions(const Config& config, const lm::LmConfig& guide,
                            const lm::LmConfig& model, const CompletionLengths& lengths);

@@ -6,12 +6,12 @@
 
 #include <ATen/core/Tensor.h>
 
-// Sums for the KL of a model from a reference. Shapes in this header: n = tokens, B = tokens of a
-// block of the vocabulary.
+// Sums for the KL of a model from a reference. Shapes in this header: n = tokens of sequences,
+// B = entries in a block of the vocabulary.
 namespace mgpu::lm {
 
-/// The sums of one token over the blocks of the vocabulary so far. Logits are those after the
-/// division by the temperature.
+/// The sums of one token of a sequence, over the blocks of the vocabulary that were added so far.
+/// Logits are those after the division by the temperature.
 struct DivergenceSums {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
 
@@ -25,7 +25,7 @@ struct DivergenceSums {
   void add(std::span<const float> of_model, std::span<const float> of_reference,
            double temperature);
 
-  /// Adds the sums of other tokens of the vocabulary.
+  /// Adds the sums of the same token over other blocks of the vocabulary.
   void add(const DivergenceSums& other);
 
   /// Returns the KL in nats, which is never negative; NaN if a logit was not finite.

@@ -19,7 +19,7 @@ GenerationConfig scoring_of(std::int64_t batch_size) {
   return config;
 }
 
-/// The rows of a piece at which tokens of the completion are predicted.
+/// The rows of a piece of a sequence that predict tokens of the completion.
 struct PredictingRows {
   std::int64_t first_row = 0;    // in the piece
   std::int64_t first_token = 0;  // in the completion
@@ -103,7 +103,7 @@ void SequenceDivergence::run_batch(std::span<const Sequence> batch,
                                               : std::move(divergences_[next++]));
 }
 
-/// Copies the results from the rank with the head to the other ranks of a pipeline.
+/// Copies the results from the first rank with the vocabulary head to the model's other ranks.
 void SequenceDivergence::share_divergences() {
   ShardPeers* peers = model_.peers();
   if (peers == nullptr) return;

@@ -17,7 +17,8 @@ double softplus(double z) {
   return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
 }
 
-/// Returns log E[exp(R / eta)] of a reward that is 1 with the probability of logit `z`, else 0.
+/// Returns log E[exp(R / eta)] of a return R that is 1 with probability sigmoid(z), else 0.
+/// `strength` is 1 / eta.
 ///
 /// It is softplus(1 / eta + z) - softplus(z). For large z, where that difference of large numbers
 /// loses digits, the same value is written with softplus of negative numbers.

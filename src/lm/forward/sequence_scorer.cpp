@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kScore = "score.weight";
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
 
-// Families whose ForSequenceClassification is compared with that of transformers.
+// Families for which tests compare ForSequenceClassification with that of transformers.
 constexpr std::array<std::string_view, 5> kSequenceFamilies = {"gpt2", "llama", "mistral", "qwen2",
                                                                "qwen3"};
 

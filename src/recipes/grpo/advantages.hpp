@@ -8,12 +8,12 @@ namespace mgpu::recipes {
 /// The standard deviation by which advantages are divided. It has the divisor N - 1.
 enum class RewardScale : std::uint8_t { group, batch, none };
 
-/// How a reward is compared with other rewards.
+/// The value that is subtracted from a reward to get its advantage.
 enum class Baseline : std::uint8_t {
   group_mean,    // the mean of the group
   others_mean,   // the mean of the other completions of the group; arXiv 2402.14740
   batch_mean,    // the mean of the global batch
-  group_z_score  // the mean of the group, always divided by its standard deviation with divisor N
+  group_z_score  // the mean of the group; the result is divided by its deviation with divisor N
 };
 
 /// Facts about rewards. A reward that is NaN has no score and is left out.

@@ -11,7 +11,7 @@ namespace {
 struct BatchNumber {
   double BatchNumbers::*value;
   const char* name;
-  const char* scalar;  // TRL's name, if it has the number
+  const char* scalar;  // TRL's name for the number, if TRL reports it
   const char* text;
   const char* unit;
   const char* chart;
@@ -41,7 +41,7 @@ constexpr std::array kBatchNumbers = {
                 "largest difference between log-probabilities of sampler and training", "nats",
                 "Difference between sampler and training"}};
 
-/// Indices of CompletionFacts::to_values().
+/// The index of each fact in the result of CompletionFacts::to_values().
 enum FactPlace : std::size_t {
   kRewardPlace,
   kTruncatedPlace,

@@ -12,7 +12,7 @@
 
 namespace mgpu::recipes {
 
-/// The facts about a completion that all ranks know, as the values of lm::SequenceFacts.
+/// Facts about one completion. All ranks exchange them, except `tokens`, as SequenceFacts::values.
 struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;
@@ -22,27 +22,27 @@ struct CompletionFacts {
   std::int64_t ratios = 0;  // all ratios
   double kl = 0.0;          // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;     // sum over the tokens, nats
-  double difference = 0.0;  // largest difference of two log-probabilities of a token, nats
-  std::int64_t tokens = 0;  // of the completion; it is not part of to_values()
+  double difference = 0.0;  // largest between log-probabilities of sampler and training, nats
+  std::int64_t tokens = 0;  // number in the completion; not part of to_values()
 
   std::vector<double> to_values() const;
   static CompletionFacts of(const lm::SequenceFacts& facts);
 };
 
-/// Numbers of a global batch: those that are reported, and the divisors of the loss.
+/// Numbers about a global batch. Some are reported, and others are divisors of the loss.
 struct BatchNumbers {
   BatchNumbers(const lm::SequenceTable& all, const GrpoSettings& settings);
 
   /// Reads the numbers that to_digest() made.
   BatchNumbers(std::span<const double> digest, const GrpoSettings& settings);
 
-  /// Returns the values that reported_values() describes, and then all other numbers.
+  /// Returns the values that reported_values_of() describes, then the other numbers of the loss.
   std::vector<double> to_digest(const GrpoSettings& settings) const;
 
   RewardStats rewards{};                    // of the whole batch
   std::int64_t sequences = 0;               //
   std::int64_t learned_tokens = 0;          // of the completions that are learned
-  std::vector<std::int64_t> lane_tokens{};  // [lanes] the same in each lane
+  std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane
 
   double group_deviation = 0.0;      // mean over the groups
   double completion_length = 0.0;    // tokens, mean
@@ -62,7 +62,8 @@ private:
   std::int64_t ratios_ = 0;
 };
 
-/// Returns the lane of a sequence: one of GrpoSettings::lanes equal parts of the global batch.
+/// Returns the index of the lane that contains a sequence. The global batch consists of
+/// GrpoSettings::lanes lanes of equal size.
 std::size_t lane_of(const lm::SequenceFacts& sequence, const lm::SequenceTable& all,
                     const GrpoSettings& settings);
 

@@ -18,7 +18,7 @@ bool has_grpo_keys(const Config& config);
 ///         effect.
 void check_grpo_keys(const Config& config);
 
-/// Reads the keys grpo.*, and those of rewards and batches.
+/// Reads the keys grpo.* and reward.*, the seed, and the shape of the global batch.
 GrpoSettings read_grpo_settings(const Config& config);
 
 }  // namespace mgpu::recipes

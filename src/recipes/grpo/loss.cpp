@@ -9,7 +9,7 @@
 
 namespace mgpu::recipes {
 
-/// Has the values of the tokens of a completion, without those of its prompt.
+/// The log-probabilities of a completion's tokens. The tokens of its prompt are left out.
 struct GrpoLoss::Tokens {
   std::vector<std::size_t> places;  // index of each token in the sequence
   std::vector<double> now;
@@ -45,8 +45,8 @@ bool GrpoLoss::is_learned(const lm::MeasuredSequence& sequence) const {
   return !settings_.masks_truncated || sequence.sequence_column(kTruncatedColumn) == 0.0;
 }
 
-/// Returns the largest difference between log-probabilities of the sampler and of the forward pass
-/// of training, with the weights that sampled.
+/// Returns the largest difference between the log-probabilities of the sampler and those of
+/// training's forward pass. Both use the weights with which the completion was sampled.
 double GrpoLoss::difference_of(const lm::MeasuredSequence& sequence) const {
   if (settings_.iterations > 1) return sequence.sequence_column(kDifferenceColumn);
   return largest_difference(sequence.plain_log_probs, sequence.token_column(kSampledColumn),
@@ -73,7 +73,7 @@ std::vector<double> GrpoLoss::digest(const lm::SequenceTable& all) const {
   return BatchNumbers(all, settings_).to_digest(settings_);
 }
 
-/// Returns the factor of the loss of a completion, a sum over its tokens, in the loss of the batch.
+/// Returns the factor with which the loss of a completion, PolicyLoss::loss, enters the batch loss.
 double GrpoLoss::weight_of(const lm::SequencePlace& place, const BatchNumbers& batch) const {
   const auto inverse = [](std::int64_t count) {
     return 1.0 / static_cast<double>(std::max<std::int64_t>(count, 1));
@@ -110,7 +110,7 @@ lm::SequenceTerm GrpoLoss::weigh(const lm::MeasuredSequence& sequence,
                                         baseline_of(settings_.variant), settings_.scale);
   const Tokens tokens = tokens_of(sequence);
   const PolicyLoss policy = loss_of(rule(), tokens.sequence(advantage));
-  // terms() divides all sums by the number of sequences.
+  // Training divides the sum of all losses by terms(), the number of sequences.
   const double weight = weight_of(place, batch) * static_cast<double>(batch.sequences);
   term.loss = weight * policy.loss;
   for (std::size_t t = 0; t < tokens.places.size(); ++t)

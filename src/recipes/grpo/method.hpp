@@ -18,7 +18,7 @@ namespace mgpu::recipes {
 /// better ones become more probable. A row is a prompt, and may have an `answer`.
 class GrpoMethod final : public LmMethod {
 public:
-  /// The folder of the trained model, and whether the training uses its weights.
+  /// The folder of the model to train, and whether training starts from the weights in the folder.
   struct Start {
     std::filesystem::path folder;
     bool has_weights = true;
@@ -41,14 +41,14 @@ public:
 
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
-  /// Returns a checksum of the start weights and of the reward model, with which a resumed run is
-  /// compared.
+  /// Returns a checksum of the start weights and of the reward model. A resumed run must have the
+  /// same checksum.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::optional<TrainTask::DataPlace> data_place() const override;
 
-  /// Starts the rewards, and makes what samples completions.
+  /// Starts the rewards, and returns the SampledPolicy that samples and judges completions.
   /// Ranks:  collective over the world.
-  /// Errors: those of SampledPolicy.
+  /// Errors: those of the constructor of SampledPolicy.
   std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const override;
   std::vector<KeptTensor> kept_tensors() const override;
 

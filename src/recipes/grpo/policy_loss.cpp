@@ -29,7 +29,7 @@ Term of_token(const PolicyRule& rule, double now, double old, double advantage) 
   return clipped(ratio, advantage, rule.clip);
 }
 
-/// Returns log r of a whole completion.
+/// Returns the log-ratio of a whole completion: the mean over its tokens for gspo, else their sum.
 double log_ratio(const PolicyRule& rule, std::span<const double> now, std::span<const double> old) {
   double sum = 0.0;
   for (std::size_t t = 0; t < now.size(); ++t)
@@ -37,8 +37,8 @@ double log_ratio(const PolicyRule& rule, std::span<const double> now, std::span<
   return rule.variant == PolicyVariant::gspo ? sum / static_cast<double>(now.size()) : sum;
 }
 
-/// Adds the loss of a ratio of the whole completion. gspo counts it once per token, so that its
-/// mean over the tokens is the loss of the completion.
+/// Adds the loss of a completion that has a single ratio. gspo multiplies the loss by the number of
+/// tokens, because GrpoLoss later divides it by this number.
 void add_sequence(const PolicyRule& rule, const PolicySequence& sequence, PolicyLoss& total) {
   if (sequence.now.empty()) return;
   const double ratio = std::exp(log_ratio(rule, sequence.now, sequence.old));

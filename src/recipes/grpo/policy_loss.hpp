@@ -9,28 +9,29 @@
 // Shapes in this header: L tokens of a completion.
 namespace mgpu::recipes {
 
-/// The losses of recipe `grpo`. r is the ratio of the probabilities of a token now and when it was
-/// sampled, and A is the advantage of its completion.
+/// The losses of recipe `grpo`. p is the current probability of a token, and r is p divided by the
+/// token's probability when it was sampled. A is the advantage of the completion, and b is
+/// PolicyRule::beta. A lane is one of GrpoSettings::lanes equal parts of the global batch.
 enum class PolicyVariant : std::uint8_t {
   grpo,          // -min(r A, clip(r) A), mean per completion; arXiv 2402.03300
-  dr_grpo,       // divided by the largest length instead of the length; arXiv 2503.20783
+  dr_grpo,       // grpo divided by max_new_tokens, not by the length; arXiv 2503.20783
   dapo,          // mean over the tokens of the global batch; arXiv 2503.14476
   bnpo,          // mean over the tokens of each lane
-  cispo,         // -min(r, bound) A log p, where the bounded ratio is constant; arXiv 2506.13585
+  cispo,         // -min(r, clip.high) A log p; the min has no gradient; arXiv 2506.13585
   gspo,          // one ratio per completion, the geometric mean of r; arXiv 2507.18071
   rloo,          // one ratio per completion, the product of r; arXiv 2402.14740
   reinforce,     // -A log p of the whole completion
   seed_offline,  // -(A log p - b (log p - log p_reference)) of the whole completion
 };
 
-/// The range of ratios [1 - low, 1 + high] in which a token is learned. For cispo, `high` is the
-/// largest ratio itself, and `low` is unused.
+/// Ratios are clipped to the range [1 - low, 1 + high]. For cispo, `high` itself is the largest
+/// ratio, instead of 1 + high, and `low` is unused.
 struct ClipRange {
   double low = 0.2;
   double high = 0.2;
 };
 
-/// How a completion is learned.
+/// Settings of the loss of a completion.
 struct PolicyRule {
   PolicyVariant variant = PolicyVariant::grpo;
   ClipRange clip{};
@@ -45,7 +46,7 @@ struct PolicySequence {
   double advantage = 0.0;
 };
 
-/// The loss of one completion, a sum over its tokens without any mean.
+/// The loss of one completion. It is a sum that is not yet divided by a number of tokens.
 struct PolicyLoss {
   double loss = 0.0;
   std::vector<double> slopes{};  // [L] derivatives with respect to PolicySequence::now

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kMeasuredAtOnce = 16;  // completions in a forward pass of measure()
 
-/// Adds 1e-3 to one weight while it lives, to test that a sampler with other weights than the
-/// training is noticed. It does so at failpoint grpo.sampler only.
+/// If failpoint grpo.sampler is set, this object makes one weight 1e-3 larger during its lifetime.
+/// Tests use it to check that training notices a sampler with different weights.
 class ShiftedWeight {
 public:
   explicit ShiftedWeight(const tensor::ParameterArena& parameters) {
@@ -64,14 +64,15 @@ void add_column(const Rollout& row, const std::vector<double>& values,
   column.push_back(0.0);
 }
 
-/// Returns the values of the completion's tokens in a list that has one value per token.
+/// Returns the part of `values` that belongs to the completion. `values` has one value for each
+/// token of the row, at the positions that add_column() uses.
 std::vector<double> of_completion(const Rollout& row, std::span<const double> values) {
   const auto begin = static_cast<std::size_t>(row.prompt) - 1;
   const auto part = values.subspan(begin, row.ids.size() - begin - 1);
   return {part.begin(), part.end()};
 }
 
-/// Returns the messages of a text that ExampleEncoder::add_prompt() stored.
+/// Parses the messages of a prompt, which ExampleEncoder::add_prompt() stored as the JSON `text`.
 std::vector<text::ChatMessage> messages_of(const std::string& text) {
   if (text.empty()) return {};
   return rows::messages_of(formats::parse_json_object(text).at("messages"), "messages");
@@ -102,7 +103,8 @@ std::size_t RolloutItems::place_of(std::uint64_t ordinal) const {
   return static_cast<std::size_t>(ordinal % rows_.size());
 }
 
-/// Returns the prompt of a row of a sampling.
+/// Returns the index of the prompt for row `place` of the global batch that sampling number
+/// `rollout` makes.
 std::size_t RolloutItems::example_of(std::int64_t rollout, std::size_t place) const {
   const auto members = static_cast<std::uint64_t>(settings_.group_size);
   const std::uint64_t number =
@@ -132,7 +134,7 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
   rollout_ = rollout;
 }
 
-/// Samples this rank's completions. A group may continue on the next rank.
+/// Samples this rank's completions. The next rank may sample the rest of the last prompt's group.
 void RolloutItems::sample(const lm::TrainableModel& model, std::int64_t rollout) {
   const auto members = static_cast<std::size_t>(settings_.group_size);
   std::vector<lm::Prompt> prompts;
@@ -183,8 +185,8 @@ void RolloutItems::judge(std::int64_t rollout) {
     own()[i].reward = scores.total[i] + penalty_of(own()[i]);
 }
 
-/// Computes the log-probabilities that later steps compare with, unless the first sweep of the loss
-/// computes them.
+/// Computes the log-probabilities with which the loss compares: those under the start model, if it
+/// is set, and those under the current weights, if several steps use the completions.
 void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");

@@ -19,12 +19,12 @@
 
 namespace mgpu::recipes {
 
-/// The texts of an LmExamples whose examples are prompts.
+/// Keys of LmExamples::texts, if the examples are prompts.
 inline constexpr const char* kPromptText = "prompt";
 inline constexpr const char* kAnswerText = "answer";      // "" without a right answer
 inline constexpr const char* kMessagesText = "messages";  // JSON object; "" without messages
 
-/// The objects that RolloutItems uses. References must outlive it.
+/// The objects that RolloutItems uses. The referenced objects must outlive it.
 struct RolloutTools {
   const lm::LmExamples& prompts;      // each example is a prompt, with texts
   rewards::WeightedRewards& rewards;  //
@@ -36,21 +36,21 @@ struct RolloutTools {
 /// completion, and GrpoSettings::group_size consecutive items have the same prompt. Prompts come in
 /// a new random order in each epoch.
 ///
-/// The completions of a step are sampled with the weights before that step, or, if
-/// GrpoSettings::iterations is above 1, before the first step that uses them. The random numbers of
-/// a completion depend on seed, step and its place in the global batch only. So completions do not
-/// depend on the number of ranks.
+/// Completions are sampled with the weights before the first step that uses them.
+/// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
+/// completion depend only on the seed, on that first step and on its place in the global batch. So
+/// they do not depend on the number of ranks.
 class RolloutItems final : public lm::LmItems {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);
 
-  /// Gives the model with the start weights, which GrpoSettings::beta above 0 needs.
+  /// Sets the model with the start weights. It is needed if GrpoSettings::beta is above 0.
   void set_start(const lm::TrainableModel& start) { start_ = &start; }
 
   std::uint64_t epoch_size() const override;
   bool are_made() const override { return true; }
 
-  /// Samples and judges completions, unless those of the step are already there.
+  /// Samples and judges this rank's completions, unless an earlier step has made them.
   /// Errors: those of Generator::run() and of the rewards.
   void make(const lm::TrainableModel& model, std::uint64_t first, std::int64_t count) override;
 

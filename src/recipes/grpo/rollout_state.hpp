@@ -19,10 +19,10 @@ namespace mgpu::recipes {
 /// completion, in nats.
 struct Rollout {
   std::vector<std::int64_t> ids{};  // prompt and completion
-  std::int64_t prompt = 0;          // tokens of the prompt
+  std::int64_t prompt = 0;          // number of tokens of the prompt
   std::vector<double> sampled{};    // of the sampler, at temperature 1
-  std::vector<double> old{};  // of training, when it was sampled; empty with one step per sampling
-  std::vector<double> start{};  // under the start model; empty without GrpoSettings::beta
+  std::vector<double> old{};        // of training, when it was sampled; empty if iterations is 1
+  std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
   double difference = 0.0;  // largest between `sampled` and training
@@ -34,23 +34,23 @@ struct Rollout {
 /// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
 class RolloutState {
 public:
-  /// With one step per sampling there is nothing to keep, and tensors() is empty.
+  /// If GrpoSettings::iterations is 1, each step samples, and tensors() is empty.
   explicit RolloutState(const GrpoSettings& settings);
 
   std::vector<KeptTensor> tensors() const;
 
-  /// Returns the number of the sampling that made the completions; -1 before the first.
+  /// Returns the index of the sampling that made the completions, or -1 before the first sampling.
   std::int64_t rollout() const;
 
-  /// Removes all completions.
+  /// Removes all completions, and sets rollout().
   void clear(std::int64_t rollout);
   void put(std::size_t place, const Rollout& row);
 
-  /// Adds the completions of all ranks. Each completion was put on one rank.
+  /// Gives all ranks the completions of every rank. put() stored each completion on one rank only.
   /// Ranks:  collective over `group`.
   void add_ranks(const cluster::Group& group);
 
-  /// Returns a completion of `prompt`. Its `sampled` is empty.
+  /// Returns the completion at `place`, whose prompt is `prompt`. Its Rollout::sampled is empty.
   Rollout get(std::size_t place, std::span<const std::int64_t> prompt) const;
 
 private:

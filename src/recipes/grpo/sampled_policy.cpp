@@ -9,7 +9,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns the settings with the tokens that end a completion.
+/// Returns `settings` with `stop_ids`, the tokens that end a completion.
 GrpoSettings with_stops(GrpoSettings settings, std::vector<std::int64_t> stop_ids) {
   settings.sampling.stop_ids = std::move(stop_ids);
   return settings;

@@ -22,10 +22,10 @@
 
 namespace mgpu::recipes {
 
-/// The loss of recipe `grpo`, and what samples and judges completions.
+/// The loss of recipe `grpo`, with the objects that sample and judge completions.
 class SampledPolicy final : public OpenMethod {
 public:
-  /// Starts the rewards, and reads the tokenizer of the model's folder. Takes the stop ids of
+  /// Starts the rewards, and reads the tokenizer of the model's folder. Moves the stop ids out of
   /// `data`.
   /// Ranks:  collective over the world.
   /// Errors: those of rows::open_rewards() and of the tokenizer, on all ranks.

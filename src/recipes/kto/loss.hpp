@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 
 /// The losses of a judged completion. Its log-ratio r is its log-probability minus that of the
 /// reference. The estimate of the KL divergence is z. The sigmoid function is s, and b is
-/// KtoSettings::beta.
+/// KtoSettings::beta. The first formula is for a good completion, and the second for a bad one.
 enum class KtoKind : std::uint8_t {
   kto,                // 1 - s(b (r - z)), or 1 - s(b (z - r)); Ethayarajh et al., arXiv 2402.01306
   apo_zero_unpaired,  // 1 - s(b r), or s(b r); D'Oosterlinck et al., arXiv 2408.06266
@@ -37,7 +37,7 @@ struct JudgedLoss {
   double slope = 0.0;
 };
 
-/// Returns the loss of a completion with its weight. `kl` is z, 0 without KtoSettings::has_kl().
+/// Returns the weighted loss of a completion. `kl` is z of KtoKind; 0 if has_kl() is false.
 JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_ratio, double kl);
 
 /// Kahneman-Tversky optimization. With KtoSettings::has_kl() the sequences are groups of two: a

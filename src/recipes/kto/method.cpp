@@ -13,7 +13,7 @@ namespace {
 
 using formats::JsonError;
 
-/// Returns the label of a row. Files of texts, such as CSV, have it as a text.
+/// Returns the label of a row. It may also be a text, because CSV files have only texts.
 bool label_of(const formats::JsonValue& row) {
   const formats::JsonValue* label = rows::member_of(row, kLabelColumn);
   if (label == nullptr) throw JsonError("it has no `label`");
@@ -29,7 +29,8 @@ bool label_of(const formats::JsonValue& row) {
   throw JsonError("`label` is neither true nor false");
 }
 
-/// Appends the prompt of one example with the completion of another.
+/// Appends an example to `to`: the prompt of example `prompt`, and the completion of example
+/// `completion`. The completion is cut so that the new example has at most `seq_len` tokens.
 void append_mixed(const lm::LmExamples& from, std::size_t prompt, std::size_t completion,
                   std::int64_t seq_len, lm::LmExamples& to) {
   const auto at = [](const auto& values, std::int64_t index) { return values.begin() + index; };

@@ -26,9 +26,9 @@ public:
 
   std::int64_t examples_of_row() const override { return 1; }
 
-  /// With KtoSettings::has_kl(), adds after each example its prompt with the completion of the
-  /// previous example; the first one takes that of the last. Completions are cut at `seq_len`
-  /// tokens of the sequence.
+  /// If KtoSettings::has_kl(), inserts a second example after each one. It has the same prompt, and
+  /// the completion of the previous row, or of the last row for the first one. Completions are cut
+  /// so that no example has more than `seq_len` tokens.
   /// Errors: Failure E531 if there is only one example.
   void complete(std::int64_t seq_len, lm::LmExamples& examples) const override;
 

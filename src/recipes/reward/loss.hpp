@@ -14,8 +14,8 @@ struct RewardModelSettings {
   double center_weight = 0.0;  // weight of the square of the sum of a pair's rewards
 };
 
-/// The sequence column with the smallest wanted difference of the rewards of a pair. Both sequences
-/// of a pair have it.
+/// The sequence column with the margin by which the chosen reward of a pair should exceed the
+/// rejected one. Both sequences of a pair have the same value.
 inline constexpr const char* kMarginColumn = "margin";
 
 /// The loss of a reward model. The sequences are groups of two: the chosen completion, then the
@@ -25,8 +25,8 @@ inline constexpr const char* kMarginColumn = "margin";
 ///
 ///     -log sigmoid(c - r - m) + center_weight (c + r)^2,
 ///
-/// and the loss is the mean over the pairs of the global batch. The digest has the values that
-/// reported_values() describes.
+/// and the loss of a step is the mean over the pairs of its global batch. The digest has the values
+/// that reported_values() describes.
 ///
 /// Source: Ouyang et al., arXiv 2203.02155, eq. 1; margin: Touvron et al., arXiv 2307.09288, eq. 2;
 ///         center_weight: Eisenstein et al., arXiv 2312.09244, eq. 2.

@@ -18,7 +18,8 @@ namespace {
 
 using formats::JsonError;
 
-/// Returns a member of a row as a number; files of texts, such as CSV, have it as a text.
+/// Returns the margin of a row; 0 without a margin. It may be a text, because CSV files have only
+/// texts.
 double margin_of(const formats::JsonValue& row) {
   const formats::JsonValue* margin = rows::member_of(row, kMarginColumn);
   if (margin == nullptr) return 0.0;
@@ -32,7 +33,8 @@ double margin_of(const formats::JsonValue& row) {
   return value;
 }
 
-/// Returns the row, with an empty prompt where both texts repeat the prompt instead.
+/// Returns the row. If `chosen` is a text and the row has no prompt, an empty prompt is added. Both
+/// texts then contain the prompt themselves.
 formats::JsonValue with_prompt(const formats::JsonValue& row) {
   const formats::JsonValue* chosen = rows::member_of(row, "chosen");
   const bool has_texts = chosen != nullptr && chosen->text() != nullptr;
@@ -43,7 +45,8 @@ formats::JsonValue with_prompt(const formats::JsonValue& row) {
   return formats::JsonValue(std::move(members));
 }
 
-/// Appends an example without the padding at its end, but with its first token.
+/// Appends an example without the padding at its end. The first token is kept, even if it is
+/// padding.
 void append_unpadded(const lm::LmExamples& from, std::size_t example, std::int64_t padding,
                      lm::LmExamples& to) {
   const std::int64_t begin = from.begin(example);

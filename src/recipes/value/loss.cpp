@@ -19,7 +19,7 @@ double sigmoid(double z) {
   return z >= 0.0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z));
 }
 
-/// Returns the cross-entropy of the atom nearest to `label`, in nats.
+/// Returns -log p of the atom nearest to `label`, in nats, and writes its derivatives to `slopes`.
 double loss_of_histogram(const lm::ValueHead& head, double label, std::span<const double> outputs,
                          std::span<double> slopes) {
   const auto target = static_cast<std::size_t>(head.nearest_atom(label));
@@ -69,8 +69,8 @@ lm::ValueRequest ValueLoss::request() const {
   return {.log_probs = settings_.lm_weight > 0.0, .head_rows = lm::HeadRows::reached};
 }
 
-/// Returns what the loss compares at each learned token: the output of bradley_terry, otherwise the
-/// expected return.
+/// Returns one value for each learned token: the head's output if the loss is bradley_terry, and
+/// otherwise the expected return.
 std::vector<double> ValueLoss::values_of(const lm::MeasuredSequence& sequence) const {
   std::vector<double> values;
   for (std::size_t i = 0; i < sequence.head.size(); i += outputs()) {
@@ -138,7 +138,8 @@ void ValueLoss::weigh_pair(const lm::SequencePlace& place, lm::SequenceTerm& ter
 void ValueLoss::add_cross_entropy(const lm::MeasuredSequence& sequence,
                                   lm::SequenceTerm& term) const {
   if (settings_.lm_weight == 0.0) return;
-  // The terms of bradley_terry are pairs, and the cross-entropy is a mean over sequences.
+  // Training divides by terms(), which counts pairs for bradley_terry. A pair has two sequences, so
+  // the factor 0.5 gives the mean over sequences.
   const double weight = settings_.lm_weight * (settings_.compares_pairs() ? 0.5 : 1.0) /
                         static_cast<double>(sequence.predictions());
   term.loss -= weight * sequence.log_prob();

@@ -20,7 +20,7 @@ inline constexpr const char* kReturnColumn = "return";
 /// one of its tokens, and s the sigmoid function.
 enum class ValueLossKind : std::uint8_t {
   bce,            // -y log s(z) - (1 - y) log s(-z); head bernoulli
-  mse,            // (s(z) - y)^2; head expectation: (z - y)^2
+  mse,            // head bernoulli: (s(z) - y)^2; head expectation: (z - y)^2
   mle,            // -log p of the atom nearest to y; head histogram
   bradley_terry,  // -log s(mean z of the chosen - mean z of the rejected completion)
 };
@@ -47,8 +47,9 @@ double loss_of_token(const ValueSettings& settings, double label, std::span<cons
 /// bradley_terry the sequences are groups of two, chosen before rejected, and the loss is the mean
 /// over the pairs.
 ///
-/// To it comes lm_weight times the mean over the sequences of the mean cross-entropy of their
-/// learned tokens. Sequence column kReturnColumn has the labels.
+/// A second term is added: lm_weight times the cross-entropy of the learned tokens. It is averaged
+/// over the tokens of each sequence, then over the sequences. Sequence column kReturnColumn has the
+/// labels.
 ///
 /// Source: Bobbili et al., arXiv 2507.20067; Zhou et al., arXiv 2502.20548.
 class ValueLoss final : public lm::SequenceLoss {

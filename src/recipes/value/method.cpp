@@ -31,7 +31,7 @@ std::optional<double> number_of(const JsonValue& value) {
   return number;
 }
 
-/// Returns how many tokens of the completion are not learned from.
+/// Returns how many tokens at the start of the completion are not learned from; 0 without `cut`.
 std::int64_t cut_of(const JsonValue& row) {
   const JsonValue* cut = rows::member_of(row, "cut");
   if (cut == nullptr) return 0;
@@ -41,7 +41,7 @@ std::int64_t cut_of(const JsonValue& row) {
   return static_cast<std::int64_t>(*number);
 }
 
-/// Unmarks the first `cut` learned tokens of each example.
+/// Sets is_learned to 0 for the first `cut` learned tokens of each example.
 void leave_out(std::int64_t cut, lm::LmExamples& examples) {
   for (std::size_t example = 0; example < examples.size(); ++example) {
     const std::int64_t end = examples.ends[example];

@@ -11,7 +11,8 @@
 namespace mgpu::store {
 namespace {
 
-/// Returns the bytes of one column for all entries. Ranks: collective.
+/// Returns the bytes of one column for all `entries` journaled chunks. Each rank reads a part.
+/// Ranks:  collective over `group`.
 std::vector<std::byte> gather_column(const cluster::Group& group, RowReader& reader,
                                      const ColumnPlan& column, std::size_t entries) {
   const auto ranks = static_cast<std::size_t>(group.size());

@@ -21,11 +21,11 @@ struct ModelStates {
 
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
 /// models, divided by `temperature`. It is never negative, and exactly 0 where all logits are
-/// equal. The heads are applied in blocks; the logits [N, V] never exist. Sums are float64. On the
-/// CPU the bits of a token depend on its two states only.
+/// equal. The vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never in
+/// memory. Sums are float64. On the CPU the bits of a token's result depend on its two states only.
 ///
 /// Shapes: returns [N] float64 on the host
-/// Memory: one block of logits of each model, and twice that in float64 on a GPU
+/// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
 /// Ranks:  collective over the ranks of tensor-parallel models
 /// Errors: ShapeError when the vocabularies, their parts on this rank or the numbers of tokens
 ///         differ.
@@ -33,7 +33,7 @@ std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q,
                                      double temperature);
 
 /// Computes the divergence of a model from a reference at each token of completions. Both models
-/// read each sequence once more, in the passes of a Generator without completions.
+/// read each sequence once more, by a Generator that generates no tokens.
 class SequenceDivergence {
 public:
   /// A prompt with a completion.
@@ -49,8 +49,8 @@ public:
   SequenceDivergence(const SequenceDivergence&) = delete;
   SequenceDivergence& operator=(const SequenceDivergence&) = delete;
 
-  /// Returns token_divergence() at each token of each completion: of the distributions from which
-  /// the token could be drawn.
+  /// Returns token_divergence() for each token of each completion. It compares the distributions
+  /// that the two models predict for that token.
   ///
   /// Memory: hidden states of the tokens of batch_size completions.
   /// Ranks:  collective over the group of the models; all ranks get the result.

@@ -11,12 +11,12 @@
 #include <mgpu/lm/decode/second_model.hpp>
 #include <mgpu/lm/forward/value_model.hpp>
 
-// Shapes in this header: N rows of a draw, K candidates, O outputs of the value head.
+// Shapes in this header: N = rows of a draw, K = candidates, O = outputs of the value head.
 namespace mgpu::lm {
 
-/// How the outputs of a value model become offsets of logits. R is the return of a completion, and
-/// V an output after a candidate. The guided policy maximizes E[R] - eta KL(policy || reference),
-/// as in the papers, so a small eta guides strongly.
+/// How the outputs of a value model become offsets of logits. R is the return of a completion. V is
+/// the value model's output after a candidate token. As in the papers, the guided policy maximizes
+/// E[R] - eta KL(policy || reference), so a small eta guides strongly.
 enum class GuideKind : std::uint8_t {
   pita,    // V / eta, where V is a logit or a score. Bobbili et al., arXiv 2507.20067
   qsharp,  // log E[exp(R / eta)] over the distribution of R. Zhou et al., arXiv 2502.20548
@@ -40,8 +40,8 @@ struct GuideSettings {
   }
 };
 
-/// Returns why the settings do not fit a head: a phrase such as "qsharp needs a distribution of
-/// returns, and the head `expectation` has none". nullptr if they fit.
+/// Returns why the settings do not fit a head, or nullptr if they fit. The reason is a phrase such
+/// as "pita needs a logit or a score, and the head `histogram` has a distribution".
 const char* why_unfit(const GuideSettings& settings, ValueKind head);
 
 /// Returns the offset of one candidate's logit, before the division by the temperature. It is

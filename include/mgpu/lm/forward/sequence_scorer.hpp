@@ -15,17 +15,17 @@
 
 namespace mgpu::lm {
 
-/// Returns whether ForSequenceClassification of the config's family is supported. Its outputs are
-/// tested to be those of transformers.
+/// Returns whether ForSequenceClassification of the config's family is supported. For a supported
+/// family, tests compare the outputs with those of transformers.
 bool has_sequence_classifier(const LmConfig& config);
 
 /// Returns the families with has_sequence_classifier(), for messages: "`gpt2`, `llama`".
 std::string families_of_sequence_classifiers();
 
-/// Facts about a folder of ForSequenceClassification that are known without its weights' values.
-/// The folder may lack weights.
+/// Facts about a folder of ForSequenceClassification. They are found without reading the values of
+/// weights, and the folder may lack weights.
 struct ScorerFacts {
-  LmConfig config;                       // has a tied head, because there is no vocabulary head
+  LmConfig config;                       // tied_head is true: no vocabulary head is stored
   std::optional<std::int64_t> outputs;   // rows of score.weight; nullopt: no such matrix
   std::optional<std::int64_t> pad_id{};  // pad_token_id of config.json; nullopt: it names none
 };
@@ -51,8 +51,8 @@ public:
 
   const LmConfig& config() const { return model_.config(); }
 
-  /// Returns the number of each sequence. A pass has about PassSizes::prefill_tokens tokens of the
-  /// model's device. Local.
+  /// Returns the output of `score` for each sequence. A pass takes about as many tokens as
+  /// PassSizes::prefill_tokens of the model's device. Local.
   ///
   /// Shapes: each sequence has at least one token; returns [sequences.size()]
   /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is empty or longer than

@@ -17,7 +17,7 @@ namespace mgpu::lm {
 
 /// A model that predicts the return of a completion after each of its tokens: a decoder without a
 /// vocabulary head, and a linear layer on its hidden states. It is stored as a folder of
-/// ForTokenClassification. A rank holds it complete.
+/// ForTokenClassification. Each rank holds the whole model.
 class ValueModel {
 public:
   struct Options {
