@@ -13,7 +13,7 @@ enum class Baseline : std::uint8_t {
   group_mean,    // the mean of the group
   others_mean,   // the mean of the other completions of the group; arXiv 2402.14740
   batch_mean,    // the mean of the global batch
-  group_z_score  // the mean of the group; the result is divided by its deviation with divisor N
+  group_z_score  // the mean of the group; the result is divided by the deviation (divisor N)
 };
 
 /// Facts about rewards. A reward that is NaN has no score and is left out.
@@ -30,8 +30,9 @@ struct RewardStats {
 /// Shapes: rewards [any number]
 RewardStats stats_of(std::span<const double> rewards);
 
-/// Returns how much better a reward is than others; 0 for a reward without a score, and for a group
-/// in which fewer than two completions have one. As in TRL, 1e-4 is added to standard deviations.
+/// Returns the reward minus its baseline, divided as `scale` says (group_z_score ignores `scale`).
+/// Returns 0 for NaN. Also returns 0 if the baseline is that of a group with fewer than two scores.
+/// As in TRL, 1e-4 is added to the standard deviation of `scale`.
 ///
 /// Source: Shao et al., arXiv 2402.03300, section 4.1.2
 double advantage_of(double reward, const RewardStats& group, const RewardStats& batch,

@@ -20,25 +20,26 @@ inline constexpr const char* kOldColumn = "old_log_prob";          // training, 
 inline constexpr const char* kStartColumn = "start_log_prob";      // under the start model
 inline constexpr const char* kRewardColumn = "reward";             // per sequence; NaN: no score
 inline constexpr const char* kTruncatedColumn = "is_truncated";    // per sequence, 0 or 1
-/// Per sequence: largest difference between kSampledColumn and the forward pass of training, when
-/// the completion was sampled.
+/// Per sequence: largest difference between kSampledColumn and the log-probabilities of training's
+/// forward pass with the same weights.
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
 
-/// Returns the largest absolute difference between two log-probabilities of a token, in nats.
-/// Shapes: all [L]; tokens whose target is ignored do not count
+/// Returns the largest absolute difference of a token's two log-probabilities, in nats. Tokens
+/// whose target is ignored do not count.
+/// Shapes: all [L], L tokens of a sequence
 double largest_difference(std::span<const double> of_training, std::span<const double> of_sampler,
                           std::span<const std::int64_t> targets);
 
 /// Policy gradients of groups of completions. Each sequence is a completion of its prompt, and a
 /// group has the completions of one prompt.
 ///
-/// If GrpoSettings::iterations is 1, the batch has kSampledColumn, and the probabilities when the
-/// completions were sampled are those of the current weights. Otherwise the batch has kOldColumn
-/// and kDifferenceColumn. If GrpoSettings::beta is above 0, it has kStartColumn.
+/// If GrpoSettings::iterations is 1, the batch has kSampledColumn. The completions were sampled
+/// with the current weights, so all ratios are 1. Otherwise the batch has kOldColumn and
+/// kDifferenceColumn. If GrpoSettings::beta is above 0, the batch also has kStartColumn.
 ///
-/// The loss is a sum over the global batch, divided as PolicyVariant says. The number of sequences
-/// is terms(), so that the fraction of correct predictions is the share of rewards above 0. The
-/// digest is that of BatchNumbers.
+/// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
+/// sequences, and a reward above 0 counts as a correct prediction. digest() returns
+/// BatchNumbers::to_digest().
 class GrpoLoss final : public lm::SequenceLoss {
 public:
   explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}

@@ -18,9 +18,8 @@ public:
   input::RowOptions row_options(input::RowOptions options) const override;
 
   /// Adds one example to `examples`, and the column kLabelColumn.
-  /// Errors: those of ExampleEncoder::add_judged(); JsonError for a `label` that is neither true
-  /// nor
-  ///         false.
+  /// Errors: those of ExampleEncoder::add_judged(); JsonError if `label` is missing, or is neither
+  ///         true nor false.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

@@ -11,13 +11,13 @@
 
 namespace mgpu::recipes {
 
-/// Trains a reward model: a language model with one output in place of the vocabulary head, which
-/// learns from pairs of completions. Checkpoints are model folders that transformers
-/// loads as a ForSequenceClassification model.
+/// Trains a reward model on pairs of completions. It is a language model with a single output
+/// in place of the vocabulary head. The Python library transformers loads its checkpoints as a
+/// ForSequenceClassification model.
 ///
-/// transformers takes the output at the last token that is not `pad_token_id` of config.json. So
-/// this class leaves out padding tokens at the end of an example, which gives the same rewards. The
-/// padding token is that of the tokenizer, or the eos token of a tokenizer without one, as in TRL.
+/// transformers takes the output at the last token that is not `pad_token_id` of config.json. For
+/// equal rewards, this class leaves out padding tokens at the end of an example. If the tokenizer
+/// has no padding token, its eos token is used, as in TRL.
 class RewardMethod final : public LmMethod {
 public:
   explicit RewardMethod(const RewardModelSettings& settings)

@@ -42,10 +42,10 @@ struct ValueSettings {
 double loss_of_token(const ValueSettings& settings, double label, std::span<const double> outputs,
                      std::span<double> slopes);
 
-/// Learns the return of a completion after each of its learned tokens. The loss of a sequence is
-/// the mean over these M tokens, and the loss of a global batch the mean over its sequences. With
-/// bradley_terry the sequences are groups of two, chosen before rejected, and the loss is the mean
-/// over the pairs.
+/// Trains the head to predict the return of a completion after each of its M learned tokens. The
+/// loss of a sequence is the mean over these tokens, and the batch loss is the mean over sequences.
+/// With bradley_terry the sequences are groups of two, chosen before rejected, and the loss is the
+/// mean over the pairs.
 ///
 /// A second term is added: lm_weight times the cross-entropy of the learned tokens. It is averaged
 /// over the tokens of each sequence, then over the sequences. Sequence column kReturnColumn has the

@@ -17,8 +17,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the number that a member holds, or the number in its text, as in a cell of CSV; nullopt
-/// if it is neither.
+/// Returns a value as a number. It may be a number, true (1), false (0), or a text with a number,
+/// as in CSV files. Returns nullopt for other values.
 std::optional<double> number_of(const JsonValue& value) {
   if (value.real() != nullptr) return *value.real();
   if (value.integer() != nullptr) return static_cast<double>(*value.integer());
