@@ -14,8 +14,8 @@ struct CalledName {
 };
 
 /// Each function except counted() takes a node of a program, and returns a node that replaces it.
-/// When the returned node is executed, it behaves like Python or throws a reason. It takes its cost
-/// from the RenderBudget. The node of refused() always throws.
+/// When the returned node is executed, it charges the RenderBudget. It then behaves like Python, or
+/// throws an exception that says why it cannot. The node of refused() always throws.
 jinja::statement_ptr refused(jinja::statement_ptr node);
 
 /// Wraps {{ node }}.

@@ -180,7 +180,8 @@ constexpr std::array<std::string_view, 18> kTests = {
     "sequence", "boolean",   "number", "integer", "true",    "false",
     "odd",      "even",      "eq",     "equalto", "ne",      "in"};
 
-/// Takes what it costs to compare two values, or to look for one in the other.
+/// Takes from the RenderBudget of the thread what it costs to compare two values, or to look for
+/// one in the other.
 void take_comparison(const value& left, const value& right) {
   RenderBudget& budget = RenderBudget::of_thread();
   budget.take_deep(left);

@@ -71,7 +71,7 @@ public:
   double scale() const { return scale_; }
 
 private:
-  /// Returns the mask [B, K], true where a query must not attend to a key.
+  /// Returns the mask [queries, keys], true where a query must not attend to a key.
   at::Tensor hidden(const at::Tensor& like) const {
     const auto options = like.options().dtype(at::kLong);
     const std::int64_t offset = first_query_ - first_key_;

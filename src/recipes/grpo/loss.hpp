@@ -38,8 +38,8 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 /// kDifferenceColumn. If GrpoSettings::beta is above 0, the batch also has kStartColumn.
 ///
 /// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
-/// sequences, and a reward above 0 counts as a correct prediction. digest() returns
-/// BatchNumbers::to_digest().
+/// sequences. A reward above 0 counts as a correct prediction. digest() returns what
+/// BatchNumbers::to_digest() returns.
 class GrpoLoss final : public lm::SequenceLoss {
 public:
   explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}
