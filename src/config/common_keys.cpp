@@ -37,7 +37,7 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
   table.add({.name = "run.chunk_size",
              .type = KeyType::integer,
              .default_value = "auto",
-             .summary = "samples that are worked on, written and resumed as one piece; auto: up "
+             .summary = "samples that are assigned, written and resumed as one piece; auto: up "
                         "to 32, and fewer where rows are few or have several completions",
              .unit = "samples",
              .min = 1,

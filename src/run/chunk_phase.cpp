@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include <mgpu/cluster/abort_flag.hpp>
 #include <mgpu/cluster/shared_counter.hpp>
 #include <mgpu/run/chunk_phase.hpp>
+
+#include "chunk_blocks.hpp"
 
 namespace mgpu::run {
 namespace {
@@ -21,7 +24,7 @@ void show(const ChunkPhase& phase, const Chunk& chunk) {
   mark_progress();
 }
 
-constexpr std::int64_t kNoChunk = -1;
+constexpr std::int64_t kNoBlock = -1;
 
 /// Returns the index of the first item of part `p`, if `count` items are divided into `parts`
 /// parts. Each of the first parts takes one item of the remainder.
@@ -42,12 +45,12 @@ std::pair<std::int64_t, std::int64_t> range_of_part(const ChunkPhase& phase) {
           begin_of_part(chunks, phase.part.index + 1, phase.part.count)};
 }
 
-/// A function that returns the index of this group's next chunk in the list of pending chunks. The
-/// loop ends at kNoChunk or an index past the end of the list. Only leaders call the function.
-using NextChunk = std::function<std::int64_t()>;
+/// A function that returns the index of this group's next block. The loop ends at kNoBlock or an
+/// index past the last block. Only leaders call the function.
+using NextBlock = std::function<std::int64_t()>;
 
-NextChunk one_by_one(std::int64_t first, std::int64_t end) {
-  return [first, end]() mutable { return first < end ? first++ : kNoChunk; };
+NextBlock one_by_one(std::int64_t first, std::int64_t end) {
+  return [first, end]() mutable { return first < end ? first++ : kNoBlock; };
 }
 
 /// Enters the phase of the clock that counts the time for recording results.
@@ -55,19 +58,26 @@ PhaseClock::Scope enter_journal(const ChunkHooks& hooks) {
   return PhaseClock::enter(hooks.clock, "journal");
 }
 
-/// The loop of a group over its chunks. All ranks of the group leave the loop together, even if
-/// only one of them must leave.
+/// The loop of a group over its blocks of chunks. All ranks of the group leave the loop together,
+/// even if only one of them must leave.
 class GroupLoop {
 public:
+  /// `done`: the indices of the chunks that earlier attempts have finished, ascending.
   GroupLoop(const ChunkPhase& phase, const cluster::Group& group, cluster::AbortFlag& abort_flag,
-            store::ChunkJournal& journal, const ChunkHooks& hooks)
-      : phase_(phase), group_(group), abort_flag_(abort_flag), journal_(journal), hooks_(hooks) {}
+            store::ChunkJournal& journal, std::span<const std::uint64_t> done,
+            const ChunkHooks& hooks)
+      : phase_(phase),
+        group_(group),
+        abort_flag_(abort_flag),
+        journal_(journal),
+        hooks_(hooks),
+        done_(done) {}
 
-  void run(std::span<const Chunk> pending, const NextChunk& next) {
+  void run(std::span<const ChunkBlock> blocks, const NextBlock& next) {
     for (;;) {
-      const std::int64_t chunk = agree(std::ssize(pending), next);
-      if (chunk == kNoChunk) break;
-      failure_ = cluster::failure_of([&] { work_on(pending[static_cast<std::size_t>(chunk)]); });
+      const std::int64_t block = agree(std::ssize(blocks), next);
+      if (block == kNoBlock) break;
+      failure_ = cluster::failure_of([&] { work_on(blocks[static_cast<std::size_t>(block)]); });
     }
     if (!failure_) return;
     abort_flag_.raise();
@@ -75,16 +85,29 @@ public:
   }
 
 private:
-  /// Returns the leader's next chunk on all ranks of the group, or kNoChunk if one of them must
+  /// Returns the leader's next block on all ranks of the group, or kNoBlock if one of them must
   /// leave the loop.
-  std::int64_t agree(std::int64_t count, const NextChunk& next) {
+  std::int64_t agree(std::int64_t count, const NextBlock& next) {
     if (failure_ || hooks_.stop_asked()) abort_flag_.raise();
     const bool ends = abort_flag_.is_raised();
-    const std::int64_t mine = group_.rank() == 0 && !ends ? next() : kNoChunk;
+    const std::int64_t mine = group_.rank() == 0 && !ends ? next() : kNoBlock;
     std::array<std::int64_t, 2> words{ends ? 1 : 0, mine};
     group_.all_reduce(std::span<std::int64_t>(words), cluster::ReduceOp::max);
-    return words[0] == 0 && words[1] < count ? words[1] : kNoChunk;
+    return words[0] == 0 && words[1] < count ? words[1] : kNoBlock;
   }
+
+  void work_on(ChunkBlock block) {
+    std::vector<Chunk> pending;
+    std::ranges::copy_if(block, std::back_inserter(pending),
+                         [this](const Chunk& chunk) { return !is_done(chunk); });
+    if (pending.empty()) return;
+    show(phase_, pending.front());
+    if (hooks_.begin_block) hooks_.begin_block(block);
+    for (const Chunk& chunk : pending)
+      work_on(chunk);
+  }
+
+  bool is_done(const Chunk& chunk) const { return std::ranges::binary_search(done_, chunk.index); }
 
   void work_on(const Chunk& chunk) {
     show(phase_, chunk);
@@ -102,6 +125,7 @@ private:
   cluster::AbortFlag& abort_flag_;
   store::ChunkJournal& journal_;
   const ChunkHooks& hooks_;
+  std::span<const std::uint64_t> done_;
   std::exception_ptr failure_;
 };
 
@@ -175,19 +199,22 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
                 store::ChunkJournal& journal, const ChunkHooks& hooks,
                 const ChunkSharing& sharing) {
-  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+  const std::vector<std::uint64_t> done = journal.done(phase.id);
+  const std::vector<Chunk> chunks =
+      sharing.repeats_blocks ? pending_chunks(phase, {}) : pending_chunks(phase, done);
   const int groups = topology.num_groups();
-  const std::int64_t count = std::ssize(pending);
+  const std::vector<ChunkBlock> blocks = blocks_of(chunks, groups, sharing.at_once);
+  const std::int64_t rounds = std::ssize(blocks) / groups;
   std::optional<cluster::SharedCounter> counter;
-  NextChunk next = one_by_one(begin_of_part(count, topology.group_index(), groups),
-                              begin_of_part(count, topology.group_index() + 1, groups));
+  NextBlock next =
+      one_by_one(topology.group_index() * rounds, (topology.group_index() + 1) * rounds);
   if (sharing.is_dynamic && groups > 1) {
     counter.emplace(topology.world(), sharing.timeout_s);
     next = [&] { return counter->take(); };
   }
   cluster::AbortFlag abort_flag(topology.world());
   cluster::run_together(topology.world(), [&] {
-    GroupLoop(phase, topology.model_group(), abort_flag, journal, hooks).run(pending, next);
+    GroupLoop(phase, topology.model_group(), abort_flag, journal, done, hooks).run(blocks, next);
   });
   const auto recording = enter_journal(hooks);
   journal.commit();

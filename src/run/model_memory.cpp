@@ -53,6 +53,22 @@ std::string batch_promise(const RunContext& run) {
 
 }  // namespace
 
+std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device) {
+  constexpr std::int64_t kAutoOnCpu = 32;   // more rows do not make a product of matrices faster
+  constexpr std::int64_t kAutoOnGpu = 256;  // a pass reads all weights, so it should have many rows
+  if (batch == 0) {
+    batch = std::max(device == DeviceKind::cuda ? kAutoOnGpu : kAutoOnCpu,
+                     counts.chunk_rows * counts.results_per_row);
+  }
+  return std::min(batch, counts.rows * counts.results_per_row);
+}
+
+std::int64_t rows_at_once(const RowCounts& counts, std::int64_t batch) {
+  const std::int64_t results = counts.chunk_rows * counts.results_per_row;
+  const std::int64_t chunks = (batch + results - 1) / results;
+  return std::min(chunks * counts.chunk_rows, counts.rows);
+}
+
 lm::ModelGroup open_model(const RunContext& run, const ModelKeys& keys,
                           const std::filesystem::path& folder) {
   return lm::ModelGroup::open(folder, run.topology,
@@ -149,7 +165,7 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
     if (!group.is_leader()) continue;
     run.log.event({"note",
                    {{"text", "out of memory with " + at_once_text(batch, names) +
-                                 ": the chunk is made again with " + std::to_string(batch / 2) +
+                                 ": these rows are processed again with " + std::to_string(batch / 2) +
                                  batch_promise(run)}}});
   }
 }

@@ -59,21 +59,47 @@ std::string RowPhase::memory_text(std::int64_t batch_size) const {
   });
 }
 
-bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
-                       const std::function<void()>& write_scalars) {
+/// Returns how groups share the chunks. A block has room for one batch.
+ChunkSharing RowPhase::sharing(std::int64_t batch_size) const {
+  const ChunkPhase& chunks = options_.chunks;
+  ChunkSharing sharing = chunk_sharing(run_, keys_.run);
+  const std::int64_t rows =
+      rows_at_once({chunks.chunk_rows, chunks.samples, options_.results_per_row}, batch_size);
+  sharing.at_once = (rows + chunks.chunk_rows - 1) / chunks.chunk_rows;
+  sharing.repeats_blocks = run_.device.kind == DeviceKind::cuda;
+  return sharing;
+}
+
+/// Returns the rows of `block` as few chunks, each of consecutive rows. If a rank died while it
+/// worked on one of these rows, the chunks are those of `block`.
+std::vector<Chunk> RowPhase::joined(std::span<const Chunk> block) const {
+  std::vector<Chunk> joined;
+  for (const Chunk& chunk : block) {
+    if (run_.quarantine.is_suspect({options_.chunks.id, chunk.first, chunk.count}))
+      return {block.begin(), block.end()};
+    if (!joined.empty() && joined.back().first + joined.back().count == chunk.first)
+      joined.back().count += chunk.count;
+    else
+      joined.push_back(chunk);
+  }
+  return joined;
+}
+
+bool RowPhase::run_all(const BlockWork& work, std::int64_t batch_size) {
   look_for_idle_groups();
   const auto waiting = run_.clock.enter("waiting for ranks");
   const double begin_s = run_.clock.elapsed_s();
   const auto finished = [&](std::int64_t rows) {
     work_.rows += rows;
     log_progress();
-    write_scalars();
+    work.write_scalars();
     log_chunk(run_, options_.chunks.name.c_str(), rows);
   };
-  const bool is_complete = run_chunks(
-      options_.chunks, run_.topology, run_.journal,
-      {work, [&] { return run_.stop.poll() != StopReason::none; }, finished, &run_.clock},
-      chunk_sharing(run_, keys_.run));
+  const bool is_complete =
+      run_chunks(options_.chunks, run_.topology, run_.journal,
+                 {work.pack, [&] { return run_.stop.poll() != StopReason::none; }, finished,
+                  &run_.clock, work.begin},
+                 sharing(batch_size));
   seconds_ = run_.clock.elapsed_s() - begin_s;
   return is_complete;
 }

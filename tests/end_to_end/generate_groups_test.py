@@ -71,7 +71,7 @@ class OutOfMemory(GenerateCase):
         ended = self.generate(0, ranks, *keys, env=program.failpoint(places))
         self.assertEqual(self.sha256(), self.golden, places)
         log = (self.run_folder() / "run.log").read_text()
-        self.assertEqual(log.count("completions at once: the chunk is made again with"),
+        self.assertEqual(log.count("completions at once: these rows are processed again with"),
                          places.count("EIO"), log)
         return ended
 

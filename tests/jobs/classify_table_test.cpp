@@ -172,14 +172,14 @@ TEST_F(ClassifyTableTest, InputsThatMakeOtherPromptsHaveAnotherPhase) {
 
 TEST_F(ClassifyTableTest, ADemandHasRoomForTheLabels) {
   const Keys keys = {{"data.max_length", "20"}};
-  const auto scoring = inputs(keys).demand(32);
+  const auto scoring = inputs(keys).demand(DeviceKind::cpu);
   EXPECT_TRUE(scoring.is_scoring);
   EXPECT_EQ(scoring.batch_size, 5);  // of five rows
   EXPECT_EQ(scoring.longest, 20 + 2 + 3 + 2 * scoring.page_tokens);
   const auto answers =
       inputs(
           {{"data.max_length", "20"}, {"classify.score", "generate"}, {"classify.batch_size", "2"}})
-          .demand(32);
+          .demand(DeviceKind::cpu);
   EXPECT_FALSE(answers.is_scoring);
   EXPECT_EQ(answers.batch_size, 2);
   EXPECT_EQ(answers.longest, 20 + 16);

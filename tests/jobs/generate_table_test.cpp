@@ -178,11 +178,12 @@ TEST_F(GenerateTableTest, ThePhaseIsThatOfRowsAndModel) {
   EXPECT_NE(inputs().phase, phase);
 }
 
-TEST_F(GenerateTableTest, ABatchIsNeverLargerThanAChunk) {
-  EXPECT_EQ(inputs().demand(2, 7).batch_size, 4);
-  EXPECT_EQ(inputs({{"generate.batch_size", "3"}}).demand(2, 7).batch_size, 3);
-  EXPECT_EQ(inputs({{"generate.batch_size", "auto"}}).demand(32, 7).batch_size, 6);
-  const auto demand = inputs({{"generate.max_new_tokens", "5"}}).demand(2, 7);
+TEST_F(GenerateTableTest, ABatchIsNeverLargerThanAllCompletions) {
+  constexpr DeviceKind kCpu = DeviceKind::cpu;
+  EXPECT_EQ(inputs().demand(kCpu, 7).batch_size, 6);  // three prompts
+  EXPECT_EQ(inputs({{"generate.batch_size", "3"}}).demand(kCpu, 7).batch_size, 3);
+  EXPECT_EQ(inputs({{"generate.batch_size", "auto"}}).demand(kCpu, 7).batch_size, 6);
+  const auto demand = inputs({{"generate.max_new_tokens", "5"}}).demand(kCpu, 7);
   EXPECT_EQ(demand.longest, 11);  // the last token is not an input
   EXPECT_TRUE(demand.has_samples);
   EXPECT_FALSE(demand.is_scoring);

@@ -97,13 +97,12 @@ TEST_F(TeacherSamplesTest, LongSamplesAreDroppedOrEndTheRunWhereTheKeySaysSo) {
             "E531");
 }
 
-TEST_F(TeacherSamplesTest, ADemandIsThatOfAChunk) {
+TEST_F(TeacherSamplesTest, ADemandIsThatOfABatch) {
   const Keys keys = {{"data.max_length", "20"}, {"teacher.batch_size", "2"}};
-  EXPECT_EQ(inputs(keys).demand(32).batch_size, 2);
-  EXPECT_EQ(inputs(keys).demand(32).longest, 20);
-  EXPECT_TRUE(inputs(keys).demand(32).is_scoring);
-  EXPECT_EQ(inputs({{"teacher.batch_size", "auto"}}).demand(2).batch_size, 2);
-  EXPECT_EQ(inputs({{"teacher.batch_size", "auto"}}).demand(32).batch_size, 3);
+  EXPECT_EQ(inputs(keys).demand(DeviceKind::cpu).batch_size, 2);
+  EXPECT_EQ(inputs(keys).demand(DeviceKind::cpu).longest, 20);
+  EXPECT_TRUE(inputs(keys).demand(DeviceKind::cpu).is_scoring);
+  EXPECT_EQ(inputs({{"teacher.batch_size", "auto"}}).demand(DeviceKind::cpu).batch_size, 3);
 }
 
 /// Targets of two tokens: the two most probable ones, and draws.

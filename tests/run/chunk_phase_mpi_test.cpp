@@ -10,6 +10,8 @@
 
 #include <mgpu/run/chunk_phase.hpp>
 
+#include "run/chunk_blocks.hpp"
+
 namespace mgpu::run {
 namespace {
 
@@ -159,6 +161,54 @@ TEST_P(ChunkGroupTest, PartsOfThePhaseAreItsChunksOnceEach) {
   }
 }
 
+TEST_P(ChunkGroupTest, AGroupBeginsABlockOfChunksAtOnce) {
+  const cluster::Topology topology(world_, 1);
+  store::ChunkJournal journal(folder_, world_, 0);
+  std::vector<std::uint64_t> begun;
+  std::vector<std::uint64_t> worked;
+  ChunkHooks hooks{[&](const Chunk& chunk) {
+                     worked.push_back(chunk.index);
+                     return payload_of(chunk);
+                   },
+                   [] { return false; }, [](std::int64_t) {}};
+  hooks.begin_block = [&](std::span<const Chunk> block) {
+    EXPECT_LE(block.size(), 4U);
+    EXPECT_EQ(begun, worked);  // the block before is finished
+    for (const Chunk& chunk : block)
+      begun.push_back(chunk.index);
+  };
+  ChunkSharing sharing = this->sharing();
+  sharing.at_once = 4;
+
+  EXPECT_TRUE(run_chunks(phase_, topology, journal, hooks, sharing));
+  EXPECT_EQ(begun, worked);
+  EXPECT_EQ(journal.entries(7).size(), 11U);
+}
+
+TEST_P(ChunkGroupTest, ARepeatedBlockHasItsFinishedChunks) {
+  const cluster::Topology topology(world_, 1);
+  {
+    store::ChunkJournal journal(folder_, world_, 0);
+    if (world_.rank() == 0)
+      for (const Chunk& chunk : {Chunk{1, 2, 2}, Chunk{10, 20, 1}})
+        journal.append(phase_.id, chunk.index, payload_of(chunk));
+    journal.commit();
+  }
+  store::ChunkJournal journal(folder_, world_, 1);
+  std::int64_t begun = 0;
+  std::int64_t samples = 0;
+  ChunkHooks hooks{payload_of, [] { return false; }, [&](std::int64_t count) { samples += count; }};
+  hooks.begin_block = [&](std::span<const Chunk> block) { begun += std::ssize(block); };
+  ChunkSharing sharing = this->sharing();
+  sharing.at_once = 11;
+  sharing.repeats_blocks = true;
+
+  EXPECT_TRUE(run_chunks(phase_, topology, journal, hooks, sharing));
+  EXPECT_EQ(world_.all_reduce(begun), 11);
+  EXPECT_EQ(world_.all_reduce(samples), 18);
+  EXPECT_EQ(journal.entries(7).size(), 11U);
+}
+
 TEST_F(ChunkPhaseTest, ASlowRankCostsLessThanOneOfItsChunks) {
   if (world_.size() != 2) GTEST_SKIP() << "measured with one slow rank of 2";
   using Seconds = std::chrono::duration<double>;
@@ -200,6 +250,23 @@ TEST(StaticShareTest, TheRemainderGoesToTheFirst) {
   EXPECT_EQ(static_share(chunks, 2, 4).size(), 3U);
   EXPECT_EQ(static_share(chunks, 3, 4).size(), 2U);
   EXPECT_EQ(static_share(chunks, 3, 4).data(), chunks.data() + 9);
+}
+
+std::vector<std::size_t> sizes_of(const std::vector<ChunkBlock>& blocks) {
+  std::vector<std::size_t> sizes;
+  for (const ChunkBlock block : blocks)
+    sizes.push_back(block.size());
+  return sizes;
+}
+
+TEST(BlocksOfTest, EachGroupHasEquallyManyBlocks) {
+  const std::vector<Chunk> chunks(9);
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(sizes_of(blocks_of(chunks, 2, 2)), (Sizes{2, 2, 1, 2, 1, 1}));
+  EXPECT_EQ(sizes_of(blocks_of(chunks, 4, 8)), (Sizes{3, 2, 2, 2}));
+  EXPECT_EQ(sizes_of(blocks_of(chunks, 1, 1)), Sizes(9, 1));
+  EXPECT_EQ(sizes_of(blocks_of(std::span(chunks).first(1), 2, 4)), (Sizes{1, 0}));
+  EXPECT_TRUE(blocks_of({}, 2, 4).empty());
 }
 
 TEST(PendingChunksTest, LeavesOutWhatIsDoneAndCutsTheLast) {

@@ -36,6 +36,25 @@ TEST(MemoryTextTest, ABatchIsCountedInItsOwnWord) {
   EXPECT_EQ(at_once_text(8, kTexts), "8 texts at once");
 }
 
+TEST(RowCountsTest, AnAutomaticBatchDoesNotDependOnSmallChunks) {
+  const RowCounts small{.chunk_rows = 2, .rows = 100};
+  EXPECT_EQ(most_at_once(small, 0, DeviceKind::cpu), 32);
+  EXPECT_EQ(most_at_once(small, 0, DeviceKind::cuda), 100);
+  EXPECT_EQ(most_at_once({.chunk_rows = 50, .rows = 1000}, 0, DeviceKind::cpu), 50);
+  EXPECT_EQ(
+      most_at_once({.chunk_rows = 2, .rows = 1000, .results_per_row = 4}, 0, DeviceKind::cuda),
+      256);
+  EXPECT_EQ(most_at_once(small, 7, DeviceKind::cpu), 7);
+  EXPECT_EQ(most_at_once(small, 500, DeviceKind::cuda), 100);
+}
+
+TEST(RowCountsTest, ABatchHasWholeChunks) {
+  EXPECT_EQ(rows_at_once({.chunk_rows = 2, .rows = 100}, 7), 8);
+  EXPECT_EQ(rows_at_once({.chunk_rows = 2, .rows = 100, .results_per_row = 4}, 16), 4);
+  EXPECT_EQ(rows_at_once({.chunk_rows = 32, .rows = 100}, 7), 32);
+  EXPECT_EQ(rows_at_once({.chunk_rows = 32, .rows = 5}, 7), 5);
+}
+
 TEST(MemoryTextTest, WhatFitsIsSomethingToType) {
   const ModelKeys keys = read_model_keys(config_of({{"job", "generate"}}));
   EXPECT_EQ(fit_text(keys, std::nullopt, kCompletions), "");

@@ -85,6 +85,20 @@ TEST_F(RowPhaseTest, ChunksThatAreSharedOutBeforehandHoldTheSame) {
   EXPECT_THAT(work_on_all(), kAllRows);
 }
 
+TEST_F(RowPhaseTest, ABatchHasTheRowsOfSeveralChunks) {
+  open({{"run.schedule", "static"}});
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  worker.set_batch_size(24);  // the results of three chunks
+  EXPECT_TRUE(rows.run(worker));
+
+  EXPECT_THAT(run_->journaled(kPhase), kAllRows);
+  EXPECT_LE(worker.calls, 1);
+  EXPECT_EQ(sum(worker.calls), std::min(3, world_.size()));
+  EXPECT_EQ(sum(std::ssize(worker.chunks)), 3);
+  EXPECT_EQ(sum(rows.work().output_tokens), 3 * kRows);
+}
+
 TEST_F(RowPhaseTest, TheWorkOfAllGroupsAddsUpToAllRows) {
   RowPhase rows = phase();
   FakeWorker worker(rows);
@@ -173,8 +187,8 @@ TEST_F(RowPhaseTest, WantOfMemoryHalvesTheBatchUntilItFits) {
   EXPECT_EQ(worker.batch_size(), 2);
   EXPECT_EQ(worker.calls, static_cast<int>(worker.chunks.size()) + 2);
   EXPECT_THAT(run_->heard.texts("note"),  // with four ranks there is also a note about an idle one
-              IsSupersetOf({"out of memory with 8 texts at once: the chunk is made again with 4",
-                            "out of memory with 4 texts at once: the chunk is made again with 2"}));
+              IsSupersetOf({"out of memory with 8 texts at once: these rows are processed again with 4",
+                            "out of memory with 4 texts at once: these rows are processed again with 2"}));
   const std::vector<PhaseClock::Total> totals = run_->context().clock.totals();
   const auto halved = std::find_if(totals.begin(), totals.end(), [](const auto& total) {
     return total.phase == "batch halved for memory";  // run.h5 has the phases of the clock
@@ -309,6 +323,20 @@ TEST_F(RowPhaseTest, AQuarantinedRowIsLeftOutAndItsChunkGoesRowByRow) {
   for (const auto& [first, count] : worker.encoded)
     EXPECT_EQ(count, first == 0 ? 4 : first == 8 ? 2 : 1) << first;
   EXPECT_EQ(sum(rows.work().output_tokens), 3 * (kRows - 1));
+}
+
+TEST_F(RowPhaseTest, ChunksAreNotJoinedWithTheRowsOfADeath) {
+  open();
+  run_->write_deaths(kDeaths);
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  worker.set_batch_size(24);
+  EXPECT_TRUE(rows.run(worker));
+
+  EXPECT_THAT(run_->journaled(kPhase),
+              ElementsAre("0:0,10,20,30,", "4:40,left,60,70,", "8:80,90,"));
+  for (const auto& [first, count] : worker.encoded)
+    EXPECT_EQ(count, first == 0 ? 4 : first == 8 ? 2 : 1) << first;
 }
 
 TEST_F(RowPhaseTest, WhoDiedOfWhatIsTold) {

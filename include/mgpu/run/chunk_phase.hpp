@@ -14,7 +14,7 @@
 
 namespace mgpu::run {
 
-/// Consecutive samples that are processed together: the unit of batching, journal and resume.
+/// Consecutive samples: the unit of journal, distribution and resume.
 struct Chunk {
   std::uint64_t index = 0;
   std::int64_t first = 0;  // global id of its first sample
@@ -37,10 +37,17 @@ struct ChunkPhase {
   ChunkPart part{};              // the part that the loop covers
 };
 
-/// How chunks are assigned to ranks. The contents of a chunk do not depend on the assignment.
+/// How chunks are assigned to groups of ranks. A group works on a block of consecutive chunks at
+/// once, so that small chunks do not make small batches. All groups get equally many blocks of up
+/// to `at_once` chunks, unless a fast group claims more. On a CPU, the contents of a chunk do not
+/// depend on the assignment.
 struct ChunkSharing {
-  bool is_dynamic = false;   // true: a free group claims the next chunk; false: static_share()
+  bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
+  std::int64_t at_once = 1;  // most chunks of a block
+  /// Whether a resumed run works on the blocks of a new run, including their finished chunks. Then
+  /// a result may depend on the other samples of its block, as it does on a GPU.
+  bool repeats_blocks = false;
 };
 
 /// Callbacks of run_chunks().
@@ -54,6 +61,9 @@ struct ChunkHooks {
   std::function<void(std::int64_t samples)> finished;
   /// Measures the time that recording chunks takes, as phase "journal"; nullptr: not measured.
   PhaseClock* clock = nullptr;
+  /// Called before `work` with all chunks of a block, whose samples it may process at once;
+  /// nullptr: not called. Only the run_chunks() that has a ChunkSharing calls it.
+  std::function<void(std::span<const Chunk> block)> begin_block{};
 };
 
 /// Returns the number of samples in `phase.part`.
@@ -103,13 +113,13 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
 /// hooks.finished is called on the leader. Returns whether the phase is complete; false means that
 /// a stop was requested.
 ///
-/// With sharing.is_dynamic, the leader of each group claims its next chunk. Otherwise the chunks of
-/// each group are those of static_share().
+/// With sharing.is_dynamic, the leader of each group claims its next block of chunks. Otherwise the
+/// chunks of each group are those of static_share().
 ///
 /// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.
 /// Errors: the failure of the lowest failing rank, on all ranks, after each has finished its
-///         current chunk. Chunks that the journal has synced by then are kept. E402 on one rank
+///         current block. Chunks that the journal has synced by then are kept. E402 on one rank
 ///         when its claim is not answered in time.
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
                 store::ChunkJournal& journal, const ChunkHooks& hooks,

@@ -24,6 +24,22 @@ struct BatchNames {
   const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
 };
 
+/// The rows of a data set, and the results that each gives, such as completions of a prompt.
+struct RowCounts {
+  std::int64_t chunk_rows = 0;  // rows of a chunk
+  std::int64_t rows = 0;
+  std::int64_t results_per_row = 1;
+};
+
+/// Returns how many results a group may make at once, before its memory is considered. This is
+/// `batch`, but at most all results. A `batch` of 0 stands for auto: 32 on a CPU, 256 on a GPU, or
+/// the results of a chunk if they are more.
+std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device);
+
+/// Returns how many rows a group works on at once: those of as many chunks as fill a batch of
+/// `batch` results.
+std::int64_t rows_at_once(const RowCounts& counts, std::int64_t batch);
+
 /// Opens the model in `folder` on every model group.
 ///
 /// Ranks:  collective over the world.

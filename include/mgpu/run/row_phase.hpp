@@ -47,8 +47,9 @@ struct GroupSpeeds {
 /// Returns the speeds of `groups`. `unit` is the counter in question, such as &GroupWork::rows.
 GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit);
 
-/// The callbacks by which a job processes rows of a file with a language model. RowPhase calls them
-/// chunk by chunk. A Sample is an encoded row, a Result is the model's output for that row.
+/// The callbacks by which a job processes rows of a file with a language model. RowPhase calls
+/// encode() and work() for the rows of a block of chunks, then pack() for each chunk. A Sample is
+/// an encoded row, a Result is the model's output for that row.
 ///
 /// Ranks: all ranks of a model group call the same functions with the same rows.
 template <class Sample, class Result>
@@ -84,16 +85,36 @@ public:
   /// model with the number of results that this call has so far.
   virtual void set_progress(const std::function<void(std::int64_t results)>& see) = 0;
 
-  /// Called after a chunk, on every rank of the group, with the seconds that the chunk took.
+  /// Called after a chunk, on every rank of the group, with its share of the seconds that its block
+  /// took.
   virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
 
   /// Called on the leader after a chunk, to write TensorBoard scalars of the job.
   virtual void write_scalars(const GroupWork& /*work*/) {}
 };
 
+/// The rows of a block of chunks. `samples` and `results` have one element for each row, in order.
+template <class Sample, class Result>
+struct BlockRows {
+  std::span<const Chunk> chunks;
+  double seconds = 0.0;  // spent on reading the rows and on the model
+  std::vector<Sample> samples;
+  std::vector<Result> results;
+
+  /// Returns the index of the first row of `chunk`, which is one of `chunks`.
+  std::size_t index_of(const Chunk& chunk) const {
+    std::int64_t rows = 0;
+    for (const Chunk& before : chunks) {
+      if (before.index == chunk.index) break;
+      rows += before.count;
+    }
+    return static_cast<std::size_t>(rows);
+  }
+};
+
 /// Runs a language model over the rows of a file. It opens the model on every group of ranks, finds
 /// the batch and assigns the chunks. It also quarantines rows, halves the batch when memory runs
-/// out, and reports progress.
+/// out, and reports progress. A group works on as many chunks at once as its batch has room for.
 class RowPhase {
 public:
   struct Options {
@@ -158,14 +179,27 @@ public:
 
 private:
   template <class Sample, class Result>
-  std::vector<std::byte> work_on(const Chunk& chunk, RowWorker<Sample, Result>& worker);
+  BlockRows<Sample, Result> work_on(std::span<const Chunk> block,
+                                    RowWorker<Sample, Result>& worker);
+
+  template <class Sample, class Result>
+  std::vector<std::byte> pack(const Chunk& chunk, const BlockRows<Sample, Result>& rows,
+                              RowWorker<Sample, Result>& worker);
 
   template <class Sample, class Result>
   std::vector<Result> results_of(RowWorker<Sample, Result>& worker, std::span<const Sample> samples,
                                  std::int64_t first);
 
-  bool run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
-               const std::function<void()>& write_scalars);
+  /// The work on a block, and then on each of its chunks.
+  struct BlockWork {
+    std::function<void(std::span<const Chunk> block)> begin;
+    std::function<std::vector<std::byte>(const Chunk&)> pack;
+    std::function<void()> write_scalars;
+  };
+
+  bool run_all(const BlockWork& work, std::int64_t batch_size);
+  ChunkSharing sharing(std::int64_t batch_size) const;
+  std::vector<Chunk> joined(std::span<const Chunk> block) const;
   std::int64_t automatic_batch();
   void log_progress();
   void log_within_chunk(std::int64_t results);
@@ -189,44 +223,60 @@ private:
 template <class Sample, class Result>
 bool RowPhase::run(RowWorker<Sample, Result>& worker) {
   worker.set_progress([this](std::int64_t results) { log_within_chunk(results); });
-  return run_all([&](const Chunk& chunk) { return work_on(chunk, worker); },
-                 [&] { worker.write_scalars(work_); });
+  BlockRows<Sample, Result> rows;
+  return run_all({[&](std::span<const Chunk> block) { rows = work_on(block, worker); },
+                  [&](const Chunk& chunk) { return pack(chunk, rows, worker); },
+                  [&] { worker.write_scalars(work_); }},
+                 worker.batch_size());
 }
 
 template <class Sample, class Result>
-std::vector<std::byte> RowPhase::work_on(const Chunk& chunk, RowWorker<Sample, Result>& worker) {
+BlockRows<Sample, Result> RowPhase::work_on(std::span<const Chunk> block,
+                                            RowWorker<Sample, Result>& worker) {
   const double begin_s = run_.clock.elapsed_s();
-  last_ = chunk;
-  std::vector<Sample> samples;
-  std::vector<Result> results;
+  last_ = block.front();
+  BlockRows<Sample, Result> rows;
+  rows.chunks = block;
   const auto work = [&](std::int64_t first, std::int64_t count) {
     {
       const auto reading = run_.clock.enter("tokenize");
       for (Sample& sample : worker.encode(first, count))
-        samples.push_back(std::move(sample));
+        rows.samples.push_back(std::move(sample));
     }
-    results_before_ = std::ssize(results) * options_.results_per_row;
-    const auto fresh = std::span<const Sample>(samples).last(static_cast<std::size_t>(count));
+    results_before_ = std::ssize(rows.results) * options_.results_per_row;
+    const auto fresh = std::span<const Sample>(rows.samples).last(static_cast<std::size_t>(count));
     for (Result& result : results_of(worker, fresh, first))
-      results.push_back(std::move(result));
+      rows.results.push_back(std::move(result));
   };
   const auto leave_out = [&](std::int64_t, const std::string& reason) {
     auto [sample, result] = worker.left_out(reason);
-    samples.push_back(std::move(sample));
-    results.push_back(std::move(result));
+    rows.samples.push_back(std::move(sample));
+    rows.results.push_back(std::move(result));
   };
-  work_on_rows(run_, options_.chunks, chunk, {work, leave_out});
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const RowTokens tokens = worker.tokens(samples[i], results[i]);
+  for (const Chunk& chunk : joined(block))
+    work_on_rows(run_, options_.chunks, chunk, {work, leave_out});
+  for (std::size_t i = 0; i < rows.samples.size(); ++i) {
+    const RowTokens tokens = worker.tokens(rows.samples[i], rows.results[i]);
     work_.input_tokens += tokens.input;
     work_.output_tokens += tokens.output;
   }
-  const double seconds = run_.clock.elapsed_s() - begin_s;
-  work_.seconds += seconds;
-  worker.finished(chunk, seconds);
+  rows.seconds = run_.clock.elapsed_s() - begin_s;
+  work_.seconds += rows.seconds;
+  return rows;
+}
+
+template <class Sample, class Result>
+std::vector<std::byte> RowPhase::pack(const Chunk& chunk, const BlockRows<Sample, Result>& rows,
+                                      RowWorker<Sample, Result>& worker) {
+  last_ = chunk;
+  const auto count = static_cast<std::size_t>(chunk.count);
+  const double share = static_cast<double>(count) / static_cast<double>(rows.samples.size());
+  worker.finished(chunk, share * rows.seconds);
   if (!worker.records()) return {};
   const auto recording = run_.clock.enter("journal");
-  return worker.pack(chunk.first, samples, results);
+  const std::size_t first = rows.index_of(chunk);
+  return worker.pack(chunk.first, std::span(rows.samples).subspan(first, count),
+                     std::span(rows.results).subspan(first, count));
 }
 
 template <class Sample, class Result>

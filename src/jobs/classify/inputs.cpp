@@ -64,10 +64,9 @@ ClassifySampleMaker ClassifyInputs::sample_maker() const {
            .kept = kept}};
 }
 
-lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
-  const std::int64_t most = std::min(chunk_rows, rows.rows());
+lm::MemoryDemand ClassifyInputs::demand(DeviceKind device) const {
   lm::MemoryDemand demand;
-  demand.batch_size = config.batch_size == 0 ? most : std::min(config.batch_size, most);
+  demand.batch_size = run::most_at_once(counts(), config.batch_size, device);
   demand.is_scoring = !config.generates;
   demand.longest = max_length() + (config.generates ? strategy.max_tokens : 0);
   if (!config.generates) {

@@ -32,9 +32,10 @@ struct ClassifyInputs : rows::ModelRows {
   /// Errors: Failure E603 (exit 66) when the model's folder has no tokenizer.
   ClassifySampleMaker sample_maker() const;
 
-  /// Returns the memory that the model needs for chunks of `chunk_rows` texts of max_length()
-  /// tokens.
-  lm::MemoryDemand demand(std::int64_t chunk_rows) const;
+  run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }
+
+  /// Returns the memory that the model needs on `device` for texts of max_length() tokens.
+  lm::MemoryDemand demand(DeviceKind device) const;
 };
 
 /// Reads the rows, the model's configuration and the prompt strategy. Every rank gets the same

@@ -85,7 +85,7 @@ run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
                       {chunks_of(inputs), "texts", kTexts, "classify"});
   const std::int64_t batch =
-      phase.choose_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
+      phase.choose_batch(inputs.demand(run.device.kind), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);
   print_banner(run, inputs, phase.memory_text(batch));
   run::log_suspects(run, phase.chunks());

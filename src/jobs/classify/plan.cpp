@@ -76,7 +76,7 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
   const std::int64_t rows = inputs.rows.rows();
   run::ModelPlan plan(config_, keys_.run, keys_.rows.model, machine,
                       {.model = inputs.model,
-                       .demand = inputs.demand(keys_.run.chunk_size),
+                       .demand = inputs.demand(machine.device),
                        .names = kTexts,
                        .unit = "samples",
                        .samples = rows,

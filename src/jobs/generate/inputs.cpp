@@ -135,13 +135,11 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
   return encoded;
 }
 
-lm::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
-                                        std::int64_t longest_prompt) const {
+lm::MemoryDemand GenerateInputs::demand(DeviceKind device, std::int64_t longest_prompt) const {
   const lm::GenerationConfig& generation = config.generation;
-  const std::int64_t most = std::min(chunk_rows, prompts()) * config.num_samples;
-  const bool is_auto = config.has_auto_batch;
   lm::MemoryDemand demand;
-  demand.batch_size = is_auto ? most : std::min(generation.batch_size, most);
+  demand.batch_size =
+      run::most_at_once(counts(), config.has_auto_batch ? 0 : generation.batch_size, device);
   demand.longest = longest_prompt + std::max<std::int64_t>(0, generation.max_new_tokens - 1);
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;

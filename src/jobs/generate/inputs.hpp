@@ -52,10 +52,11 @@ struct GenerateInputs : rows::ModelRows {
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;
 
-  /// Returns the memory that the model needs for chunks of `chunk_rows` prompts, the longest of
-  /// which has `longest_prompt` tokens. A batch is never larger than the completions of a chunk.
-  /// With generate.batch_size=auto, the result is for a batch of all these completions.
-  lm::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
+  run::RowCounts counts() const { return {keys.run.chunk_size, prompts(), config.num_samples}; }
+
+  /// Returns the memory that the model needs on `device` for prompts of which the longest has
+  /// `longest_prompt` tokens. With generate.batch_size=auto, it is that of the largest batch.
+  lm::MemoryDemand demand(DeviceKind device, std::int64_t longest_prompt) const;
 };
 
 /// Reads the rows, the model's configuration and the settings. Every rank gets the same inputs.

@@ -146,7 +146,7 @@ private:
         check_guide_positions(run_.config, *inputs_.guide, inputs_.model,
                               {longest, inputs_.keys.max_new_tokens});
       });
-    demand_ = inputs_.demand(phase_.chunks().chunk_rows, longest);
+    demand_ = inputs_.demand(run_.device.kind, longest);
     demand_.matrices = inputs_.keys.rows.model.matrices;
     const std::int64_t batch = phase_.choose_batch(demand_, inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;

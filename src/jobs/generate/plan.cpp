@@ -82,13 +82,13 @@ private:
   }
 
   run::ModelPlan::Work work() const {
-    const std::int64_t chunk_rows = inputs_.keys.run.chunk_size;
     const std::int64_t longest = *std::ranges::max_element(counts_);
-    // The results of a chunk hold id, log-probability and text of each token of the prompts and
-    // completions.
-    const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
+    const lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
+    const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
+    // The results hold id, log-probability and text of each token of the prompts and completions.
+    const std::int64_t tokens = rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,
-            .demand = inputs_.demand(chunk_rows, longest),
+            .demand = demand,
             .names = kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
@@ -103,7 +103,7 @@ private:
 
   std::uint64_t guiding_bytes(std::int64_t longest) const {
     if (!inputs_.guide) return 0;
-    lm::MemoryDemand demand = inputs_.demand(inputs_.keys.run.chunk_size, longest);
+    lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
     demand.matrices = inputs_.keys.rows.model.matrices;
     return static_cast<std::uint64_t>(guide_bytes(*inputs_.keys.guide, *inputs_.guide, demand));
   }

@@ -34,10 +34,9 @@ SampleMaker TeacherInputs::sample_maker() const {
            .kept = kept}};
 }
 
-lm::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
-  const std::int64_t most = std::min(chunk_rows, rows.rows());
+lm::MemoryDemand TeacherInputs::demand(DeviceKind device) const {
   lm::MemoryDemand demand;
-  demand.batch_size = config.batch_size == 0 ? most : std::min(config.batch_size, most);
+  demand.batch_size = run::most_at_once(counts(), config.batch_size, device);
   demand.longest = max_length();
   demand.is_scoring = true;
   return demand;

@@ -27,9 +27,10 @@ struct TeacherInputs : rows::ModelRows {
 
   SampleMaker sample_maker() const;
 
-  /// Returns the memory that the model needs for chunks of `chunk_rows` samples of max_length()
-  /// tokens.
-  lm::MemoryDemand demand(std::int64_t chunk_rows) const;
+  run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }
+
+  /// Returns the memory that the model needs on `device` for samples of max_length() tokens.
+  lm::MemoryDemand demand(DeviceKind device) const;
 };
 
 /// Reads the rows and the model's configuration. Every rank gets the same inputs.

@@ -101,7 +101,7 @@ run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
                       {chunks_of(inputs), "texts", kTeacherSamples, "teacher"});
   const std::int64_t batch =
-      phase.choose_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
+      phase.choose_batch(inputs.demand(run.device.kind), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);
   print_banner(run, inputs, phase.memory_text(batch));
   run::log_suspects(run, phase.chunks());

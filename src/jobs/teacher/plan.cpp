@@ -96,20 +96,20 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
   rows::check_model_config(config_, keys_.rows.folder);
   check_inputs();
   const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
-  const std::int64_t chunk_size = keys_.run.chunk_size;
+  const lm::MemoryDemand demand = inputs.demand(machine.device);
+  const std::int64_t rows = run::rows_at_once(inputs.counts(), demand.batch_size);
   const double token_size =
       token_bytes(teacher_table(1, inputs.config, inputs.model.vocab), inputs.config);
-  run::ModelPlan plan(
-      config_, keys_.run, keys_.rows.model, machine,
-      {.model = inputs.model,
-       .demand = inputs.demand(chunk_size),
-       .names = kTeacherSamples,
-       .unit = "samples",
-       .samples = inputs.rows.rows(),
-       .other_bytes = run::whole_bytes(2.0 * token_size *
-                                       static_cast<double>(chunk_size * inputs.max_length())),
-       .other_name = "targets of a chunk",
-       .disk = disk_bytes()});
+  run::ModelPlan plan(config_, keys_.run, keys_.rows.model, machine,
+                      {.model = inputs.model,
+                       .demand = demand,
+                       .names = kTeacherSamples,
+                       .unit = "samples",
+                       .samples = inputs.rows.rows(),
+                       .other_bytes = run::whole_bytes(
+                           2.0 * token_size * static_cast<double>(rows * inputs.max_length())),
+                       .other_name = "targets of a chunk",
+                       .disk = disk_bytes()});
   plan.plan().notes = {targets_text(inputs.config)};
   plan.add_shares();
   plan.find_batch(inputs.config.batch_size == 0);
