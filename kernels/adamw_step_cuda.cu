@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// Returns whether weight i decays.
+/// Returns whether weight decay applies to weight i.
 __device__ bool decays(const AdamwRuns& runs, std::size_t i) {
   std::size_t first = 0;  // the run is one of first .. last
   std::size_t last = runs.count - 1;
@@ -21,8 +21,8 @@ __device__ bool decays(const AdamwRuns& runs, std::size_t i) {
   return (first % 2 == 0) == runs.first_decays;
 }
 
-/// One thread per element, in a grid-stride loop. It is memory-bound: it reads four arrays and
-/// writes three.
+/// Each thread updates one element at a time, in a grid-stride loop. The kernel is memory-bound: it
+/// reads four arrays and writes three.
 __global__ void adamw_step_kernel(AdamwArgs args, AdamwRuns runs) {
   const float decayed = 1.0F - args.learning_rate * args.weight_decay;
   const float rate = args.learning_rate / args.correction1;

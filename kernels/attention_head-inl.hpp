@@ -164,7 +164,7 @@ struct Keys {
 
 /// Returns one past the last key that a block of queries reads, rounded up to whole pairs of
 /// vectors. `first` is the first query of the block. Keys after a query have weight 0, but 0 times
-/// NaN or infinity is NaN. So such a key makes the result of the whole block NaN.
+/// NaN or infinity is NaN. So a key with NaN or infinity makes the results of the block NaN.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }

@@ -28,9 +28,9 @@ void mask_future(std::size_t query, std::size_t keys, float* p) {
   if (query + 1 < keys) std::fill(p + query + 1, p + keys, -INFINITY);
 }
 
-/// Replaces the scores of one query by exp(score - max), times the dropout factors if any. Entries
-/// after the query are 0 up to `keys`. Returns the sum before dropout, and writes the maximum to
-/// `top_out`.
+/// Replaces the scores of one query by exp(score - max), times the dropout factors if any. The
+/// entries of keys after the query become 0. Returns the sum before dropout, and writes the maximum
+/// to `top_out`.
 float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, const float* factors,
                   float* HWY_RESTRICT p, float* top_out) {
   const Floats d;
@@ -93,8 +93,8 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   }
 }
 
-/// On entry p has scores and s the gradients of the probabilities. On return p has the
-/// probabilities after dropout and s the gradients of the scores.
+/// On entry, p has scores, and s has the gradients of the probabilities. On return, p has the
+/// probabilities after dropout, and s has the gradients of the scores.
 void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_t keys, bool drops,
               float log_sum, float delta) {
   const Floats d;

@@ -1,7 +1,7 @@
-// Accumulates float32 in registers, with keys and values (or queries) in shared memory. A tile of
-// keys is one dropout run (kDropoutRun), so a thread uses all eight numbers of each Philox block.
-// In the backward pass, two threads share a line of 64 columns, because the registers of one thread
-// cannot hold the vectors of that line.
+// The kernels accumulate float32 sums in registers, and keep keys and values (or queries) in shared
+// memory. A tile of keys is one dropout run (kDropoutRun), so a thread uses all eight numbers of
+// each Philox block. In the backward pass, two threads share a line of 64 columns, because the
+// registers of one thread cannot hold the vectors of that line.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 
@@ -24,7 +24,7 @@ struct LinePart {
   static __device__ unsigned number() { return threadIdx.x / kParts; }  // in the thread block
   static __device__ unsigned first() { return threadIdx.x % kParts * kColumns; }
 
-  /// Returns the sum of the values of the line's threads, the same on each of them.
+  /// Sums `value` over the threads of the line, and returns the sum on each of them.
   static __device__ float sum(float value) {
     static_assert(kParts <= 2);
     if (kParts == 1) return value;
@@ -135,7 +135,8 @@ __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, 
   }
 }
 
-/// One thread per query, one block per 128 queries of a head; online softmax.
+/// Computes the outputs with an online softmax. Each thread processes one query, and each block 128
+/// queries of a head.
 template <unsigned kDim>
 __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs args) {
   extern __shared__ float shared[];  // keys, then values of a tile
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs a
   args.log_sums[(place.row * args.heads + place.head) * args.tokens + query] = top + logf(total);
 }
 
-/// kParts threads per query: computes the gradient of the queries.
+/// Computes the gradient of the queries, with kParts threads per query.
 template <unsigned kColumns, unsigned kParts>
 __global__ void __launch_bounds__(kThreads* kParts)
     grad_queries_kernel(CausalAttentionGradArgs grad) {
@@ -259,8 +260,8 @@ __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& p
   }
 }
 
-/// kParts threads per key: computes the gradients of keys and values in query order, without
-/// atomics.
+/// Computes the gradients of keys and values with kParts threads per key. Each thread adds its
+/// terms in query order, without atomics.
 template <unsigned kColumns, unsigned kParts>
 __global__ void __launch_bounds__(kThreads* kParts) grad_keys_kernel(CausalAttentionGradArgs grad) {
   using Line = LinePart<kColumns, kParts>;

@@ -18,7 +18,8 @@ struct AddSums {
   }
 };
 
-/// Computes the gradient row and loss of prediction n, whose target is in range.
+/// Returns the loss of prediction n, and writes the gradients of its logits. `aim` is its target,
+/// which must be in range.
 __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::size_t n,
                                            std::size_t aim) {
   const float* row = args.logits + n * args.classes;
@@ -44,7 +45,7 @@ __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::si
   return {log(exp_sum) - whole * (row[aim] - top) - share * logit_sum, 1, top_class == aim ? 1 : 0};
 }
 
-/// One thread per prediction, because there are few classes. One block per partial sum.
+/// Uses one thread per prediction, because there are few classes. Each block writes a partial sum.
 __global__ void cross_entropy_kernel(CrossEntropyArgs args) {
   __shared__ typename Reduce::TempStorage scratch;
   const std::size_t n = blockIdx.x * std::size_t{kThreads} + threadIdx.x;

@@ -1,4 +1,4 @@
-// Vector lanes are elements. The elements after the last whole vector are padded to a whole vector.
+// Each lane of a SIMD vector holds one element of a row. The last vector of a row is padded.
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,8 @@ HWY_INLINE void store(Vector values, float* to, std::size_t count) {
   std::copy_n(last, count, to);
 }
 
-/// Calls visit(offset, number of remaining elements) for vectors of `count` elements.
+/// Cuts `count` elements into vectors, and calls visit(offset, number of remaining elements) for
+/// each vector.
 template <class Visit>
 HWY_INLINE void for_each_vector(std::size_t count, Visit visit) {
   for (std::size_t i = 0; i < count; i += hn::Lanes(Floats()))
@@ -125,7 +126,7 @@ void logits_row(const LogitsGradArgs& args, std::size_t row) {
   const Vector log_sum = hn::Set(d, args.log_sums[row]);
   for_each_vector(args.block, [&](std::size_t i, std::size_t count) HWY_ATTR {
     const Vector shifted = hn::Sub(load(logits + i, count), log_sum);
-    // hn::Exp turns NaN into 0.
+    // NaN is kept here, because hn::Exp would turn it into 0.
     const Vector p = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     store(hn::Mul(p, hn::Set(d, args.scale)), logits + i, count);
   });

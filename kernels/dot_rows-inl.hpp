@@ -1,6 +1,6 @@
-// Computes dot products of one or two queries, or heads of a query, with lines of keys, and
-// weighted sums of lines of values. It is compiled once per instruction set; see foreach_target.h
-// of Highway.
+// Computes dot products of queries with lines of keys, and weighted sums of lines of values. It
+// processes one or two queries, or heads of a query, at a time. It is compiled once per instruction
+// set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
 #undef MGPU_KERNELS_LINE_PRODUCTS_INL

@@ -1,4 +1,5 @@
-// Vector lanes are elements; erf, which has no vector version here, is computed by scalar code.
+// Each lane of a vector holds one element. Only erf, which has no vector version here, is computed
+// by scalar code.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -33,7 +33,7 @@ __device__ float factor_of(float up, const GatedActivationArgs& args) {
   return -at_most(-at_most(up, args.limit), args.limit) + 1.0F;
 }
 
-/// One thread per element, in a grid-stride loop.
+/// Each thread computes one element at a time, in a grid-stride loop.
 __global__ void gated_activation_kernel(GatedActivationArgs args) {
   const std::size_t stride = std::size_t{gridDim.x} * kThreads;
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < args.count;

@@ -167,7 +167,8 @@ private:
   std::size_t inputs_at_once_;
   hwy::AlignedFreeUniquePtr<float[]> panels_;  // [panels, inputs, kPanelWidth]
   hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, kPanelWidth] for a partial panel
-  // tiles [rows / kTileRows, tile_pitch(inputs), kTileRows], or rows [rows, spread_pitch(inputs)]
+  // The copy of x, in tiles [rows / kTileRows, tile_pitch(inputs), kTileRows] or in rows
+  // [rows, spread_pitch(inputs)].
   hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };
 

@@ -1,6 +1,6 @@
-// One thread block per row. It computes the largest score and the sum of the exponentials. If a
-// token of this block of the vocabulary replaces the sampled one, the thread block scans the scores
-// in tiles until it finds that token.
+// Each thread block processes one row of one block of the vocabulary. It computes the largest score
+// and the sum of the exponentials. If a token of this vocabulary block replaces the token drawn so
+// far, the thread block scans the scores in tiles until it finds the new token.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>

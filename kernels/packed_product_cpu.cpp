@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t kRowBlock = 256;
 
-/// Multiplies some rows by all panels, for one block of inputs after another, so the rows' values
-/// for a block stay in the L2 cache. The last outputs of each row are computed in a buffer if a
-/// whole vector would exceed the row.
+/// Multiplies some rows by all panels of packed weights, one block of inputs after another. So the
+/// rows' values of a block stay in the L2 cache. The last outputs of each row are computed in a
+/// buffer if a whole vector would exceed the row.
 template <class Weight>
 class FewRows {
 public:

@@ -1,8 +1,8 @@
 // Processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and then the
-// values, in short runs, and prefetches the next run. Each run is used for all heads and queries
-// that attend to it, two at a time. For scores the vector lanes are the head's columns, and four
-// sums are reduced together. For the softmax the lanes are keys. For products with values the lanes
-// are columns, and the keys are added in order.
+// values, in short runs, and prefetches the next run. Each run is used for all heads of
+// all queries that attend to it, two heads at a time. For scores the vector lanes are the head's
+// columns, and four sums are reduced together. For the softmax the lanes are keys. For products
+// with values the lanes are columns, and the keys are added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -41,7 +41,7 @@ std::size_t run_keys(const QueryTile& tile) {
   return tile.count == 1 ? 4 : kRunKeys;
 }
 
-/// Buffers for one tile of queries. Rows are padded, so that all vectors are whole.
+/// Buffers for one tile of queries. Each row is padded to a whole number of vectors.
 class Buffers {
 public:
   Buffers(const PagedAttentionArgs& args, std::size_t queries_at_once, std::size_t longest)
@@ -104,8 +104,8 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Returns the lines of a run: those of the cache if they are float32 and fill whole vectors,
-/// otherwise padded copies.
+/// Returns the keys or values of a run of adjacent slots, as lines. The lines lie in the cache if
+/// it is float32 and they fill whole vectors. Otherwise they are padded copies.
 Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& from,
                const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
@@ -147,14 +147,14 @@ HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& til
   fetch_part(args, from + tile.slot(has_next ? next : tile.begin(0)) * width, run.count, part);
 }
 
-/// A head of a query of the tile.
+/// Selects query q of the tile, and head h of this query.
 struct Row {
   std::size_t q;
   std::size_t h;
 };
 
-/// Calls visit(count, row_of) for the heads of n queries, from q on, that share one key head. Each
-/// call gets up to kTogether query heads, which share each read of a line.
+/// Calls visit(count, row_of) for all query heads of queries q .. q + n - 1 that share key head
+/// `group`. Each call gets up to kTogether query heads, for which each key is read only once.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {
@@ -204,7 +204,7 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   Vector sums = hn::Zero(d);
   for (std::size_t j = 0; j < end; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
-    // hn::Exp turns NaN into 0.
+    // NaN is kept here, because hn::Exp would turn it into 0.
     const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);

@@ -1,5 +1,6 @@
-// One thread block per query and head. A warp processes every fourth key; its lanes are the head's
-// columns. Each warp keeps an online-softmax state, and the four states are merged at the end.
+// Each thread block processes one head of one query. A warp processes every fourth key; its lanes
+// are the head's columns. Each warp keeps an online-softmax state, and the four states are merged
+// at the end.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -35,7 +36,7 @@ __device__ std::int64_t slot_of(const PagedAttentionArgs& args, std::size_t n, s
   return args.page_slots[args.sequences[n] * pitch + t / page] + t % page;
 }
 
-/// Keys and values of one type.
+/// Pointers to the cached keys and values, whose type is T.
 template <class T>
 struct Stored {
   const T* keys;

@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 lanes, because one run of dropout bits is 16 Philox blocks.
+// A vector has at most 16 lanes, because one run of dropout numbers comes from 16 Philox blocks.
 using Words = hn::CappedTag<std::uint32_t, 16>;
 using WordVector = hn::Vec<Words>;
 

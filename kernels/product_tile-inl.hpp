@@ -1,8 +1,8 @@
 // Multiplies blocks of rows with GEMM panels of packed weights. It is compiled once per instruction
 // set; see foreach_target.h of Highway. A tile of sums is up to 8 rows times three vectors of
-// outputs. If the processor has only 16 vector registers, it is up to 6 rows times two vectors. It
-// stays in registers for a block of inputs. The weights of a tile stay in the L1 cache for all
-// rows, and those of a panel in L2.
+// outputs. If the processor has only 16 vector registers, it is up to 6 rows times two vectors. The
+// sums of a tile stay in registers during a block of inputs. The weights of a tile stay in the L1
+// cache for all rows, and the weights of a panel stay in L2.
 #if defined(MGPU_KERNELS_PRODUCT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PRODUCT_TILE_INL
 #undef MGPU_KERNELS_PRODUCT_TILE_INL
@@ -82,7 +82,8 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), weights));
 }
 
-/// One block of inputs of one panel of weights. `Weight` is float or hwy::bfloat16_t.
+/// The operands of a product: one block of inputs, and the weights from these inputs to the outputs
+/// of one panel. `Weight` is float or hwy::bfloat16_t.
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
@@ -96,8 +97,8 @@ struct Block {
   bool is_first;        // sums start at 0 instead of the value in `out`
 };
 
-/// Returns how many bytes of the next block of weights each tile prefetches per input, if `tiles`
-/// tiles share this work.
+/// Returns how many bytes of the next block of weights each tile prefetches while it processes one
+/// input. `tiles` tiles share the work of prefetching.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);

@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 constexpr std::size_t kTileQueries = 8;
-constexpr std::size_t kTogether = 2;  // queries, or heads of a query, that share one read of a line
+constexpr std::size_t kTogether = 2;  // queries or query heads that share a read of a key or value
 
 /// The keys with positions key .. key + count - 1 of a sequence, which lie in consecutive slots.
 struct KeyRun {
@@ -67,7 +67,8 @@ public:
     }
   }
 
-  /// Returns the slot of the key with position `key`, to which one of the queries must attend.
+  /// Returns the slot of the key at position `key`. At least one of the tile's queries must attend
+  /// to this key.
   std::size_t slot(std::size_t key) const {
     return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }

@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Rotates the pairs of one head; `out` may be `x`.
+/// Rotates the pairs (x[c], x[half + c]) of one head; `out` may be `x`.
 void rotate_pairs(const float* x, const float* cosine, const float* sine, std::size_t half,
                   float* out) {
   const Floats d;

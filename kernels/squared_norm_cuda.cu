@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 using Reduce = cub::BlockReduce<double, kThreads>;
 
-/// One block per kNormBlock elements.
+/// Each thread block sums the squares of kNormBlock elements into one element of block_sums.
 __global__ void block_sums_kernel(SquaredNormArgs args) {
   __shared__ typename Reduce::TempStorage scratch;
   const std::size_t begin = blockIdx.x * kNormBlock;

@@ -45,7 +45,8 @@ void mask_unseen(const SequenceHead& sequence, std::size_t query, Keys keys, flo
   std::fill(scores + std::min(keys.end, query + 1), scores + keys.end, -INFINITY);
 }
 
-/// Replaces scores by probabilities. Returns the probability of the sink, 0 without a sink.
+/// Replaces scores by probabilities. Returns the probability of the attention sink, or 0 if
+/// `sink` is null.
 float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores) {
   const Floats d;
   Vector tops = hn::Set(d, sink == nullptr ? -INFINITY : *sink);
@@ -55,7 +56,7 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   Vector sums = hn::Zero(d);
   for (std::size_t j = keys.begin; j < keys.end; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
-    // hn::Exp turns NaN into 0.
+    // NaN is kept here, because hn::Exp would turn it into 0.
     const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
@@ -106,7 +107,7 @@ void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::siz
                    args.grad_queries + sequence.line(first), sequence.stride());
 }
 
-/// Processes all query heads of one key head.
+/// Computes the gradients of one key head and of all query heads that read it, in one sequence.
 void backward_group(const VarlenAttentionGradArgs& args, const HeadBuffers& b, std::size_t begin,
                     std::size_t group) {
   const std::size_t stride = args.kv_heads * args.head_dim;

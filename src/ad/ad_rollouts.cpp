@@ -82,7 +82,7 @@ public:
   }
 
 private:
-  /// Returns the last transition of each row, and its current state as the query.
+  /// Returns each row's last transition, and the row's current state as the query.
   TransitionTokens newest(const Memories& memories, Device device) const {
     std::vector<at::Tensor> last;
     for (std::size_t row = 0; row < memories.size(); ++row) {

@@ -4,8 +4,8 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 
-// The registry of sources. Each has a file sources/NAME.cpp with make_NAME, and its NAME in this
-// list.
+// The registry of sources, the algorithms whose histories a model learns from. Each source has a
+// file sources/NAME.cpp with the function make_NAME, and its NAME in this list.
 #define MGPU_SOURCES(line) line(explorer) line(random_walk)
 
 namespace mgpu::ad {

@@ -15,8 +15,8 @@ namespace {
 constexpr double kNormEpsilon = 1e-5;
 constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as in GPT-2
 
-/// Dropout sites of a block. The number of a site is 4 * layer + kind. It must never change,
-/// because it selects random numbers.
+/// The places in a block that have dropout. The number of a place in the model is 4 * layer + Site.
+/// It must never change, because it selects random numbers.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
 /// Returns whether libtorch has fast matrix products of this type on this processor. If not, the

@@ -11,8 +11,8 @@ namespace mgpu::app {
 
 // Small versions of the operations of a run, for --check.
 
-/// Gathers a number of each rank. Then writes 16 MiB to the journal in `folder`, makes an HDF5 file
-/// from the journal, and reads the file back.
+/// Gathers one number from each rank. Then writes 16 MiB to the journal in `folder`, makes an HDF5
+/// file from the journal, and reads the file back.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);

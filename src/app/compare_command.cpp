@@ -23,7 +23,7 @@ std::string jobs_that_compare() {
   return names;
 }
 
-/// Returns the name of a run by its directory: "NAME/STAMP".
+/// Returns the name of the run in directory `folder`: "NAME/STAMP".
 std::string name_of(const fs::path& folder) {
   const fs::path path = fs::canonical(folder);
   return (path.parent_path().filename() / path.filename()).string();

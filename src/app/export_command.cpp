@@ -27,7 +27,7 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
       {"E602", ExitCode::io, "cannot write the lines", {"  --> " + request.out.string()}, ""});
 }
 
-/// Refuses results without a table of samples, such as those of a training of a language model.
+/// Refuses results without a table of samples. Language-model training writes such results.
 /// Errors: Failure E143 (exit 64) if there is no such table; E604 (damaged) or E605 (not of this
 ///         program) if the file cannot be read.
 void require_samples(const fs::path& results, const jobs::JobSpec& job) {
@@ -46,7 +46,8 @@ void require_samples(const fs::path& results, const jobs::JobSpec& job) {
                  "FOLDER/tb"});
 }
 
-/// Returns the format of this name. Errors: E143 (exit 64) with the formats that the job has.
+/// Returns the export format called `name`. Errors: E143 (exit 64), which lists the formats of the
+/// job, if the job has no such format.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
   const run::ExportFormat lines{"jsonl", "", "", write_json_lines};
   if (name == lines.name) return lines;
@@ -66,7 +67,8 @@ run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
                  nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
 }
 
-/// Writes the export, so that its file appears whole or not at all. Returns the number of rows.
+/// Writes the export to a temporary file and renames it, so that it appears whole or not at all.
+/// Returns the number of rows.
 std::int64_t write_whole(const run::ExportFormat& format, run::ExportRequest request) {
   const fs::path path = request.out;
   request.out += ".part";

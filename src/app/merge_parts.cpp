@@ -60,7 +60,8 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
   return runs;
 }
 
-/// Returns the configuration of a single run of all parts, with the settings of the command line.
+/// Returns the configuration that one run of all parts would have. The settings of the command line
+/// apply.
 Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
   return config_of_run(world, run.folder, options.overrides)
       .with("run.worker_id", "0")

@@ -63,8 +63,8 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Returns the checksums of a run's inputs by name. The name of an input that is a key also has the
-/// key's value, such as the path of a file.
+/// Returns the checksums of a run's inputs by name. If the name is that of a key, the key's value,
+/// such as the path of a file, is appended to it.
 Facts named_inputs(const PartRun& run) {
   Facts named;
   for (const auto& [key, value] : run.inputs) {
@@ -75,8 +75,8 @@ Facts named_inputs(const PartRun& run) {
   return named;
 }
 
-/// Throws if two runs read different contents under the same key. Runs of earlier versions did not
-/// write down what they read.
+/// Throws if two runs read different contents under the same key. Runs of earlier versions are not
+/// checked, because they did not record their inputs.
 void check_inputs(const std::vector<PartRun>& runs) {
   const auto has_inputs = [](const PartRun& run) { return !run.inputs.empty(); };
   const auto first = std::ranges::find_if(runs, has_inputs);

@@ -19,7 +19,7 @@ struct PartRun {
   bool is_finished = false;
   int format = store::kNewestRunFormat;
   run::ChunkPart part{};
-  std::map<std::string, std::string> device_keys{};  // what device_keys() was, as run.json has it
+  std::map<std::string, std::string> device_keys{};  // device_keys() of the run, from run.json
   std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
 };
 
@@ -31,7 +31,8 @@ Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::st
 /// Errors: Failure E610 (exit 65), which names what differs and what to type.
 void check_part_runs(const std::vector<PartRun>& runs);
 
-/// Returns a note for each part that is given more than once. Its copies do not change the result.
+/// Returns a note for each part that is given more than once. The additional copies do not change
+/// the result.
 std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs);
 
 }  // namespace mgpu::app

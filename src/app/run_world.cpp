@@ -35,7 +35,7 @@ namespace {
 
 using UtcTime = std::chrono::system_clock::time_point;
 
-/// Returns the configuration, then its overlays.
+/// Returns the paths of the configuration file and of its overlays, in this order.
 std::vector<std::string> sources_of(const Options& options) {
   std::vector<std::string> sources = {options.config};
   sources.insert(sources.end(), options.overlays.begin(), options.overlays.end());
@@ -318,8 +318,8 @@ private:
     summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
-  /// Returns the argument of tensorboard --logdir, seen from the shell's folder: the folder of all
-  /// runs, or of this run alone if no link was made.
+  /// Returns the argument of tensorboard --logdir, relative to the shell's folder if it is below
+  /// that. It is the folder of all runs, or of this run alone if no link was made.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =

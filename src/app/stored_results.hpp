@@ -10,7 +10,7 @@ namespace mgpu::app {
 /// Errors: Failure E609 (exit 66) if there is no run.
 Config config_in(const std::filesystem::path& folder);
 
-/// Returns the result file of the run in `folder`, which `config` names. Local.
+/// Returns the path of the result file of the run in `folder`. `config` has the file's name. Local.
 /// Errors: Failure E603 (exit 66) if the file is missing.
 std::filesystem::path results_in(const std::filesystem::path& folder, const Config& config);
 

@@ -9,8 +9,8 @@
 
 namespace mgpu::app {
 
-/// How many seconds after the watchdog a communicator gives up a call. The watchdog comes first
-/// because it knows more about the cause.
+/// If a watchdog runs, a communicator waits this many seconds longer before a call times out. So
+/// the watchdog, which knows more about the cause, reports first.
 inline constexpr double kAfterWatchdogS = 5.0;
 
 /// Starts the watchdog of a run and returns it; null if it is switched off or a debugger holds a

@@ -10,8 +10,8 @@
 
 namespace mgpu::app {
 
-/// Returns the name in a long option, with - for _: "gpus-per-model" for "--gpus_per_model=2".
-/// Returns "" when the argument is no long option.
+/// Returns the name in a long option, such as "gpus-per-model" for "--gpus_per_model=2". Each _ of
+/// the name becomes a dash. Returns "" when the argument is no long option.
 std::string long_name(std::string_view argument);
 
 /// A command line as the user typed it. Error messages use it to point at an option or word.

@@ -26,8 +26,8 @@ constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
-/// All data that writing a crash file needs, in static memory because a signal handler must not
-/// allocate.
+/// All data for the writing of a crash file. They are in static memory, because a signal handler
+/// must not allocate.
 struct Prepared {
   int fd = -1;
   char header[4096] = {};  // "rank: 3 of 8" and so on
@@ -187,7 +187,8 @@ CrashFile::CrashFile(const Options& options)
                    {"  --> " + prepared_.string()},
                    "choose another folder: --output DIR"});
   }
-  // Reserves space in case the disk fills up later; file systems without fallocate ignore it.
+  // Reserves space in case the disk fills up later. Some file systems do not support fallocate;
+  // then the call has no effect.
   ::fallocate(prepared.fd, FALLOC_FL_KEEP_SIZE, 0, 64 << 10);
   const std::string header = header_of(options);
   copy_to(prepared.header, header);

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 3> kEnds = {"token", "apikey", "pass"};
 constexpr std::array<std::string_view, 3> kParts = {"secret", "passwd", "password"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
-/// Returns whether one word of a name marks a secret. `is_first` says that it is the name's first
-/// word.
+/// Returns whether `word`, one word of a name, marks a secret. `is_first`: it is the first word of
+/// the name. There, the word `key` marks no secret.
 bool is_telling(std::string_view word, bool is_first) {
   const auto ends = [&](std::string_view end) { return word.ends_with(end) && word != "bypass"; };
   const auto has = [&](std::string_view part) { return word.find(part) != word.npos; };
@@ -68,7 +68,8 @@ std::string without_named(std::string_view line) {
   return clean.append(line.substr(done));
 }
 
-/// Replaces tokens of services, recognized by a prefix such as hf_; the prefix stays.
+/// Masks access tokens of web services, which it recognizes by a prefix such as hf_. The prefix
+/// stays.
 std::string without_tokens(std::string_view line) {
   std::string clean;
   for (std::size_t at = 0; at < line.size();) {

@@ -34,7 +34,7 @@ int holders = 0;                                             // living StopSigna
 bool is_ignoring = false;                                    // StopSignals::ignore() was called
 std::array<struct sigaction, kStopSignals.size()> before{};  // actions that the first holder found
 
-/// Tells launch/mgpu-run and the batch scripts that this process hears signals from now on.
+/// Tells launch/mgpu-run and the batch scripts that this process handles signals from now on.
 void tell_launcher() {
   const char* path = std::getenv("MGPU_BEGUN");
   if (path == nullptr) return;

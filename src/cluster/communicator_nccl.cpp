@@ -18,7 +18,7 @@
 namespace mgpu::cluster {
 namespace {
 
-/// How long to wait for ncclCommDestroy or ncclCommAbort to return, because they may hang.
+/// Longest wait for ncclCommDestroy or ncclCommAbort, which may hang.
 constexpr std::chrono::seconds kEndPatience(5);
 /// How long this rank waits after a peer's failure. In this time, the peer prints its error and
 /// ends all ranks. mpirun takes two seconds to kill them.
@@ -195,8 +195,8 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-/// Ends the communicator by `end` on a separate thread, because that call can hang. A thread that
-/// hangs is left alone until the process ends. Returns whether the call has returned.
+/// Calls `end` with the communicator on a separate thread, because this call can hang. A thread
+/// that hangs is left alone until the process ends. Returns whether `end` has returned.
 bool NcclCommunicator::end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcept {
   try {
     auto ended = std::make_shared<std::promise<void>>();

@@ -103,7 +103,7 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
   return std::nullopt;
 }
 
-/// Returns whether each rank has a different NCCL_HOSTID, so that NCCL takes it for a separate
+/// Returns whether each rank has a different NCCL_HOSTID. NCCL then treats each rank as a separate
 /// host.
 bool have_host_ids(Ranks ranks) {
   std::set<std::string> ids;

@@ -12,7 +12,8 @@
 namespace mgpu::cluster {
 namespace {
 
-/// Returns MGPU_RANKS_PER_NODE; 0 if it is not set.
+/// Returns the environment variable MGPU_RANKS_PER_NODE, with which tests simulate several nodes; 0
+/// if it is not set.
 int ranks_per_node() {
   const char* text = std::getenv("MGPU_RANKS_PER_NODE");
   if (text == nullptr) return 0;

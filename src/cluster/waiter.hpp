@@ -38,7 +38,7 @@ public:
 
   /// Returns whether a call has failed. Messages of that call may still be in flight.
   bool is_dead() const noexcept { return is_dead_; }
-  /// Makes all later calls throw E403, after a failure that this object did not see.
+  /// Makes all later calls throw E403. Call it after a failure outside of this object.
   void close() noexcept { is_dead_ = true; }
   /// Throws Failure E403 that names the current call and ends in `sentence_end`. From then on
   /// is_dead() is true.

@@ -85,7 +85,7 @@ JsonValue json_of(const KeySpec& spec, const KeyValue& value) {
   throw Error("unknown key type");
 }
 
-/// Nests the values in sections. A section stands where its first key stood.
+/// Nests the values in sections. Each section takes the position of its first key.
 JsonValue nest(const JsonValue::Members& values) {
   JsonValue::Members nested;
   std::vector<std::string> sections;

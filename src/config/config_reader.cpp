@@ -187,8 +187,8 @@ private:
     }
   }
 
-  /// Handles model folders that do not exist. If the value is the name of a model of a hub,
-  /// replaces it with the model's folder in the local cache of that hub.
+  /// Handles keys that name a model folder which does not exist. If the value is the name of a
+  /// model on a hub, replaces it with the model's folder in the local cache of that hub.
   void find_models() {
     for (const KeySpec& spec : table_.keys()) {
       const auto found = values_.find(spec.name);

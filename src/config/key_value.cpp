@@ -187,7 +187,7 @@ KeySpec element_of(const KeySpec& spec) {
   return element;
 }
 
-/// Returns the integers of a range such as 0-3 as nodes; nothing if `item` is no range.
+/// Returns one node for each integer of a range such as 0-3; an empty list if `item` is no range.
 std::vector<YamlNode> integers_of_range(const YamlNode& item) {
   constexpr std::int64_t kMost = 65536;
   const std::size_t dash = item.text.find('-');

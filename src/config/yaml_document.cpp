@@ -26,7 +26,8 @@ bool has_control(std::string_view text) {
   });
 }
 
-/// Builds the tree from yaml-cpp's events, and refuses unwanted ones.
+/// Builds the tree from yaml-cpp's events. Refuses events of YAML features that are not supported,
+/// such as aliases.
 class TreeBuilder : public YAML::EventHandler {
 public:
   explicit TreeBuilder(const YamlSource& source) : source_(source) {}
@@ -240,8 +241,8 @@ std::string with_quotes(std::string_view entry) {
   return has_colon && is_plain ? key + ": " + yaml_quoted(value) : "";
 }
 
-/// Looks for an entry with `: ` in its value, in a line or in the `{ }` of a line. Returns the
-/// entry with quotes; "" if no entry has one.
+/// Looks for an entry whose value has `: ` without quotes, in a line or in the `{ }` of a line.
+/// Returns the entry with quotes around its value; "" if there is no such entry.
 std::string quoted_entry(std::string_view line) {
   const std::size_t brace = line.find('{');
   if (brace == std::string_view::npos) return with_quotes(line);
@@ -272,7 +273,8 @@ void add_syntax_error(const YAML::Exception& error, const YamlSource& source,
   builder.add("E108", "this is not YAML: " + error.msg, place, "");
 }
 
-/// Sends the events of the lines to `builder`. Returns false if reading stopped before the end.
+/// Parses the lines as YAML, and sends the parser's events to `builder`. Returns false if reading
+/// stopped before the end.
 bool parse(const std::vector<std::string>& lines, const YamlSource& source, TreeBuilder& builder) {
   std::ostringstream text;
   for (const std::string& line : lines)

@@ -19,7 +19,7 @@ class LineScanner {
 public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}
 
-  /// Returns the repaired line.
+  /// Records the problems of a line. Returns the line in a form that the YAML parser can read.
   std::string scan(std::string line) {
     ++number_;
     const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
@@ -48,7 +48,8 @@ private:
     return repaired + line.substr(end);
   }
 
-  /// Goes over the line once. `at_start` is true where a value or key may begin.
+  /// Finds the values of a line: closes quotes that are not closed, and records where brackets and
+  /// block texts begin or end. `at_start` is true where a value or key may begin.
   void scan_values(std::string& line) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     bool at_start = true;

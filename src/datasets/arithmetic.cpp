@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kArithmetic = "arithmetic";
 
-/// How hard the chains are.
+/// The settings that determine how hard the chains of additions and subtractions are.
 struct ChainSettings {
   std::int64_t terms = 2;
   std::int64_t largest = 20;

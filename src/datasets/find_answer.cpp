@@ -1,4 +1,4 @@
-// Where a completion states its answer.
+// Finds the answer in the text of a completion.
 #include <utility>
 #include <vector>
 
@@ -78,7 +78,7 @@ std::optional<std::string> last_number(std::string_view text) {
   return std::string(found);
 }
 
-/// Returns the position of the next dollar sign from `from` on that is not escaped.
+/// Returns the position of the first dollar sign at `from` or later that is not escaped.
 std::size_t next_dollar(std::string_view text, std::size_t from) {
   for (std::size_t i = from; i < text.size(); ++i) {
     if (text[i] == '\\') {

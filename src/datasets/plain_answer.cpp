@@ -13,7 +13,7 @@ namespace {
 
 using Replacement = std::pair<std::string_view, std::string_view>;
 
-/// Commands by name, and the text that replaces each.
+/// LaTeX commands without their backslash, each with the text that replaces it.
 constexpr auto kCommands = std::to_array<Replacement>({
     {"dfrac", "\\frac"}, {"tfrac", "\\frac"}, {"cfrac", "\\frac"},
     {"left", ""},        {"right", ""},       {"displaystyle", ""},
@@ -27,7 +27,7 @@ constexpr auto kCommands = std::to_array<Replacement>({
     {"ge", "\\geq"},
 });
 
-/// Commands whose argument replaces them.
+/// LaTeX commands that are removed, but whose argument stays: \text{m} becomes m.
 constexpr auto kTextCommands =
     std::to_array<std::string_view>({"text", "textbf", "textit", "textrm", "mathrm", "mathbf",
                                      "mathit", "mbox", "operatorname", "boxed", "fbox"});

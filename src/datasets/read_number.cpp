@@ -50,7 +50,7 @@ private:
     return false;
   }
 
-  /// Calls work(), and goes back to the place before it if the result is nullopt or false.
+  /// Calls work(), and restores the reading position if the result is nullopt or false.
   template <class Work>
   auto attempt(Work work) {
     const std::size_t before = at_;

@@ -10,7 +10,8 @@
 #define MGPU_MORE_DATASETS(line)
 #endif
 
-// The registry. A data set is one source file NAME.cpp with NAME_dataset(), and its name here.
+// The registry. Each data set has a source file NAME.cpp, which defines NAME_dataset(), and its
+// NAME is in this list.
 #define MGPU_DATASETS(line)                                                        \
   line(synthetic_texts) line(star_graph) line(arithmetic) line(choice) line(gsm8k) \
       MGPU_MORE_DATASETS(line)

@@ -33,8 +33,8 @@ private:
   std::size_t made_ = 0;
 };
 
-/// All rows that a list of choices can make, in a random order. The counted choices are as many of
-/// the first choices as make at most 2^62 rows. No two rows have the same counted choices.
+/// All rows that a list of choices can make, in a random order. The counted choices are the first
+/// ones of the list, up to the limit of 2^62 rows. No two rows have the same counted choices.
 class RowSpace {
 public:
   /// `choices`: how many values each choice has, in order; 0 if they are too many to be counted.
@@ -53,18 +53,18 @@ private:
 };
 
 /// How many rows each split has. The rows of all splits are numbered: first those of test, then of
-/// validation, then of train. So more rows to train on do not change the other splits.
+/// validation, then of train. So the other splits stay the same if the size of train changes.
 struct SplitSizes {
   std::array<std::int64_t, 3> rows{};  // by Split
 
   std::int64_t of(Split split) const { return rows.at(static_cast<std::size_t>(split)); }
   std::uint64_t total() const;
 
-  /// Returns the index among the rows of all splits that row `index` of one split has.
+  /// Converts the index of a row in its split to its number among the rows of all splits.
   std::uint64_t number(Split split, std::int64_t index) const;
 };
 
-/// Adds the key data.NAME.rows, whose value is a list of three numbers of rows.
+/// Adds the key data.NAME.rows. Its value lists how many rows train, validation and test have.
 void add_rows_key(KeyTable& table, const std::string& dataset);
 
 /// Checks `value`, which is that of key data.NAME.rows.

@@ -1,4 +1,4 @@
-// Whether two answers are equal.
+// Decides whether two answers are equal.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace mgpu::datasets {
 namespace {
 
-/// Words after a number that are no unit, because they change the value.
+/// Words after a number that are not units. They change the value.
 constexpr auto kNoUnits = std::to_array<std::string_view>(
     {"and", "or", "pi", "hundred", "thousand", "million", "billion", "trillion", "dozen", "to"});
 constexpr std::string_view kShortUnits = "mgshlLKCFJNWVA";
@@ -33,8 +33,8 @@ std::size_t power_of_unit(std::string_view text) {
   return 0;
 }
 
-/// Returns whether the text after a number is empty or a unit: words, with powers, `/`, `.` and
-/// `-`.
+/// Returns whether the text after a number is empty or a unit. A unit consists of words, each with
+/// or without a power such as ^2, of spaces, and of the signs `/`, `.`, `-` and `'`.
 bool is_unit(std::string_view text) {
   bool follows_blank = false;
   for (std::size_t i = 0; i < text.size();) {

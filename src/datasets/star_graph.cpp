@@ -71,7 +71,7 @@ public:
     return nodes;
   }
 
-  /// Compares nodes as texts, because 4,123 is a path and no number.
+  /// Compares paths as texts, because 4,123 is a path of two nodes instead of a number.
   bool is_same(const std::string& a, const std::string& b) const override { return a == b; }
 
 private:

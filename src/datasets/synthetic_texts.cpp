@@ -30,8 +30,8 @@ constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the 
 /// Draws the random numbers of one line, in order.
 class Dice {
 public:
-  /// Uses the same random streams as the generated histories of src/ad. No run has both histories
-  /// and these texts.
+  /// Uses the same random streams as the generated histories of src/ad. This cannot correlate them,
+  /// because no run has both histories and these texts.
   Dice(std::uint64_t seed, std::uint64_t line) : stream_(seed, Purpose::source, 0, line) {}
 
   std::uint32_t below(std::uint32_t n) { return stream_.below(n, next_++); }

@@ -24,7 +24,8 @@ std::optional<fs::path> hub_cache_folder() {
   return below_variable("HOME", ".cache/huggingface/hub");
 }
 
-/// Returns "models--Qwen--Qwen2.5-0.5B".
+/// Returns the name of a model's folder in the cache, such as "models--Qwen--Qwen2.5-0.5B" for
+/// "Qwen/Qwen2.5-0.5B".
 std::string folder_name_of(const std::string& name) {
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return "models--" + name;

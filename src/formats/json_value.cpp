@@ -15,7 +15,7 @@ constexpr std::size_t kMaxDepth = 32;
 
 using simdjson::dom::element_type;
 
-/// Converts one parsed document to our tree.
+/// Converts one parsed document to a tree of JsonValues.
 class TreeMaker {
 public:
   // Recursion ends at kMaxDepth: simdjson has refused deeper documents.

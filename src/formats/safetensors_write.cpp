@@ -78,7 +78,7 @@ std::string members_of(const TensorMetadata& metadata) {
   return text;
 }
 
-/// Returns the eight bytes of the length, then the JSON, padded with spaces.
+/// Returns the header of the file: its length as eight bytes, then JSON that is padded with spaces.
 std::string header_of(const std::vector<const NamedTensor*>& ordered,
                       const TensorMetadata& metadata) {
   std::string text = "{";

@@ -25,8 +25,9 @@ struct DoubleId {
   std::int64_t first_line = 0;  // line of the first row with this id
 };
 
-/// Returns on every rank, in ascending order, all rows of the file that repeat the id of an earlier
-/// row. `mine`: the ids of the rows that this rank has read. `rows`: the number of all rows.
+/// Returns all rows of the file that repeat the id of an earlier row, in ascending order. Every
+/// rank gets the same list. `mine` has the ids of the rows that this rank has read. `rows` is the
+/// number of all rows.
 /// Memory: about 8 MiB in addition to `mine`.
 /// Ranks:  collective over the readers.
 std::vector<DoubleId> find_double_ids(const Readers& readers, const std::vector<IdDigest>& mine,

@@ -28,7 +28,7 @@ std::size_t end_of_text(std::string_view json, std::size_t begin) {
   return json.size();
 }
 
-/// Returns the end of a possible number at `begin`.
+/// Returns the end of the characters from `begin` on that may be part of a number.
 std::size_t end_of_number(std::string_view json, std::size_t begin) {
   const std::size_t end = json.find_first_not_of("+-.0123456789eE", begin);
   return end == std::string_view::npos ? json.size() : end;

@@ -1,5 +1,5 @@
-// Reads rows of Parquet files through Arrow. This file is built as a separate library;
-// parquet_rows.cpp says why.
+// Reads rows of Parquet files through Arrow. This file is built as a separate library, because some
+// symbols that Arrow exports conflict with the program's (see parquet_rows.cpp).
 #include "parquet_plugin.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ JsonValue text_value(std::string_view text) {
   return JsonValue(std::string(text));
 }
 
-/// Converts a number; pandas writes NaN for a missing one.
+/// Converts a number. NaN becomes null, because pandas writes NaN for a missing number.
 JsonValue real_value(double value) {
   return std::isnan(value) ? JsonValue() : JsonValue(value);
 }
@@ -112,7 +112,7 @@ JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   return text_value((*scalar)->ToString());
 }
 
-// Recursion ends at kMaxDepth.
+// The recursion ends below kMaxDepth, where the function throws.
 JsonValue value_at(const arrow::Array& array, std::int64_t i, int depth) {
   using Type = arrow::Type;
   if (depth > kMaxDepth) throw BadValue{"it is deeper than 32 levels"};
@@ -207,8 +207,8 @@ private:
     return raw;
   }
 
-  /// Loads the batch that contains the row. It reads on in the open row group if it can, and
-  /// otherwise from the start of the row's group.
+  /// Loads the batch that contains the row. It continues in the open row group if it can, and
+  /// otherwise starts at the beginning of the row's group.
   void go_to(std::int64_t row) {
     const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
     if (group != group_ || row < batch_begin_) open_group(group);

@@ -24,7 +24,7 @@ namespace {
                  ""});
 }
 
-/// Loads the library once; it is never unloaded.
+/// Loads the Parquet library at the first call. The library is never unloaded.
 OpenParquet open_parquet() {
   static const OpenParquet kOpen = [] {
     void* library = ::dlopen(MGPU_PARQUET_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
@@ -41,7 +41,7 @@ OpenParquet open_parquet() {
   return kOpen;
 }
 
-/// Runs code that calls the library, and turns its errors into Failure E532.
+/// Runs code that calls the Parquet library, and turns errors of the library into Failure E532.
 template <class Work>
 auto ask(const fs::path& path, Work work) {
   try {

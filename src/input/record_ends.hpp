@@ -17,8 +17,8 @@ public:
   /// on in the next block.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Returns whether the text before the end that find_end() returned most recently is a record.
-  /// Only the content of an empty list `[]` is not a record.
+  /// Returns whether the text that find_end() completed most recently is a record. Only the content
+  /// of an empty list `[]` is not a record.
   virtual bool is_record() const { return true; }
 
   /// Returns whether no record can follow, because the JSON list has been closed.

@@ -6,7 +6,7 @@
 
 namespace mgpu::input {
 
-/// Why a row is unusable, as a phrase that follows "it cannot be used: ".
+/// Thrown for an unusable row. `why` is a phrase that messages put after "it cannot be used: ".
 class RowError : public Error {
 public:
   explicit RowError(std::string why, Where where = Where::here())

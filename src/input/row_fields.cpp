@@ -208,7 +208,8 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Drops the columns that are ignored, and each column that has one of our names and is null.
+/// Drops the columns that are ignored, and each column that is null and has one of this program's
+/// names.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

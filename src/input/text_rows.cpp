@@ -1,4 +1,4 @@
-// Rows of JSON Lines, JSON lists, CSV and TSV.
+// Reads rows of JSON Lines, JSON lists, CSV and TSV.
 #include <utility>
 
 #include <mgpu/base/utf8.hpp>

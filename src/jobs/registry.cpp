@@ -22,7 +22,7 @@ MGPU_JOBS(MGPU_DECLARE)
 
 namespace {
 
-/// Marks the keys that `add_keys` adds as read by the job.
+/// Records that the job reads the keys that `add_keys` adds.
 void note_reader(const JobSpec& job, AddKeys add_keys, KeyTable& table_of_keys) {
   KeyTable group;
   add_keys(group);

@@ -13,7 +13,7 @@ namespace mgpu::recipes {
 void require_file(const Config& config, const char* key, const std::filesystem::path& path,
                   const std::string& help = "");
 
-/// Throws unless `folder`, the value of `key`, has a tokenizer that texts can be read with.
+/// Throws unless `folder`, the value of `key`, has the files of a tokenizer.
 /// Errors: ConfigFailure E603 (exit 66).
 void require_tokenizer(const Config& config, const char* key, const std::filesystem::path& folder);
 

@@ -15,7 +15,7 @@ namespace {
 using PerEpisode = TrainPlots::PerEpisode;
 
 /// A curve over the episodes of a context: name in summary.json, label, CSS class, members of
-/// PerEpisode. Only the means of an early evaluation are kept, so it has no band.
+/// PerEpisode. The curve of the early checkpoint has no band, because only its means are kept.
 struct EpisodeCurve {
   const char* name;
   const char* label;

@@ -83,7 +83,8 @@ public:
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data
-  /// Contents by name of the files that are saved with the weights. Only those of rank 0 are used.
+  /// The contents of the files that are saved with the weights, by file name. Only those of rank 0
+  /// are used.
   std::map<std::string, std::string> files;
 
   /// Saves a checkpoint. `is_best` marks it as the best so far.

@@ -137,8 +137,8 @@ void Trainer::require_same_data() const {
        "put the old file back, or start anew: --resume=never"});
 }
 
-/// Runs one step. Time that no other span of the clock covers counts as waiting for ranks. The rank
-/// spends most of it on checking that no rank has failed.
+/// Runs one step. The clock counts all time outside of other spans as waiting for ranks. The rank
+/// spends most of this time on checking that no rank has failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
   activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");
@@ -210,7 +210,8 @@ bool Trainer::is_due(std::int64_t every) const {
   return every > 0 && state_.steps_done % every == 0;
 }
 
-/// Evaluates if an evaluation is due. Returns whether these weights are the best so far.
+/// Evaluates the model if an evaluation is due. Returns true if the current weights have the best
+/// score so far.
 bool Trainer::evaluate_if_due() {
   if (!settings_.evaluates_after(state_.steps_done)) return false;
   const TrainTask::Evaluation evaluation = task_.evaluate(state_.steps_done);

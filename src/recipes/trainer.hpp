@@ -44,10 +44,11 @@ public:
   /// All ranks call it, but only the files of rank 0 are saved.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
-  /// Returns the numbers of the last step that LoopSettings::step_values describes.
+  /// Returns the numbers that LoopSettings::step_values describes, for the last step.
   virtual std::span<const double> step_values() const { return {}; }
 
-  /// Returns tensors that are saved with each checkpoint. They keep their memory during the run.
+  /// Returns tensors that are saved with each checkpoint. Their memory addresses must not change
+  /// during the run.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   /// Fills kept_tensors() before a checkpoint is saved.
   /// Ranks:  collective over the world.
@@ -134,7 +135,7 @@ private:
 /// Returns the facts about the batch for the banner: passes, groups, global batch and steps.
 report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                                 const Trainer& trainer);
-/// Logs a note if the warm-up is longer than the training, and which items this rank computes.
+/// Logs which items this rank computes, and a note if the warm-up is longer than the training.
 void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
 
 }  // namespace mgpu::recipes

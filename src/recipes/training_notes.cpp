@@ -23,7 +23,7 @@ std::string times(std::int64_t count, const char* noun) {
   return report::grouped(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Adds a note if evaluations took much time. The note suggests twice train.eval_every. If that
+/// Adds a note if evaluations took much time. The note suggests to double train.eval_every. If that
 /// saves no evaluation, it suggests the recipe's cheaper_evaluation, if there is one.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
                      std::vector<Note>& notes) {

@@ -57,7 +57,7 @@ std::string batch_text(const BannerFacts::Batch& batch, DeviceKind device) {
               noun(device).c_str(), static_cast<long long>(batch.passes),
               batch.passes == 1 ? "pass" : "passes", static_cast<long long>(batch.copies),
               batch.copies == 1 ? "copy" : "copies");
-  // If ranks do not divide the batch, their shares differ; then the product is an upper bound.
+  // The product is an upper bound if the shares of the ranks in the batch differ.
   const bool exact = batch.per_pass * batch.passes * batch.copies == batch.global;
   text +=
       (exact ? " = " : " at most, ") + std::to_string(batch.global) + " samples per optimizer step";
@@ -96,8 +96,8 @@ public:
     return sum;
   }
 
-  /// Formats the lists and a closing bracket, whose opening bracket is in the text before. Examples
-  /// are "0,1)", "0,1) on each of 2 nodes" and "a: 0,1; b: 0)".
+  /// Formats the lists and a closing bracket; the caller has written the opening one. Examples are
+  /// "0,1)", "0,1) on each of 2 nodes" and "a: 0,1; b: 0)".
   std::string merged() const {
     const bool is_one_list = std::all_of(lists_.begin(), lists_.end(), [&](const auto& list) {
       return list.second == lists_.front().second;

@@ -43,7 +43,7 @@ bool turns_text(std::string_view sequence) {
   return sequence.size() == 3 && (is_embedding || is_isolate);
 }
 
-/// Returns whether the character controls a terminal or the order of a page's text.
+/// Returns whether the character controls a terminal, or changes the direction of text on a page.
 bool is_control(std::string_view sequence) {
   if (turns_text(sequence)) return true;
   const auto first = static_cast<std::uint8_t>(sequence[0]);

@@ -89,8 +89,8 @@ struct Style {
   Formatter format;
 };
 
-/// Fields with a special form in a log line. A field with `hidden` is not shown, because the text
-/// of another field contains its value.
+/// Fields with a special form in a log line. A field with the formatter `hidden` is not shown,
+/// because the text of another field contains its value.
 constexpr Style kStyles[] = {
     {"step", step},
     {"samples", samples},

@@ -16,8 +16,8 @@ std::size_t bins_for(int ranks) {
   return static_cast<std::size_t>(std::clamp(4800 / ranks, 60, 240));
 }
 
-/// Returns the share of each phase in each bin. A time slice of the clock that overlaps two bins is
-/// split between them.
+/// Divides the run into `bins` bins of equal duration, and returns the share of each phase in each
+/// bin. A time slice of the clock that overlaps two bins is split between them.
 std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::size_t bins,
                                                  double wall_s) {
   std::map<std::string, std::vector<float>> shares;
@@ -43,8 +43,8 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
   return shares;
 }
 
-/// Formats the times of this rank as JSON. Shares are rounded to thousandths, because three digits
-/// take a fifth of the text of a double.
+/// Formats the times of this rank as JSON. Shares are rounded to thousandths, which makes their
+/// text about a fifth as long.
 std::string packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
   JsonValue::List names;
   JsonValue::List seconds;

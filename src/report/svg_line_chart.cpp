@@ -134,8 +134,8 @@ bool is_crossed(const LineChart& chart, const Frame& frame, Point corner) {
   return false;
 }
 
-/// Returns a place for the label of the backdrop that no curve crosses. Tries the place above the
-/// backdrop first, then lower ones. Returns the first place if curves cross every place.
+/// Returns a place where no curve crosses the label of the backdrop. Tries the place above the
+/// backdrop first, then lower places. Returns the first place if curves cross every place.
 Point free_place(const LineChart& chart, const Frame& frame, double x, double room) {
   const Point above{x, frame.bottom() - room - 5};
   for (const double share : {1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.0}) {
@@ -206,8 +206,8 @@ struct EndLabel {
   double y;
 };
 
-/// Draws the labels at the right ends of levels and curves, moved apart so that they do not
-/// overlap.
+/// Draws the labels at the right ends of the curves and of the horizontal reference lines (levels).
+/// Moves the labels apart so that they do not overlap.
 void draw_labels(Svg& svg, const LineChart& chart, const Frame& frame) {
   std::vector<EndLabel> labels;
   for (const Level& level : chart.levels)

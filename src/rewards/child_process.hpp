@@ -12,8 +12,8 @@
 
 namespace mgpu::rewards {
 
-/// A command of the shell that reads lines and answers with lines, until this object is destroyed.
-/// Its processes form a group, which the destructor ends.
+/// A shell command that reads lines and answers with lines. Its processes form a process group,
+/// which the destructor ends.
 class ChildProcess {
 public:
   /// Starts `/bin/sh -c COMMAND`. Errors: Failure E551 if no process can be started.

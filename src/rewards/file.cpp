@@ -1,4 +1,4 @@
-// Rewards that a file lists.
+// The reward `file`: a file lists the reward of each known completion.
 #include <limits>
 #include <map>
 #include <string>

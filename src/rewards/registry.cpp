@@ -11,7 +11,8 @@
 #define MGPU_MORE_REWARDS(line)
 #endif
 
-// The registry. A reward is one source file NAME.cpp with NAME_reward(), and its name here.
+// The registry. To add a reward, write a source file NAME.cpp that defines NAME_reward(), and add
+// NAME to this list.
 #define MGPU_REWARDS(line) \
   line(match) line(regex) line(length) line(file) line(command) line(model) MGPU_MORE_REWARDS(line)
 

@@ -32,7 +32,7 @@ std::string run_name_in(const fs::path& folder) {
   return std::prev(latest)->string();
 }
 
-/// Says how to make the model of a training that did not run yet.
+/// Says how to make a model whose training has not run yet. `name` is the run.name of the training.
 std::string training_command(const std::string& name) {
   const fs::path conf = fs::path("conf") / "train" / (name + ".yaml");
   if (has_file(conf))
@@ -40,8 +40,8 @@ std::string training_command(const std::string& name) {
   return "the run with run.name=" + name + " makes this folder: start that run first";
 }
 
-/// Returns how to download a model of the hub, or "" if the path as written cannot be the name of
-/// one. It cannot be one if its first part is an existing folder.
+/// Returns a command that downloads a model of the Hugging Face hub. Returns "" if the path that
+/// the user wrote cannot be the name of such a model, or if its first part is an existing folder.
 std::string download_command(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const bool has_parts = std::count(written.begin(), written.end(), '/') == 1;
@@ -52,8 +52,8 @@ std::string download_command(const Config& config, const fs::path& folder, const
   return "hf download " + written + " --local-dir " + local + " and then " + key + "=" + local;
 }
 
-/// Refuses a model whose copy in the Hugging Face cache is incomplete. `folder` is the value of
-/// `key`: the folder of that copy, or a missing folder if the copy has no config.json.
+/// Refuses a model whose copy in the Hugging Face cache is incomplete. `folder` is the resolved
+/// path of `key`: that copy, or a path that does not exist if the copy has no config.json.
 void refuse_incomplete_copy(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);
@@ -83,8 +83,8 @@ std::string help_for_missing_model(const Config& config, const fs::path& folder,
   return download.empty() ? start_of_path(config, key) : download;
 }
 
-/// Names the folder with the weights if `folder` is a run directory, or has all runs of one name.
-/// Otherwise asks for the folder with the weights.
+/// Names the folder with the weights if `folder` is a run directory, or the folder of all runs with
+/// one name. Otherwise asks for the folder with the weights.
 std::string help_for_other_folder(const fs::path& folder, const std::string& key) {
   for (const char* below : {"ckpt/last", "latest/ckpt/last"})
     if (has_file(folder / below / "config.json")) return store::path_argument(key, folder / below);

@@ -93,7 +93,7 @@ ModelRowKeys read_model_row_keys(const Config& config) {
 }
 
 std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row) {
-  // With more rows than this the size of a chunk no longer depends on their number.
+  // All data with at least this many rows get the same chunk size, so further rows do not count.
   constexpr std::int64_t kEnough = 64 * run::kLargestAutoChunk;
   try {
     return run::auto_chunk_size(input::count_rows(keys.options, kEnough), results_per_row);

@@ -17,13 +17,13 @@ std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
-/// Marks as not learned the tokens with which both `prompt` and `encoded` begin.
+/// Excludes from the loss the first tokens of `encoded` that equal those of `prompt`.
 void learn_after(const std::vector<std::int64_t>& prompt, LearnedText& encoded) {
   const std::int64_t given = shared_tokens(prompt, encoded.ids);
   std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
 }
 
-/// Marks as not learned the tokens with which `prompt` and both completions begin.
+/// Excludes from the loss the first tokens that `prompt` and both sequences of the pair share.
 void learn_after(const std::vector<std::int64_t>& prompt, LearnedPair& pair) {
   const std::int64_t given =
       std::min(shared_tokens(prompt, pair.chosen.ids), shared_tokens(prompt, pair.rejected.ids));

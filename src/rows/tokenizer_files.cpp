@@ -28,7 +28,7 @@ constexpr const char* kConvertCommand =
     "transformers as t; t.AutoTokenizer.from_pretrained(sys.argv[1])"
     ".save_pretrained(sys.argv[1])' ";
 
-// Files of tokenizers in forms that transformers converts.
+// Names of tokenizer files in other formats, which transformers can convert to tokenizer.json.
 constexpr std::array kOtherForms = {"tokenizer.model", "vocab.json", "tekken.json",
                                     "tiktoken.model"};
 
@@ -58,8 +58,8 @@ bool is_file(const std::string& choice) {
   return choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
 }
 
-/// Reads the chat template from the file `choice`. If there is no such file, returns the template
-/// of that name in `folder`.
+/// Returns the chosen chat template. It is the content of the file `choice` if is_file(choice),
+/// otherwise the template with the name `choice` in `folder`.
 std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
   std::string jinja;
   if (!is_file(choice)) {

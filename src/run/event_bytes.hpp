@@ -16,8 +16,8 @@ struct ScalarPoint {
   double value;
 };
 
-/// A message of a leader to rank 0 of the run: an event for the screen and the logs, or a point of
-/// a TensorBoard curve.
+/// A message that a session's leader sends to rank 0 of the run: an event for the screen and the
+/// logs, or a point of a TensorBoard curve.
 using Shown = std::variant<Event, ScalarPoint>;
 
 /// Packs `shown` for a message between ranks of one program.

@@ -87,7 +87,8 @@ ChunkPhase ModelPlan::phase() const {
   return {"", 0, work_.samples, keys_.chunk_size, keys_.part};
 }
 
-/// Returns the memory of a rank that is left after the program and the samples.
+/// Returns how many bytes of a rank's memory remain after the program, the other models and the
+/// other data of the job.
 std::int64_t ModelPlan::headroom() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;

@@ -113,7 +113,7 @@ void RowPhase::log_progress() {
                       static_cast<double>(work_.tokens()) / work_.seconds);
 }
 
-/// Logs the progress within a chunk, about once in a second. `results`: how many results the
+/// Logs the progress within a chunk, at most once per second. `results`: how many results the
 /// current call of RowWorker::work() has so far.
 void RowPhase::log_within_chunk(std::int64_t results) {
   constexpr double kEvery_s = 1.0;

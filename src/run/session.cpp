@@ -28,7 +28,7 @@ std::string text_field(const Event& event, std::string_view name) {
   return value == nullptr ? "" : std::get<std::string>(*value);
 }
 
-/// Returns the note on the page of a run about a warning or failure of one of its sessions.
+/// Returns a note for the run's report.html about a warning or failure of one of its sessions.
 report::Note note_of(const Event& event) {
   const std::string session = "Session " + text_field(event, "session");
   return {text_field(event, "text"), "",

@@ -68,7 +68,7 @@ public:
   };
 
   /// Adds tokens. A token whose content is in the vocabulary has its id there; other tokens get ids
-  /// after those of the vocabulary. If two tokens have the same content, the id remains, and the
+  /// after those of the vocabulary. Two tokens with the same content share an id, and only the
   /// flags of the later token count.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr char32_t kAscii = 0x80;
 
-/// Returns the same as contains(), but for ASCII characters without a search.
+/// Returns the result of contains(). ASCII characters are looked up in a table, without a search.
 template <std::size_t N>
 bool contains_quickly(const std::array<CodeRange, N>& ranges, char32_t character) {
   static const std::array<bool, kAscii> kKnown = [&] {

@@ -171,7 +171,7 @@ public:
   }
 
 private:
-  /// Emits the character `count` times; returns 0.
+  /// Emits the character `count` times. Returns 0, the number of characters that remain.
   std::size_t flush(std::size_t count, const Emit& emit) const {
     for (std::size_t i = 0; i < count; ++i)
       emit(content_);

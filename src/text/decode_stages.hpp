@@ -19,15 +19,15 @@ namespace mgpu::text {
 std::unique_ptr<DecodeStage> join_by_spaces();
 /// Maps characters to the bytes that they represent; a token with other characters is unchanged.
 std::unique_ptr<DecodeStage> decode_byte_level();
-/// Turns consecutive tokens <0x00> to <0xFF> into bytes if these are UTF-8, otherwise each token
-/// into U+FFFD.
+/// Turns consecutive tokens of the form <0x00> to <0xFF> into the bytes that they name. If these
+/// bytes are not valid UTF-8, each of the tokens becomes U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
 /// Replaces MetaspaceOptions::replacement, the character for a space, by a space. In the first
 /// token it removes this character instead, unless the prepend scheme is `never`. If `joined`, all
 /// input is one token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
-/// Replaces matches of a pattern by `content`. If `joined`, all input is one token, and the search
-/// waits for its end.
+/// Replaces matches of a pattern by `content`. If `joined`, all input is one token, and the stage
+/// searches it only when the input has ended.
 std::unique_ptr<DecodeStage> decode_replace(std::shared_ptr<const Pattern> pattern,
                                             std::string content, bool joined);
 /// Strips the character `content` up to `start` times from the start of each token, and `stop`

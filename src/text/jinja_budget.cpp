@@ -33,7 +33,7 @@ void for_each_item(const jinja::value& value, const Visit& visit) {
   }
 }
 
-/// The addresses of a thread's stack that calls may use.
+/// The part of the thread's stack that the calls in a template may use.
 struct Stack {
   Stack() {
     pthread_attr_t attributes;

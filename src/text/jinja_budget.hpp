@@ -27,7 +27,8 @@ public:
   static constexpr int kValueDepth = 64;
 
   /// Makes this object the budget of the thread until the object is destroyed. `names` is the
-  /// number of variables that the template may have. The interpreter copies them for each scope.
+  /// number of variables that the template may have. It sets the cost of a scope, because the
+  /// interpreter copies all variables for each scope.
   RenderBudget(std::size_t names, std::size_t max_steps);
   RenderBudget(const RenderBudget&) = delete;
   RenderBudget& operator=(const RenderBudget&) = delete;
@@ -42,20 +43,20 @@ public:
   bool is_spent() const { return is_spent_; }
   void set_spent() { is_spent_ = true; }
 
-  /// Takes `steps` steps. A step stands for about a microsecond.
+  /// Takes `steps` steps from the budget. A step stands for about a microsecond.
   void take_steps(std::size_t steps);
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes the cost of reading `value` if it is a text, or one item of `value` if it is a list or
-  /// an object.
+  /// Takes a step for reading `value`, which includes at most one item of a list or object. For a
+  /// text, it also takes the bytes.
   void take(const jinja::value& value);
 
   /// Calls take(), and takes a step for each item of a list or object, but not for items inside
   /// items.
   void take_items(const jinja::value& value);
 
-  /// Takes a step for each value inside `value`, at any depth.
+  /// Takes a step from the budget for each value inside `value`, at any depth.
   void take_deep(const jinja::value& value);
 
   /// Checks the sizes of a result before the interpreter computes it.
@@ -65,7 +66,7 @@ public:
   /// Takes the cost of a search for `part` in `whole`. Returns how often `part` occurs.
   std::size_t take_search(std::string_view whole, std::string_view part);
 
-  /// Counts a call in a template as in progress while the object exists.
+  /// Increases the nesting depth of calls in the template while the object exists.
   class Call {
   public:
     Call();
@@ -76,8 +77,8 @@ public:
     ~Call();
   };
 
-  /// Records a namespace. Only namespaces can change after they are made. No namespace may be
-  /// inside another one, so values are trees.
+  /// Records a namespace, the only kind of Jinja value that can change after it is made. Since no
+  /// namespace may be inside another one, values have no cycles.
   void add_namespace(const jinja::value& value);
   bool is_namespace(const jinja::value& value) const;
   bool holds_namespace(const jinja::value& value) const;

@@ -12,11 +12,12 @@ using jinja::expression;
 using jinja::statement_ptr;
 using jinja::statements;
 
-/// Walks the tree of a program, and puts the nodes of jinja_nodes.hpp around its nodes.
+/// Walks the syntax tree of a template, and wraps its nodes in those of jinja_nodes.hpp. The new
+/// nodes charge the RenderBudget, and behave like Python or throw.
 class Walk {
 public:
   /// Visits the statements of a body, whose values are printed. Inserts a first statement that
-  /// takes the steps of all of them from the RenderBudget.
+  /// charges the steps of the whole body to the RenderBudget.
   void visit_body(statements& nodes) {
     if (nodes.empty()) return;
     const std::size_t nodes_outside = std::exchange(nodes_, 0);

@@ -92,8 +92,8 @@ struct Object : Defined {
   }
 
 private:
-  /// Refuses built-ins of the interpreter that are filters in Python, because they are no members
-  /// in Python.
+  /// Refuses a built-in that this interpreter has as a member of lists and texts. In Python's Jinja
+  /// it is only a filter.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))
@@ -114,9 +114,8 @@ private:
   bool is_called_, has_arguments_;
 };
 
-/// The object x of x[...]. Refuses an index of a text, because the interpreter counts only the
-/// items of lists from the end. Refuses a part of a text outside ASCII, because the interpreter
-/// counts bytes.
+/// The object x of x[...]. Refuses to index a text, because the interpreter allows negative indices
+/// for lists only. Refuses to slice a text that is not ASCII, because the interpreter counts bytes.
 struct Indexed : Defined {
   Indexed(statement_ptr inner, bool is_slice) : Defined(std::move(inner)), is_slice_(is_slice) {}
   value execute_impl(context& ctx) const override {
@@ -143,7 +142,7 @@ struct Bound : Guarded {
   }
 };
 
-/// A list, tuple or object that is written in the template.
+/// A list, tuple or object that is written in the template. Its size is charged to the budget.
 struct Built : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -153,7 +152,8 @@ struct Built : Guarded {
   }
 };
 
-/// The values of a loop. The interpreter makes a scope for each value before the first iteration.
+/// The values of a loop. All scopes are charged at once, because the interpreter makes a scope for
+/// each value before the first iteration.
 struct Iterated : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -178,8 +178,8 @@ private:
   std::size_t steps_;
 };
 
-/// The name `range` or `tojson` without a call. It is refused if it is the function, because these
-/// functions are checked only where they are called by name.
+/// The name `range` or `tojson` without a call. It is refused unless the template has given the
+/// name to another value: these functions are checked only where they are called by name.
 struct Named : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -209,7 +209,8 @@ struct Assigned : Guarded {
   }
 };
 
-/// Prints nothing, and takes the steps and bytes of a body from the RenderBudget.
+/// A statement at the start of a body. It prints nothing, and takes the steps and bytes of the body
+/// from the RenderBudget.
 struct Counted : jinja::statement {
   Counted(std::size_t steps, std::size_t bytes) : steps_(steps), bytes_(bytes) { pos = 0; }
   std::string type() const override { return "Block"; }

@@ -26,8 +26,8 @@ std::string text_of(const value& v) {
   return v->as_string().str();
 }
 
-/// Returns an estimate of the bytes of the text that shows a value. Takes no steps, because the
-/// items of the value were counted before.
+/// Returns an estimate of the bytes of the text that shows a value. Takes no steps from the
+/// RenderBudget, because the items of the value were counted before.
 std::size_t text_bytes(const value& v) {
   if (is_text(v)) return v->val_str.length();
   std::size_t bytes = 8;  // for a value that is not a text, and for punctuation
@@ -180,8 +180,8 @@ constexpr std::array<std::string_view, 18> kTests = {
     "sequence", "boolean",   "number", "integer", "true",    "false",
     "odd",      "even",      "eq",     "equalto", "ne",      "in"};
 
-/// Takes from the RenderBudget of the thread what it costs to compare two values, or to look for
-/// one in the other.
+/// Charges the RenderBudget of the thread for a comparison of two values, or for a search of one in
+/// the other.
 void take_comparison(const value& left, const value& right) {
   RenderBudget& budget = RenderBudget::of_thread();
   budget.take_deep(left);
@@ -192,7 +192,7 @@ void take_comparison(const value& left, const value& right) {
     budget.take_bytes(right->as_array().size() * text_bytes(left));
 }
 
-/// Executes operand is test(arguments).
+/// Executes `operand is test(arguments)`.
 struct Tested : jinja::expression {
   Tested(statement_ptr whole, CalledName test)
       : whole_(std::move(whole)),
@@ -308,7 +308,7 @@ private:
   const jinja::statement& node_;
 };
 
-/// Executes callee(arguments).
+/// Executes callee(arguments), within the limits of the RenderBudget.
 struct Called : jinja::expression {
   Called(statement_ptr whole, std::string method)
       : whole_(std::move(whole)),
@@ -335,8 +335,8 @@ struct Called : jinja::expression {
   }
 
 private:
-  /// Checks the size of what the call makes. Returns the callee; if it is a method, its object is
-  /// already computed.
+  /// Checks that the result of the call will not be too large. Returns the callee; in a method, the
+  /// object is replaced by its value.
   statement_ptr callee(const std::vector<value>& arguments, context& ctx) const {
     if (method_.empty()) {
       if (function_ == "range") check_range(arguments);

@@ -23,7 +23,7 @@ inline bool is_text(const jinja::value& v) {
   return jinja::is_val<jinja::value_string>(v);
 }
 
-/// Refuses texts in which bytes and characters differ.
+/// Refuses a text that is not pure ASCII. `what` names the operation for the message.
 void need_ascii(const jinja::value& v, const std::string& what);
 
 /// Removes white space as Python's str.strip(), lstrip() and rstrip() do. Returns values that are

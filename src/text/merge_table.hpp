@@ -11,7 +11,7 @@ namespace mgpu::text {
 
 /// The token into which two neighbors merge, and the priority of this merge.
 struct Merge {
-  std::uint32_t rank;  // lower merges first
+  std::uint32_t rank;  // the merge with the lowest rank comes first
   TokenId result;
 };
 

@@ -29,7 +29,7 @@ TokenFrame read_template(const JsonNode& node) {
   return frame;
 }
 
-/// Puts the outer frame around the inner one.
+/// Puts the tokens of `outer` before and after those of `inner`, and changes `inner`.
 void wrap(TokenFrame& inner, const TokenFrame& outer) {
   inner.before.insert(inner.before.begin(), outer.before.begin(), outer.before.end());
   inner.behind.insert(inner.behind.end(), outer.behind.begin(), outer.behind.end());

@@ -8,6 +8,7 @@
 namespace mgpu::text {
 namespace {
 
+/// Matches the pieces into which GPT-2 splits a text.
 /// Source: GPT-2, encoder.py
 constexpr std::string_view kGpt2Expression =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -28,7 +29,7 @@ void split(Pieces& pieces, const Pattern& pattern, SplitBehavior behavior, bool 
   pieces.pieces.swap(pieces.next_pieces);
 }
 
-/// Rewrites each piece: rewrite(piece, index) appends to pieces.next_text.
+/// Replaces each piece with the text that rewrite(piece, index) appends to pieces.next_text.
 template <class Rewrite>
 void rewrite_pieces(Pieces& pieces, const Rewrite& rewrite) {
   pieces.next_text.clear();

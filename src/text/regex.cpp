@@ -41,8 +41,8 @@ std::string message(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-/// Checks the Unicode version of PCRE2. regex_classes.hpp supplies what Unicode 15 and 16 added to
-/// version 14.
+/// Checks that PCRE2 has Unicode 14, 15 or 16. If it has a version before 16, regex_classes.hpp
+/// supplies the characters that it lacks.
 void check_unicode_version() {
   std::array<char, 64> version{};
   pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data());

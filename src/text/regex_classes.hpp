@@ -13,7 +13,7 @@ namespace mgpu::text {
 // clang-format off
 inline constexpr std::string_view kPcreUnicode = "14.0.0";
 
-/// Members that PCRE2's classes lack, or (true) all members.
+/// Characters that PCRE2 lacks in a class; with `true`, all characters of the class.
 inline constexpr std::array<RegexClass, 33> kRegexClasses = {{
     {R"(\s)", true, 25,
      R"(\x{9}-\x{D}\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}-\x{2029}\x{202F}\x{205F}\)"

@@ -132,8 +132,9 @@ bool SpecialTokens::is_of_class(std::string_view role) const {
   return std::find_if(named_.begin(), end, [&](const Named& n) { return n.role == role; }) != end;
 }
 
-/// Reads the roles that the class does not have, such as image_token. If `texts`, reads only roles
-/// whose tokens are texts, else only roles whose tokens are objects with flags.
+/// Reads the roles that the tokenizer class does not define, such as image_token. If `texts` is
+/// true, reads only roles whose tokens are texts, else only roles whose tokens are objects with
+/// flags.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
     if (!role.ends_with("_token") || is_of_class(role)) continue;
@@ -196,7 +197,7 @@ std::vector<AddedToken> SpecialTokens::additions(const std::vector<AddedToken>& 
   for (const Named& named : named_)
     add(named.token);
   for (const AddedToken& token : extra_) {
-    // An extra token replaces the flags of a named one.
+    // An extra token replaces a named token with the same text, including its flags.
     const auto same =
         std::find_if(tokens.begin() + num_listed, tokens.end(),
                      [&](const AddedToken& other) { return other.content == token.content; });

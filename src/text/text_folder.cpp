@@ -41,8 +41,8 @@ void refuse_settings(const JsonNode& settings) {
 }
 
 /// Returns the tokens that a class puts around a text in place of those of tokenizer.json. If
-/// `has_pieces`, the folder has no tokenizer.json, and `settings` decide. Otherwise they are not
-/// used.
+/// `has_pieces`, the folder has no tokenizer.json, and `settings` determine the tokens. Otherwise
+/// `settings` are not used.
 TokenFrame own_frame(TokenizerClass kind, const JsonNode& settings, bool has_pieces,
                      const SpecialTokens& special, const TokenizerParts& parts) {
   const auto ids_of = [&](const char* role) -> std::vector<TokenId> {

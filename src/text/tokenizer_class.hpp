@@ -16,13 +16,14 @@ enum class TokenizerClass { as_file, llama, code_llama, gpt2, gpt_neox, qwen2 };
 /// Returns the tokenizer class that AutoTokenizer chooses.
 ///
 /// `file` is tokenizer.json as text, `settings` tokenizer_config.json, `model` config.json.
-/// Errors: E542 for any other class, and for code in the folder
+/// Errors: E542 for a class that TokenizerClass lacks, and for a folder with custom code
 /// Source: transformers 5.23, models/auto/tokenization_auto.py
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file);
 
-/// Returns the parts that a tokenizer class uses in place of those of tokenizer.json, as JSON in
-/// the form of that file; "" for as_file. `unknown` is the unknown token.
+/// Returns the parts (such as the decoder) that a tokenizer class uses in place of those of
+/// tokenizer.json, as JSON in the form of that file. Returns "" for as_file, which keeps the parts
+/// of the file. `unknown` is the unknown token.
 /// Source: transformers 5.23, models/{llama,code_llama,gpt2,gpt_neox,qwen2}/tokenization_*.py
 std::string own_parts(TokenizerClass kind, const JsonNode& settings, std::string_view unknown);
 
@@ -35,8 +36,8 @@ std::span<const std::string_view> own_roles(TokenizerClass kind);
 /// Returns whether a class makes its parts from a tokenizer.model, if there is no tokenizer.json.
 bool reads_pieces(TokenizerClass kind);
 
-/// Returns whether a class puts its own special tokens around a text, in place of those of
-/// tokenizer.json: code_llama the token bos, and gpt_neox none.
+/// Returns whether a class ignores the special tokens that tokenizer.json puts around a text. Class
+/// code_llama adds only the token bos instead, and gpt_neox adds no token.
 bool has_own_frame(TokenizerClass kind);
 
 }  // namespace mgpu::text

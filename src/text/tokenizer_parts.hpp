@@ -71,8 +71,8 @@ struct TokenizerParts {
 /// Throws Failure E543, with the offset, if a text is not UTF-8.
 void check_utf8(std::string_view text);
 
-/// Throws Failure E543 if `text` has the token `gap`. The token asks to fill a gap in the text,
-/// which is not supported.
+/// Throws Failure E543 if `text` has the token `gap`, CodeLlama's fill_token. It marks a gap that
+/// the model should fill, which is not supported.
 void check_gap(std::string_view text, std::string_view gap);
 
 /// Makes a Tokenizer, for code that has collected its parts from several files.

@@ -17,7 +17,7 @@ inline constexpr std::array<CodeRange, 10> kWhitespace = {{
     {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000},
 }};
 
-/// Characters of the pre-tokenizer Digits.
+/// Characters that the pre-tokenizer Digits splits off.
 inline constexpr std::array<CodeRange, 146> kDigits = {{
     {0x30, 0x39}, {0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}, {0x660, 0x669}, {0x6F0, 0x6F9},
     {0x7C0, 0x7C9}, {0x966, 0x96F}, {0x9E6, 0x9EF}, {0x9F4, 0x9F9}, {0xA66, 0xA6F}, {0xAE6, 0xAEF},
@@ -54,7 +54,7 @@ inline constexpr std::array<CodeRange, 146> kDigits = {{
     {0x1FBF0, 0x1FBF9},
 }};
 
-/// Characters of the pre-tokenizer Punctuation.
+/// Characters that the pre-tokenizer Punctuation splits off.
 inline constexpr std::array<CodeRange, 156> kPunctuation = {{
     {0x21, 0x2F}, {0x3A, 0x40}, {0x5B, 0x60}, {0x7B, 0x7E}, {0xA1, 0xA1}, {0xA7, 0xA7},
     {0xAB, 0xAB}, {0xB6, 0xB7}, {0xBB, 0xBB}, {0xBF, 0xBF}, {0x37E, 0x37E}, {0x387, 0x387},
@@ -90,7 +90,7 @@ inline constexpr std::array<CodeRange, 156> kPunctuation = {{
     {0x16B44, 0x16B44}, {0x1BC9F, 0x1BC9F}, {0x1DA87, 0x1DA8B},
 }};
 
-/// Word characters next to an added token with single_word.
+/// Characters that belong to a word when they touch an added token with single_word.
 inline constexpr std::array<CodeRange, 796> kWord = {{
     {0x30, 0x39}, {0x41, 0x5A}, {0x5F, 0x5F}, {0x61, 0x7A}, {0xAA, 0xAA}, {0xB5, 0xB5},
     {0xBA, 0xBA}, {0xC0, 0xD6}, {0xD8, 0xF6}, {0xF8, 0x2C1}, {0x2C6, 0x2D1}, {0x2E0, 0x2E4},
@@ -265,7 +265,7 @@ inline constexpr std::array<CodeRange, 796> kWord = {{
     {0x30000, 0x3134A}, {0x31350, 0x323AF}, {0xE0100, 0xE01EF},
 }};
 
-/// Lower case: every step-th character from first to last moves by shift.
+/// Each `step`-th character from `first` to `last` has a lower case `shift` code points away.
 inline constexpr std::array<LowerRun, 185> kLowerRuns = {{
     {0x41, 0x5A, 1, 0x20}, {0xC0, 0xD6, 1, 0x20}, {0xD8, 0xDE, 1, 0x20}, {0x100, 0x12E, 2, 1},
     {0x132, 0x136, 2, 1}, {0x139, 0x147, 2, 1}, {0x14A, 0x176, 2, 1}, {0x178, 0x178, 1, -121},
@@ -326,7 +326,7 @@ inline constexpr std::array<LowerRun, 185> kLowerRuns = {{
     {0x1E900, 0x1E921, 1, 0x22},
 }};
 
-/// Lower case of two characters.
+/// Characters whose lower case has two characters.
 inline constexpr std::array<LowerSpecial, 1> kLowerSpecial = {{
     {0x130, 0x69, 0x307},
 }};

@@ -74,8 +74,8 @@ double TrainLoop::predictions(std::int64_t first) {
   return measured(first);
 }
 
-/// Runs the survey if the objective has one. Then returns the number of predictions of the global
-/// batch that begins with item `first`, which every rank can compute.
+/// If the objective has an ItemSurvey, lets it measure the global batch that begins with item
+/// `first`. Then returns the number of predictions of this batch, which every rank can compute.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
   return static_cast<double>(
@@ -127,7 +127,7 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const MicroBatch& pass = micro_batches_[p];
     const bool is_last = p + 1 == micro_batches_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
-    // This failpoint lets tests observe how other ranks report a rank that hangs here.
+    // This failpoint lets tests kill or delay a rank here, or make it run out of memory.
     if (failpoint("train.pass").error == ENOMEM) throw std::bad_alloc();
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);

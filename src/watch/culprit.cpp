@@ -14,8 +14,8 @@ const GroupState* in_group(const RankState& rank, std::uint64_t group) {
   return found == rank.groups.end() ? nullptr : &*found;
 }
 
-/// Returns the ranks that `rank` waits for in one call: those that have not entered it, or the
-/// peer.
+/// Returns the ranks for which a rank in `call` waits: in a collective, those that have not entered
+/// it, otherwise the peer.
 Ranks awaited_in(const GroupState& call, std::span<const RankState> ranks) {
   Ranks awaited;
   if (call.peer >= 0) {
@@ -132,8 +132,8 @@ std::optional<Culprit> find_culprit(std::span<const RankState> ranks) {
   if (std::ranges::find(hangs, true) == hangs.end()) return std::nullopt;
   const std::vector<int> waiting = votes(ranks, hangs);
 
-  // Takes the rank that most others wait for, among those that fit; on a tie, the longest silent
-  // one.
+  // Among the ranks for which `fits` is true, returns the one that most other ranks wait for. On a
+  // tie, returns the one that has been silent longest.
   const auto best = [&](auto fits) {
     std::optional<std::size_t> found;
     for (std::size_t r = 0; r < ranks.size(); ++r) {

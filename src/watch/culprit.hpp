@@ -54,7 +54,7 @@ struct Culprit {
   std::string difference{};  // for a mismatch: "rank 2 calls barrier; the others call ..."
 };
 
-/// Returns the rank that blocks the others; nothing if every rank without progress waits for a rank
+/// Returns the rank that blocks the others; nullopt if every rank without progress waits for a rank
 /// that makes progress.
 std::optional<Culprit> find_culprit(std::span<const RankState> ranks);
 

@@ -24,7 +24,7 @@ bool may_be_left(const fs::path& path, std::chrono::seconds age) {
   return info.st_uid == ::getuid() && std::time(nullptr) - info.st_mtime >= age.count();
 }
 
-/// Removes from `files` those that the process with this folder in /proc has mapped.
+/// Removes from `files` the files that a process has mapped. `process` is its folder in /proc.
 void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line) && !files.empty();)

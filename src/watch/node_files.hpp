@@ -12,8 +12,8 @@
 
 namespace mgpu::watch {
 
-/// Lets the nodes of a run see each other. Each node has a file in Layout::directory with the slots
-/// (Slot) of its ranks, which it rewrites about once a second. It uses no MPI and no sockets.
+/// Lets the nodes of a run see each other, without MPI or sockets. About once a second, each node
+/// rewrites its file in Layout::directory, which has the slots (Slot) of its ranks.
 class NodeFiles {
 public:
   struct Layout {

@@ -15,7 +15,7 @@ struct ProcessInfo {
   bool is_gone() const { return state == 'Z' || state == 'X'; }
 };
 
-/// Looks up a process; nothing if it does not exist. Source: proc(5), /proc/[pid]/stat.
+/// Returns the state of a process; nullopt if it does not exist. Source: proc(5), /proc/[pid]/stat.
 std::optional<ProcessInfo> process_info(int pid);
 
 /// Describes in words what the kernel reports about a process: "stopped (state T), in

@@ -128,8 +128,8 @@ void Watchdog::Watcher::run() {
   }
 }
 
-/// Waits until the next check. After a death, a rank that does not lead its node waits only 40 ms
-/// more for the leader's verdict.
+/// Waits until the next check. After a rank has died, a rank that does not lead its node waits only
+/// 40 ms more for the leader's verdict.
 void Watchdog::Watcher::wait() {
   constexpr int kSoonMs = 40;
   static_cast<void>(

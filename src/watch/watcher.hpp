@@ -35,7 +35,7 @@ private:
   void open_node_files(const cluster::Topology& topology);
   void start();
 
-  // Each check
+  // The loop of checks (watcher.cpp)
   void run();
   void wait();
   void check();
@@ -54,7 +54,7 @@ private:
   Scene scene(double patience_s = 0.0) const;
   double since_contact_s(int node) const;
 
-  // The end (watcher_end.cpp)
+  // These functions report a failure and end the process; see watcher_end.cpp.
   [[noreturn]] void report_death(int rank);
   [[noreturn]] void report_hang(const Culprit& culprit);
   [[noreturn]] void report_and_leave(const ErrorReport& report);

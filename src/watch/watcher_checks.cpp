@@ -21,7 +21,7 @@ constexpr double kPublishUrgentlyS = 0.4;
 constexpr double kNodeQuietS = 4.0;
 // A node without contact for this long, or for limit_s if that is longer, is lost.
 constexpr double kNodeLostS = 10.0;
-// A node waits this much longer for each node with a lower index before it reports. So the node
+// Before node i reports a failure, it waits i times this long, at most kMaxPatienceS. So the node
 // with the lowest index reports first, although it sees the others up to a second late.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMaxPatienceS = 3.0;

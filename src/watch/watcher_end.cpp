@@ -58,7 +58,8 @@ void print(const ErrorReport& report) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-/// Returns the crash file's text from its stack on; "" if it has no stack.
+/// Returns the stack in a crash file, without the last events that follow it; "" if there is no
+/// stack.
 std::string stack_in(const fs::path& crash_file) {
   try {
     const std::string text = read_file(crash_file, std::uint64_t{1} << 20);
@@ -113,8 +114,8 @@ void Watchdog::Watcher::report_and_leave(const ErrorReport& report) {
     wait_for_nodes();
     write_report_file(report);  // includes the stacks of all nodes
   }
-  verdict.state = Verdict::over;  // only now may other ranks exit: the launcher kills all soon
-                                  // after the first exit
+  verdict.state = Verdict::over;  // other ranks may exit only from here on: soon after the first
+                                  // exit, the launcher kills all ranks
   leave();
 }
 
@@ -134,9 +135,9 @@ void Watchdog::Watcher::publish_reports() {
   leave();
 }
 
-/// Writes the crash file with the stack of the main thread, because the message is about the work
-/// of this thread. Ignores SIGTERM from then on: the launcher may send it before the file is
-/// written.
+/// Writes the crash file with the stack of the main thread, because the verdict is about the work
+/// of the main thread. Ignores SIGTERM from then on, because the launcher may send it before the
+/// file is written.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);

@@ -184,20 +184,20 @@ def main():
     header = HEADER % (importlib.metadata.version("tokenizers"), version)
     (folder / "regex_classes.hpp").write_text(
         f'{header}inline constexpr std::string_view kPcreUnicode = "{version}";\n\n'
-        "/// Members that PCRE2's classes lack, or (true) all members.\n"
+        "/// Characters that PCRE2 lacks in a class; with `true`, all characters of the class.\n"
         f"inline constexpr std::array<RegexClass, {count}> kRegexClasses = {{{{\n{rows}\n}}}};\n"
         f"{FOOTER}")
     tables = [
         numbers("kWhitespace", ranges(whitespace), "CodeRange", "White space."),
         numbers("kDigits", ranges(digit_members()), "CodeRange",
-                "Characters of the pre-tokenizer Digits."),
+                "Characters that the pre-tokenizer Digits splits off."),
         numbers("kPunctuation", ranges(removed_by(pre_tokenizers.Punctuation("removed"))),
-                "CodeRange", "Characters of the pre-tokenizer Punctuation."),
+                "CodeRange", "Characters that the pre-tokenizer Punctuation splits off."),
         numbers("kWord", ranges(single_word_members()), "CodeRange",
-                "Word characters next to an added token with single_word."),
+                "Characters that belong to a word when they touch an added token with single_word."),
         numbers("kLowerRuns", runs, "LowerRun",
-                "Lower case: every step-th character from first to last moves by shift."),
-        numbers("kLowerSpecial", several, "LowerSpecial", "Lower case of two characters."),
+                "Each `step`-th character from `first` to `last` has a lower case `shift` code points away."),
+        numbers("kLowerSpecial", several, "LowerSpecial", "Characters whose lower case has two characters."),
     ]
     (folder / "unicode_tables.hpp").write_text(header + "\n".join(tables) + FOOTER)
 

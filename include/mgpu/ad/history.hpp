@@ -22,7 +22,8 @@ struct HistoryShape {
   friend bool operator==(const HistoryShape&, const HistoryShape&) = default;
 };
 
-/// One learning history: all steps that a source played on one task, episode after episode.
+/// One learning history: all steps that a learning algorithm (Source) played on one task, episode
+/// after episode.
 ///
 /// Shapes: action, reward and landing are [T], T = episodes * horizon. The state before step t is
 ///         landing[t - 1]. At the beginning of an episode it is the environment's start.
@@ -73,7 +74,7 @@ public:
   std::span<const std::uint8_t> reward() const { return reward_; }
   std::span<const std::uint8_t> landing() const { return landing_; }
 
-  /// Return the columns action, reward and landing for writing, for code that reads histories from
+  /// Return the columns action, reward and landing as writable spans, for code that fills them from
   /// a file.
   /// Shapes: [N, T]
   std::span<std::uint8_t> action() { return action_; }

@@ -41,7 +41,7 @@ protected:
 /// Returns the names that make_source accepts.
 std::vector<std::string> source_names();
 
-/// Makes the source `name`, which keeps no reference to the environment.
+/// Makes the learning algorithm called `name`. It keeps no reference to the environment.
 /// Errors: Error for an unknown name; Failure E132 (exit 78) when the source does not support this
 ///         environment.
 std::unique_ptr<Source> make_source(std::string_view name, const Environment& environment,

@@ -16,7 +16,7 @@ namespace mgpu::ad {
 /// the same rules, from make_window_rules().
 struct WindowRules {
   TokenKind kind = TokenKind::step;
-  int tokens = 0;  // L of a full window; kind step: its steps; transition: its past transitions + 1
+  int tokens = 0;   // tokens in a full window (L); one per step, or one per past transition plus 1
   int horizon = 0;  // steps of an episode
 
   /// Returns the number of past steps in a full window.

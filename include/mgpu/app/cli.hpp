@@ -32,7 +32,7 @@ struct Options {
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory;
                  // --compare: the second run directory
-  std::vector<std::string> more_directories{};  // directories of --merge after `detail`, the first
+  std::vector<std::string> more_directories{};  // of --merge; the first directory is `detail`
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off

@@ -42,9 +42,9 @@ ExitCode merge_run(const cluster::Group& world, const Options& options);
 /// Format `jsonl` writes table `samples` as JSON lines; each job defines its other formats. Works
 /// without MPI, GPU and driver. Under mpirun only the first rank may call it.
 ///
-/// Errors: E143 (exit 64, the job lacks the format or has no table `samples`), E609 (exit 66, not a
-///         run directory), E603 (exit 66, no result file). E602 (exit 74, write failed), and those
-///         of reading the run and of writing the format.
+/// Errors: E143 (exit 64, no such format or no table `samples`), E609 (exit 66, not a
+///         run directory), E603 (exit 66, no result file), E602 (exit 74, write failed).
+///         Those of reading the run and of writing the format are thrown, too.
 ExitCode export_run(const Options& options, std::ostream& out);
 
 /// --compare BEFORE AFTER: prints the differences between the metrics of two runs on the same

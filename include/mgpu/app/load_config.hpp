@@ -20,8 +20,8 @@ public:
   /// provider.
   static FileProvider shared(const cluster::Group& group);
 
-  /// Returns the beginning of a file, or of standard input for "-". Of a file that is too long for
-  /// a configuration, it returns one byte more than allowed, so that the parser refuses it.
+  /// Returns the content of a file, or of standard input for "-". If the content is too long for a
+  /// configuration, returns only its start, with one byte more than the parser accepts.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
   /// Errors: Failure E603 (exit 66) if the file cannot be read. With shared(), all ranks throw it

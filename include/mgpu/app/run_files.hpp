@@ -18,8 +18,8 @@
 
 namespace mgpu::app {
 
-/// Writes everything that a run puts out except its results. On rank 0 these are the screen,
-/// run.log, events.jsonl and TensorBoard. On every rank these are a log and a prepared crash file.
+/// Writes all output of a run except its results. Rank 0 writes to the screen, run.log,
+/// events.jsonl and TensorBoard. Every rank writes a log, and prepares a file for a crash report.
 class RunFiles final : public EventSink, public ScalarSink {
 public:
   /// `elapsed_s`: how long this process has been running.

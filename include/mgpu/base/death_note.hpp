@@ -28,7 +28,7 @@ void prepare_death_note(const fs::path& file, int own_rank);
 /// process is about to end.
 void write_death_note(int rank, const char* witness, const char* cause) noexcept;
 
-/// Writes a death note that names this rank as dead and as witness, from the handler of the signal
+/// Writes a death note for this rank, with the witness `self`. Called in the handler of the signal
 /// that ends the process.
 void write_own_death_note(int signal) noexcept;
 

@@ -10,8 +10,8 @@ namespace mgpu {
 
 /// A place in the source. As a default argument, here() names the caller's line.
 ///
-/// Replaces std::source_location, which clang 14 cannot read from libstdc++ 12. Subclasses spell
-/// out their constructors: nvcc 13.0 crashes on `using Base::Base` with this kind of default
+/// Replaces std::source_location, which clang 14 cannot read from libstdc++ 12. Subclasses of Error
+/// spell out their constructors: nvcc 13.0 crashes on `using Base::Base` with this kind of default
 /// argument.
 struct Where {
   const char* file;
@@ -81,7 +81,7 @@ public:
   explicit ShapeError(std::string_view message, Where where = Where::here());
 };
 
-/// The facts about a failure that a user reads.
+/// The parts of the message with which a failure is reported to the user.
 struct ErrorReport {
   std::string code;  // "E101"; E1 config, E2 launch, E3 memory, E4 ranks, E5 data,
                      // E6 files and checkpoints, E7 model, E9 bugs

@@ -23,8 +23,8 @@ struct FailpointAction {
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be parsed.
 FailpointAction failpoint(std::string_view place);
 
-/// Returns whether MGPU_FAILPOINT is set. Callers for whom the name of the place is costly to build
-/// ask this first.
+/// Returns whether MGPU_FAILPOINT is set. Call it before failpoint() where the name of the place is
+/// costly to build.
 bool has_failpoints();
 
 /// Sets the rank of this process for PLACE@R. Call once after MPI_Init.

@@ -29,8 +29,8 @@ inline float from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 }
 
-/// Converts a float to the bits of a binary16. Rounds to nearest, ties to even; magnitudes from
-/// 65520 on become infinity; NaN stays a (quiet) NaN.
+/// Converts a float to the bits of a binary16. Rounds to nearest, ties to even. Magnitudes of 65520
+/// or more become infinity, and NaN becomes a quiet NaN.
 inline std::uint16_t to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
@@ -39,7 +39,7 @@ inline std::uint16_t to_f16(float value) {
   if (rest >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);
   if (rest < 0x38800000U) {
     // Halves below 2^-14 are multiples of 2^-24, and so are floats in [0.5, 1). So adding 0.5
-    // rounds.
+    // rounds to such a multiple.
     const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest) + 0.5F);
     return static_cast<std::uint16_t>(sign | (sum - std::bit_cast<std::uint32_t>(0.5F)));
   }

@@ -17,7 +17,8 @@ struct Event {
   std::vector<std::pair<std::string, Value>> fields;  // in the order they are printed
 };
 
-/// Receives the events of a run. Any rank may send an event alone, and only rank 0 shows events.
+/// Receives the events of a run. Any rank may send an event without the other ranks, and only rank
+/// 0 shows events.
 class EventSink {
 public:
   virtual ~EventSink() = default;

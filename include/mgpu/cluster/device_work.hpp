@@ -85,9 +85,9 @@ private:
   std::byte* data_;
 };
 
-/// From now on, the destructor of Buffer does not free GPU memory and pinned memory. Call it when
-/// work on a GPU may never end, because CUDA waits for all work before it frees memory. Any thread
-/// may call it.
+/// Makes the destructor of every Buffer keep GPU memory and pinned memory instead of freeing it.
+/// Call this function when work on a GPU may never end, because CUDA waits for all work before it
+/// frees memory. Any thread may call it.
 void keep_device_memory() noexcept;
 
 /// Returns a view of elements [begin, begin + count) of `view`.

@@ -17,8 +17,8 @@ class Mailbox {
 public:
   explicit Mailbox(const Group& group);
 
-  /// Does not free texts that MPI may still be sending. After a failure, rank 0 no longer receives
-  /// texts, so such a text may never be sent.
+  /// Leaks the texts that MPI may still be sending. It cannot wait for them, because rank 0 no
+  /// longer receives texts after a failure.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;

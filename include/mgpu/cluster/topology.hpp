@@ -45,8 +45,8 @@ public:
   const Group& model_group() const { return model_group_; }
 
   /// Returns the ranks that hold the same part of each copy of the model as this rank, in the order
-  /// of the groups; gradients are summed over them. For a leader, the first rank of its group, they
-  /// are all leaders.
+  /// of the groups; gradients are summed over them. For a leader (the first rank of a group), this
+  /// is the set of all leaders.
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }

@@ -72,8 +72,8 @@ public:
   bool is_given(std::string_view name) const;
   const Place& place(std::string_view name) const;
 
-  /// Returns a path as a file or the command line gives it, perhaps relative, with `~` and
-  /// variables replaced. Returns "" for a default and for a key of another type.
+  /// Returns a path that a file or the command line gives. `~` and variables in it are replaced,
+  /// but it may be relative. Returns "" for a default and for a key of another type.
   const std::string& written(std::string_view name) const;
 
   /// Returns the names of the keys that are set to another value than their default, in the order

@@ -18,8 +18,8 @@ struct Place {
   int cut = 0;           // characters of the line that `text` leaves out at its start
 };
 
-/// Makes the Place of `length` characters of `line_text`, which begin at `column`. Of a long line,
-/// the Place keeps only the part around these characters.
+/// Makes the Place of `length` characters of `line_text`, which begin at `column`. If the line is
+/// long, the Place keeps only the part around these characters.
 Place place_in_line(std::string origin, int line, std::string_view line_text, int column,
                     int length);
 

@@ -32,7 +32,8 @@ struct ConfigSources {
   std::function<std::string(const std::filesystem::path&)> read{};
 
   /// Reads an environment variable for `~`, `$NAME` and `${NAME}` in paths. All ranks call it for
-  /// the same names in the same order. Without this function, no variable is set.
+  /// the same names in the same order. Without this function, all variables count as
+  /// unset.
   ReadVariable variable{};
 
   /// Returns the folder of the model `name` in a local cache of a hub, if the folder `path` does

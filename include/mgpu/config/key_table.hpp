@@ -77,8 +77,8 @@ struct KeySpec {
 /// Returns whether `value` is a text instead of a path, because it contains KeySpec::text_mark.
 bool is_marked_text(const KeySpec& spec, std::string_view value);
 
-/// Returns whether `value`, a valid value of `spec`, is the path of a file or folder. `value` must
-/// not be a word such as "auto".
+/// Returns whether `value`, a valid value of `spec`, is the path of a file or folder. Do not call
+/// it with a word such as "auto", which has a special meaning for the key.
 bool is_path(const KeySpec& spec, std::string_view value);
 
 /// A name that has no effect in this program: accepted in a file, and noted in the banner.
@@ -91,8 +91,8 @@ struct AcceptedName {
 class KeyTable {
 public:
   /// Adds a key.
-  /// Errors: Error when the name, an alias or a name in `foreign` is already in use, a name is also
-  ///         a section, or the default does not parse.
+  /// Errors: Error when the name, an alias or a name in `foreign` is already in use, a key has the
+  ///         name of a section, or the default does not parse.
   void add(KeySpec spec);
 
   /// Records that `job` reads the key `name`. All jobs read a key without such a record; otherwise

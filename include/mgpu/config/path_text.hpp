@@ -29,8 +29,8 @@ std::variant<std::string, ValueProblem> expand_path(std::string_view text,
 /// Returns the text that expand_path() turns into the absolute path `path`.
 std::string unexpanded_path(std::string_view path);
 
-/// Returns the text that a value in a configuration file stands for, for a key that is not a path:
-/// `$${` becomes `${`. Returns nullopt if the value has another `${`, which is a mistake.
+/// Unescapes the value of a key that is not a path, as written in a configuration file: `$${`
+/// becomes `${`. Returns nullopt if the value has another `${`, which is a mistake.
 std::optional<std::string> literal_text(std::string_view text);
 
 /// Returns the text that literal_text() turns into `text`.

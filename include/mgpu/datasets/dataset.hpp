@@ -47,7 +47,7 @@ public:
     return 0.0;
   }
 
-  /// Returns the answer that a completion gives, without what surrounds it; nullopt if it gives
+  /// Returns the answer that a completion gives, without the text around it; nullopt if it gives
   /// none. Completions of a row that give the same answer have the same score.
   virtual std::optional<std::string> given_answer(const Answer& answer) const {
     return find_answer(answer.text);

@@ -34,8 +34,8 @@ struct ExactNumber {
   bool is_percent = false;  // a percent sign follows; `top` / `bottom` is the number before it
 };
 
-/// Returns whether two numbers are equal, without rounding. A percentage equals the number before
-/// its sign, and the hundredth of that number: 50 % is equal to 50 and to 0.5.
+/// Returns whether two numbers are equal, without rounding. A percentage is equal to the number
+/// before its sign, and also to a hundredth of that number. So 50 % is equal to both 50 and 0.5.
 bool same_number(const ExactNumber& a, const ExactNumber& b);
 
 /// A number at the start of a text.

@@ -10,7 +10,7 @@
 
 namespace mgpu::formats {
 
-/// The checkpoint format that this program writes. It also reads all older formats.
+/// The checkpoint format that this program writes. The program also reads all older formats.
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
 /// Name of the file that holds the manifest, in the folder of a checkpoint.
@@ -54,8 +54,8 @@ auto read_of_checkpoint(const fs::path& path, Read read) {
 /// Errors: Failure E611 (exit 80) when it is damaged; E613 (exit 73) for a newer format.
 CheckpointManifest read_manifest(const fs::path& folder);
 
-/// Compare the size or the SHA-256 of the file `path` of a checkpoint with `expected`. Errors:
-/// Failure E611 (exit 80) if it differs.
+/// check_size() compares the size of the file `path` of a checkpoint with `expected`, and
+/// check_sha256() its SHA-256. Errors: Failure E611 (exit 80) if the two differ.
 void check_size(const fs::path& path, const SafetensorsDigest& expected);
 void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
 

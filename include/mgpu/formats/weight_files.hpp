@@ -25,8 +25,9 @@ bool has_safetensors(const fs::path& folder);
 /// `model.safetensors.index.json` names. All headers are checked on opening; the data are mapped
 /// and read on first access.
 ///
-/// Shard names are plain file names. A shard may be a link into the folder itself, or into the
-/// `blobs` of the Hub cache whose snapshot the folder is; other links are refused.
+/// Shard names are plain file names. A shard may be a link to a file in this folder. If the folder
+/// is a snapshot in the Hub cache, a shard may also be a link into the cache's `blobs`. Other links
+/// are refused.
 ///
 /// If the folder is a checkpoint of this program, its MANIFEST.json has sizes and checksums. Sizes
 /// and the other files of the folder (configuration, tokenizer) are checked on opening, tensors by

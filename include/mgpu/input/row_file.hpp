@@ -21,8 +21,8 @@ inline constexpr const char* kBadRowHelp =
 struct Row {
   std::int64_t id = 0;    // index in the data set, from 0: the global sample id
   std::int64_t line = 0;  // line where the row begins, from 1; in Parquet, number of the row
-  /// Values by this program's names of columns (see RowOptions). Other columns keep the file's
-  /// names.
+  /// The value of each column, by name. Columns that RowOptions lists have this program's names;
+  /// other columns keep the file's names.
   formats::JsonValue object;
   std::string problem;  // "": the row is usable; otherwise why not, and `object` may be null
 };

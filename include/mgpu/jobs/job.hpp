@@ -38,8 +38,8 @@ public:
   /// Returns the values of the keys run.*.
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that all files exist to which the job's keys refer. It is called before a run directory
-  /// is made. Local.
+  /// Checks that all files named by the job's keys exist. It is called before a run directory is
+  /// made. Local.
   /// Errors: Failure, such as E603 (exit 66) for a missing file.
   virtual void check_files() const = 0;
 

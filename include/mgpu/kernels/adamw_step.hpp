@@ -36,8 +36,8 @@ struct AdamwRuns {
 /// + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = w (1 - learning_rate * weight_decay) -
 /// learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon).
 ///
-/// cuda uses weight_decay 0 in runs without decay, so that one launch updates all parameters of a
-/// model. cpu updates one run per call.
+/// cuda::adamw_step() takes several runs (AdamwRuns), so that one launch updates all parameters of
+/// a model. It uses weight_decay 0 in runs without decay. cpu::adamw_step() updates one run.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

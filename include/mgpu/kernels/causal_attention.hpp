@@ -12,9 +12,9 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxHeadDim = 64;
 
-/// Selects the random numbers of dropout: the probability of key k for query q in head h is element
-/// (q * H + h) * kAttentionPitch + k of its sample (DropoutArgs). No sequence is longer than
-/// kAttentionPitch, so a mask does not depend on the sequence length of the batch.
+/// Numbers the attention probabilities of a sample, to select their random numbers for dropout. The
+/// probability of key k for query q in head h is element (q * H + h) * kAttentionPitch + k. No
+/// sequence is longer than kAttentionPitch, so the numbers do not depend on the sequence length.
 inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {

@@ -42,7 +42,7 @@ struct LoopSettings : run::JobKeys {
   bool evaluates_after(std::int64_t steps_done) const;
 };
 
-/// Reads the keys that all recipes share. The fields from evaluation_values on have no keys; the
+/// Reads the keys that all recipes share. No key sets evaluation_values or the fields after it; the
 /// recipe sets them.
 /// Errors: one Failure (exit 78) with all contradictions between keys of the training loop, the
 ///         optimizer and checkpoints.

@@ -40,11 +40,11 @@ public:
   virtual bool makes_histories() const { return false; }
 
   /// Returns a note about a key that makes each evaluation faster; nullopt: there is no such key.
-  /// Training shows it if evaluations are slow and a larger train.eval_every would not save any.
-  /// Only Note::key and Note::effect are set.
+  /// Training shows it if evaluations are slow, and a larger train.eval_every would not make them
+  /// fewer. Only Note::key and Note::effect are set.
   virtual std::optional<report::Note> cheaper_evaluation() const { return std::nullopt; }
 
-  /// Checks that all files exist to which the recipe's keys refer. Local.
+  /// Checks that all files named by the recipe's keys exist. Local.
   /// Errors: Failure E603 (exit 66) for a missing file; other Failures for a file that this recipe
   ///         cannot use.
   virtual void check_files() const = 0;

@@ -11,14 +11,14 @@
 
 namespace mgpu::recipes {
 
-/// The facts about a training on which the notes about its slow phases depend.
+/// Facts about a training, from which training_notes() derives its advice.
 struct NoteContext {
   const LoopSettings& loop;
   int ranks = 1;
   DeviceKind device = DeviceKind::cpu;
   bool makes_histories = false;  // the run generates the histories that it learns from
-  /// A note for slow evaluations if a larger train.eval_every would not save any. Only Note::key
-  /// and Note::effect are set. nullopt: no key makes evaluations faster.
+  /// The advice for slow evaluations if a larger train.eval_every would not reduce their number.
+  /// Only Note::key and Note::effect are set. nullopt: no key makes evaluations faster.
   std::optional<report::Note> cheaper_evaluation{};
 };
 

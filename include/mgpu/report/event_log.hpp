@@ -85,7 +85,7 @@ public:
   void print(std::string_view text);
 
   /// Prints text on the screen with -q, and does nothing otherwise. The text is not written to
-  /// run.log, which has its content in another form.
+  /// run.log, because run.log has the same content in another form.
   void print_if_quiet(std::string_view text);
 
   /// Prints the last line of a run, even with -q.

@@ -9,7 +9,7 @@
 namespace mgpu::report {
 
 /// Numbers about a run, on which notes depend: "share/evaluation" = 0.054, "rank/evaluation" = 0,
-/// ...
+/// ... The names are those of facts_of().
 using NoteFacts = std::map<std::string, double, std::less<>>;
 
 /// A remark about a run, with the setting to change.

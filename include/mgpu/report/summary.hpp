@@ -95,8 +95,8 @@ const char* word_of(Outcome outcome);
 /// failure.
 Outcome outcome_of(ExitCode exit);
 
-/// Returns the headline of report.html for a job without a headline: "train_ad stopped after 50 of
-/// 3000 steps."
+/// Returns the headline of report.html if the job does not provide a headline: "train_ad stopped
+/// after 50 of 3000 steps."
 std::string plain_headline(const RunSummary& summary);
 
 /// Formats the summary as indented JSON: schema, status, exit_code, and the fields of RunSummary.

@@ -15,7 +15,7 @@ struct RewardRow {
   std::string_view completion;
   std::string_view answer;  // column `answer` of the row; "" without that column
 
-  /// The messages of which `prompt` was rendered. Empty: the prompt is a text.
+  /// The messages from which `prompt` was rendered. Empty: the row has a plain text, no messages.
   std::span<const text::ChatMessage> messages{};
 };
 

@@ -22,7 +22,7 @@ struct EncodedPrompt {
   RowFacts facts{};                 // with the `reason` why the row cannot be used; "" if it can
   std::string answer{};             // column `answer` of the row, if the job reads it
   std::vector<text::ChatMessage> messages{};  // of which `text` was rendered; empty: none
-  std::int64_t begun = 0;                     // number of last `ids` that begin the completion
+  std::int64_t begun = 0;                     // number of final ids that belong to the completion
 };
 
 /// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has a

@@ -31,14 +31,14 @@ std::string fill_template(const std::string& text, const formats::JsonValue& row
 /// Errors: formats::JsonError for a list or an object.
 std::string scalar_text(const formats::JsonValue& value);
 
-/// Returns how the user's file calls the column that this program calls `name`.
+/// Returns the name in the user's file of the column that this program calls `name`.
 std::string name_in_file(const std::string& name, const ColumnNames& columns);
 
-/// Returns the label as it follows a prompt: after a space, if the prompt ends in a word or in a
-/// mark such as a colon.
+/// Returns the text that is appended to a prompt for a label. It is the label, with a space before
+/// it if the prompt ends in a word or in a mark such as a colon.
 std::string label_after(const std::string& prompt, const std::string& label);
 
-/// The names of labels, and the values in the label column of the data that stand for them.
+/// The names of labels, and the values that stand for these names in the label column of the data.
 struct LabelNames {
   std::vector<std::string> names;
   std::vector<std::string> values{};  // one for each name; empty: the data have the names

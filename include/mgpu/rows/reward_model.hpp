@@ -22,8 +22,8 @@ void check_reward_config(const Config& config, const rewards::RewardSettings& se
 ///         without `score.weight`, or with several outputs.
 void check_reward_weights(const Config& config, const rewards::RewardSettings& settings);
 
-/// Returns whether prompts of messages can be judged: either there is no reward `model`, or its
-/// folder has a chat template. Local.
+/// Returns whether prompts that are lists of chat messages can be judged: either reward `model` is
+/// not used, or its folder has a chat template. Local.
 bool can_judge_messages(const rewards::RewardSettings& settings);
 
 /// Returns the result of model_fingerprint() for reward.model; 0 without the reward `model`, or

@@ -24,7 +24,8 @@ struct LearnedPair {
   LearnedText rejected;
 };
 
-/// A prompt as the model sees it. `text` is without the special tokens of a `prompt` row.
+/// A prompt as the model sees it. For a row with `prompt`, `ids` has the special tokens that the
+/// tokenizer adds, such as bos, and `text` does not.
 struct PromptText {
   std::string text;
   std::vector<std::int64_t> ids;

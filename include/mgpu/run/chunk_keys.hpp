@@ -39,7 +39,7 @@ JobKeys read_job_keys(const Config& config);
 /// not.
 void check_chunk_keys(const Config& config);
 
-/// Refuses run.schedule=dynamic and run.total_workers above 1, for a job that always assigns its
+/// Refuses run.schedule=dynamic or run.total_workers above 1, for a job that always assigns its
 /// chunks in advance and cannot run in parts.
 /// Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);

@@ -52,8 +52,8 @@ struct ChunkSharing {
 
 /// Callbacks of run_chunks().
 struct ChunkHooks {
-  /// Processes a chunk, and returns the bytes that the journal records. See run_chunks() for
-  /// whether it may communicate.
+  /// Processes a chunk, and returns the bytes that the journal records. It may communicate only if
+  /// a model group processes the chunk, and only inside that group.
   std::function<std::vector<std::byte>(const Chunk&)> work;
   /// Called between chunks. If it returns true on any rank, the loop ends on all ranks.
   std::function<bool()> stop_asked;

@@ -12,8 +12,9 @@
 #include <mgpu/run/model_keys.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// A language model on the ranks of a run, and the largest batch that fits into their memory. Jobs
-// on models share this code in their plans, during the work and in their summaries.
+// Opens a language model on the ranks of a run, and finds the largest batch that fits into their
+// memory. All jobs that run a model use this code in their plans, during the work and in their
+// summaries.
 namespace mgpu::run {
 
 /// How messages name the items of a batch.
@@ -68,8 +69,9 @@ std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& 
 std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand, const BatchNames& names);
 
-/// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. It
-/// names the memory that each rank of the group needs, and a command that fits.
+/// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. The
+/// message shows the memory that each rank of the group needs. Its help is a command with a larger
+/// group of ranks, or advice if no group has enough memory.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,

@@ -19,7 +19,7 @@ inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of a seal
 // GPU memory that a CUDA context takes, with cuBLAS and NCCL.
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 
-/// Truncates to whole bytes and limits the result to 2^60, so that many results can be added.
+/// Truncates to whole bytes and limits the result to 2^60, so that sums of results do not overflow.
 std::uint64_t whole_bytes(double bytes);
 
 /// Starts a plan: sets only its name, machine, ranks, unit and memory size.
@@ -57,8 +57,9 @@ struct SharedMemory {
 /// Returns the memory in which ranks compute: that of a GPU or of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
-/// Adds a limit to the plan: each rank that shares `memory` needs `need` bytes. If they need more
-/// than memory.allowed, the plan suggests the arguments that `fits` returns; "" if nothing helps.
+/// Adds a limit to the plan: each rank that shares `memory` needs `need` bytes. If the ranks need
+/// more than memory.allowed, the plan suggests the arguments that `fits` returns. `fits` returns ""
+/// if no arguments help.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 

@@ -7,7 +7,7 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// Protection against rows that kill a rank: see store/quarantine.hpp.
+// A run skips rows that have killed a rank repeatedly, see store/journal/quarantine.hpp.
 namespace mgpu::run {
 
 struct RowHooks {
@@ -28,8 +28,8 @@ void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,
 /// how these rows are treated now.
 void log_suspects(const RunContext& run, const ChunkPhase& phase);
 
-/// Adds a note and a number to `outcome`: which rows of the phase were quarantined, why, and how to
-/// try them again.
+/// Adds to `outcome` the number of quarantined rows of the phase, and a note that says which rows
+/// these are, why they were quarantined, and how to try them again.
 void add_quarantined(const RunContext& run, const ChunkPhase& phase, JobOutcome& outcome);
 
 }  // namespace mgpu::run

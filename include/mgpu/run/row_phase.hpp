@@ -69,7 +69,7 @@ public:
 
   virtual RowTokens tokens(const Sample& sample, const Result& result) const = 0;
 
-  /// Returns whether this rank, of all ranks of its group, writes results into the journal.
+  /// Returns whether this rank is the one that writes its group's results into the journal.
   virtual bool records() const = 0;
 
   /// Serializes the results of a chunk, as rows of the job's table, for the journal. The first
@@ -81,8 +81,8 @@ public:
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
-  /// Sets a callback for the progress within work(): the worker calls it after each pass of the
-  /// model with the number of results that this call has so far.
+  /// Sets a callback for the progress within work(). The worker calls it after each pass of the
+  /// model, with the number of results that the current call of work() has so far.
   virtual void set_progress(const std::function<void(std::int64_t results)>& see) = 0;
 
   /// Called after a chunk, on every rank of the group, with its share of the seconds that its block
@@ -113,8 +113,9 @@ struct BlockRows {
 };
 
 /// Runs a language model over the rows of a file. It opens the model on every group of ranks, finds
-/// the batch and assigns the chunks. It also quarantines rows, halves the batch when memory runs
-/// out, and reports progress. A group works on as many chunks at once as its batch has room for.
+/// the batch size and assigns the chunks. It also quarantines rows, halves the batch size when
+/// memory runs out, and reports progress. A group works on as many chunks at once as its batch has
+/// room for.
 class RowPhase {
 public:
   struct Options {

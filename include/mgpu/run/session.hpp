@@ -60,7 +60,7 @@ public:
   /// the run. Call it often, so that events appear soon after they happen.
   void show();
 
-  /// Records with which exit a session ended. Every member of the session calls it.
+  /// Records the exit code of a session that has ended. Every rank of the session calls it.
   void ended(ExitCode exit);
 
   /// Shows the last events of all ranks, and returns how the sessions ended.
@@ -112,8 +112,8 @@ public:
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Calls `job`, and records in the directory how it ended. Returns a failure of the job, and logs
-  /// it as event `error`.
+  /// Calls `job`, and records in the directory how it ended. If the job fails, logs event `error`,
+  /// and returns the failure in the outcome instead of throwing it.
   SessionOutcome run(const std::function<JobOutcome(RunContext&)>& job);
 
   /// Returns the session's directory; empty if it could not be opened.

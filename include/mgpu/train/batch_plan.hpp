@@ -19,7 +19,7 @@ struct MicroBatch {
 
 struct BatchShape {
   std::int64_t global_batch;  // items of an optimizer step over all ranks
-  std::int64_t micro_batch;   // most items in a pass, never above the size of a lane; 0: that size
+  std::int64_t micro_batch;   // maximum items in a pass, capped at the size of a lane; 0: that size
   std::int64_t lanes;         // fixed parts of the global batch
   std::int64_t accumulation;  // without layout: a pass has at most 1/accumulation of a rank's items
   bool layout;                // true: each rank gets whole lanes; false: an equal number of items
@@ -46,10 +46,11 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 /// step.
 ///
 /// Without BatchShape::layout, each rank gets consecutive items, split into passes. If the items do
-/// not divide evenly, the first ranks get one more item. With layout, rank r gets lanes [r * lanes
-/// / ranks, (r + 1) * lanes / ranks). A pass never crosses a lane, so the gradient of a lane does
-/// not depend on the number of ranks. With BatchShape::fills_gpu, a GPU gets few large passes,
-/// because the launches of a pass of a small model take longer than its computations.
+/// not divide evenly, the first ranks get one more item. With layout, the batch consists of equal
+/// parts, the lanes, and rank r gets lanes [r * lanes / ranks, (r + 1) * lanes / ranks). A pass
+/// stays inside one lane, so the gradient of a lane does not depend on the number of ranks. With
+/// BatchShape::fills_gpu, a GPU gets few large passes, because the launches of a pass of a small
+/// model take longer than its computations.
 ///
 /// Errors: Failure E122 or E123 (exit 78) when problem_of() finds one.
 std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks,

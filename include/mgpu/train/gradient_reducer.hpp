@@ -82,8 +82,8 @@ public:
   /// Errors: Error when the parameter is already marked in this pass.
   void mark_ready(std::size_t parameter);
 
-  /// Ends a lane: takes its gradient from the arena, and zeroes the arena for the next lane. Do not
-  /// call it for this rank's last lane.
+  /// Ends a lane, a fixed part of the global batch. Moves the lane's gradient out of the arena, and
+  /// zeroes the arena for the next lane. Do not call this function for this rank's last lane.
   void end_lane();
 
   /// Waits until all buckets are summed over the ranks. For parameters that were not marked ready,
@@ -97,7 +97,8 @@ public:
   /// cannot synchronize any more.
   [[nodiscard]] bool drain() noexcept;
 
-  /// Returns the number of lanes of this rank in each step, or 1 if ReducerOptions::lanes is 0.
+  /// Returns how many lanes (fixed parts of the global batch) this rank has in each step, or 1 if
+  /// ReducerOptions::lanes is 0.
   int local_lanes() const { return local_lanes_; }
   std::size_t num_buckets() const { return buckets_.size(); }
 

@@ -44,7 +44,7 @@ protected:
   ItemSurvey& operator=(const ItemSurvey&) = default;
 };
 
-/// The function that a training minimizes: a model with its data and loss, as the training loop
+/// The function that training minimizes: a model with its data and loss, as the training loop
 /// sees them.
 class Objective {
 public:

@@ -32,7 +32,7 @@ struct StepOutcome {
   /// hardware fault may be the cause.
   bool was_repeated = false;
   bool stop_asked = false;      // whether any rank was asked to stop
-  double exposed_wait_s = 0.0;  // seconds of communication that backward did not hide, on this rank
+  double exposed_wait_s = 0.0;  // seconds that this rank waited for communication after backward
 };
 
 /// Runs data-parallel optimizer steps. Each rank computes its passes of the global batch, gradients
@@ -78,8 +78,8 @@ private:
     bool stop_asked = false;
   };
 
-  /// The items of a step, of which `first` is the id of the first one, and the factor by which the
-  /// gradient scales their losses.
+  /// The items that a step learns from, and the factor of their losses in the gradient. `first` is
+  /// the id of the first item.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;

@@ -27,8 +27,8 @@ void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 /// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
 void check_lanes(int lanes, int ranks);
 
-/// Sums the gradients of one rank's lanes along the fixed tree. It keeps partial sums of 1, 2, 4,
-/// ... lanes, like the bits of a binary counter.
+/// Sums the gradients of one rank's lanes along the balanced binary tree over the lanes. It keeps
+/// partial sums of 1, 2, 4, ... lanes, like the bits of a binary counter.
 ///
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {

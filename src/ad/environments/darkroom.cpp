@@ -13,7 +13,8 @@ constexpr int kSide = 9;
 constexpr EnvironmentShape kShape{
     .width = kSide, .height = kSide, .num_actions = 5, .horizon = 20, .start = {4, 4}};
 
-/// Returns all goals in the order that random.seed(seed); random.shuffle(goals) gives in Python.
+/// Returns all goals in the order that Python's random.shuffle(goals) gives after
+/// random.seed(split_seed).
 std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   std::vector<int> goals(std::size_t{kSide} * kSide);
   std::iota(goals.begin(), goals.end(), 0);
@@ -43,8 +44,9 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// Returns the reward of the shortest path. The step that reaches the goal is rewarded, and so is
-  /// every later step, which stays on the goal. If the start is the goal, all steps are rewarded.
+  /// Returns the total reward of an episode with the shortest path. The step that reaches the goal
+  /// is rewarded, and so are all later steps, which stay on the goal. If the start is the goal, all
+  /// steps are rewarded.
   int optimal_return(int task) const override {
     const Point goal = point(task);
     const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);

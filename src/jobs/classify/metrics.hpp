@@ -16,7 +16,8 @@ struct Ratio {
 };
 Ratio ratio_of(double part, double whole);
 
-/// Counts rows by true label and by given label, which may be missing.
+/// Counts rows by their true label and by the label that the model gave. A row may lack the model's
+/// label.
 class Confusion {
 public:
   explicit Confusion(std::size_t labels) : labels_(labels), counts_(labels * (labels + 1), 0) {}
@@ -70,8 +71,8 @@ ErrorRates error_rates(const Confusion& confusion, std::size_t positive);
 /// wrong.
 Ratio accuracy_of(const Confusion& confusion);
 
-/// Returns the mean of F1 over all labels. A label whose F1 is not defined counts as 0, and then
-/// the mean is not defined.
+/// Returns the mean of F1 over all labels. A label whose F1 is not defined counts as 0, and sets
+/// is_defined of the result to false.
 Ratio macro_f1(const Confusion& confusion);
 
 struct CalibrationBin {
@@ -96,8 +97,7 @@ struct RocPoint {
 };
 
 struct Roc {
-  /// Points from (0, 0) to (1, 1), one for each different score; empty if all rows are of one
-  /// class.
+  /// Points from (0, 0) to (1, 1), one per distinct score; empty if all rows are of one class.
   std::vector<RocPoint> points;
   Ratio area;
 };

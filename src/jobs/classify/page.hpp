@@ -54,7 +54,7 @@ struct ClassifyPlots {
     bool is_defined = true;
   };
 
-  /// One label against all others.
+  /// The quality of the predictions for one label against all others.
   struct LabelResult {
     std::string label;
     std::int64_t support = 0;  // rows whose true label it is

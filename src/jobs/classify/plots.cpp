@@ -97,7 +97,7 @@ void add_labels(const Confusion& confusion, ClassifyPlots& plots) {
   }
 }
 
-/// Returns the probability of the label with index `place` among all labels, a softmax.
+/// Returns the softmax over the scores of all labels, for the label with index `place`.
 /// Shapes: scores [labels], log-probabilities
 double share_of(std::span<const double> scores, std::size_t place) {
   const double largest = *std::ranges::max_element(scores);

@@ -71,7 +71,7 @@ bool is_of_all_labels(const ClassifyPlots::Metric& metric) {
   return metric.key == "accuracy" || metric.key == "macro_f1" || metric.key == "calibration_error";
 }
 
-/// Adds the label with the lowest F1, for a classification without a positive label.
+/// Adds the lowest F1 of any label to the results, for a classification without a positive label.
 void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   const auto f1_of = [](const ClassifyPlots::LabelResult& label) {
     return label.has_f1 ? label.f1 : std::numeric_limits<double>::infinity();
@@ -152,7 +152,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
   store::SealRequest request = classify_request(place, inputs);
   request.partial = request.partial || may_lack_rows;
   // The small tables, such as `confusion`, are computed from all rows, which no single rank has. So
-  // a first file is sealed that contains only the rows.
+  // this function first seals a temporary file with only the rows, and reads it back.
   store::SealRequest rows = request;
   rows.path = place.directory.path() / "rows.h5.part";
   rows.what = "rows";

@@ -13,10 +13,12 @@
 
 namespace mgpu::jobs {
 
-/// Returns a request to seal results.h5 with the groups /run, /classify and /samples.
+/// Returns a request for store::seal(), which writes results.h5 with the groups /run, /classify and
+/// /samples.
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs);
 
-/// The data of a sealed results.h5 that the charts show, and the report of the seal.
+/// The data of results.h5 that the charts show, and the result of store::seal(), which wrote the
+/// file.
 struct SealedLabels {
   ClassifyPlots plots;
   store::SealResult report;

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts of the rows with one true label, by given label.
+/// Counts the rows with one true label, separately for each label that the model gave them.
 struct ConfusionRow {
   std::string label;
   std::vector<std::int64_t> given;

@@ -34,7 +34,8 @@ struct Comparison {
 ///         in common.
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);
 
-/// Format a mean as "0.2500", and a difference with its sign as "+0.2500"; "" for NaN.
+/// mean_text() formats a mean as "0.2500", and signed_text() a difference as "+0.2500". Both return
+/// "" for NaN.
 std::string mean_text(double value);
 std::string signed_text(double value);
 

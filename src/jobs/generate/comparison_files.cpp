@@ -131,7 +131,7 @@ public:
     has_texts_ = std::ranges::find(texts, "output") != texts.end();
   }
 
-  /// Returns whether the file has texts, which key output.text chooses.
+  /// Returns whether the file has the texts of completions. output.text=false omits them.
   bool has_texts() const { return has_texts_; }
 
   std::string text(const char* column, std::int64_t prompt) const {
@@ -169,8 +169,8 @@ report::Table answer_table(const Comparison& comparison, const run::CompareReque
   return table;
 }
 
-/// Returns a sentence with the main metric: "score rose by 0.1200 [0.0500, 0.1900] over 100
-/// prompts."
+/// Returns a sentence with the main metric: "score rose by 0.1200 (95 % interval of the difference:
+/// +0.0500 to +0.1900) over 100 prompts."
 std::string headline_of(const Comparison& comparison) {
   const MetricDifference& metric = comparison.metrics[comparison.main];
   if (metric.change.count == 0) return "No prompt has a " + metric.key + " in both runs.";

@@ -5,7 +5,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Moves the beginning of the completion from the end of the prompt to all completions.
+/// Moves the last `prompt.begun` tokens of the prompt, which begin the completion, to the start of
+/// all completions.
 void add_beginning(const rows::EncodedPrompt& prompt, lm::PromptResult& result) {
   if (prompt.begun == 0) return;
   const auto ids = std::span(prompt.ids).last(static_cast<std::size_t>(prompt.begun));

@@ -25,7 +25,7 @@ void add_guide_keys(KeyTable& table);
 /// Errors: Failure (exit 78).
 void check_guide_keys(const Config& config);
 
-/// Returns the values of the keys; nullopt if generate.guide.path is null.
+/// Returns the values of the keys generate.guide.*; nullopt if generate.guide.path is null.
 std::optional<GuideKeys> read_guide_keys(const Config& config);
 
 /// Checks that the guide's folder has a value model that fits the settings, with the tokenizer of

@@ -37,7 +37,7 @@ struct OtherModels {
   std::optional<std::uint32_t> judge{};  // checksum of reward.model
 };
 
-/// Adds the checksum of a model to what identifies the inputs.
+/// Adds the checksum of a model to the checksums of `inputs`; nullopt: the run has no such model.
 void add_model(const char* key, std::optional<std::uint32_t> fingerprint, GenerateInputs& inputs) {
   if (!fingerprint) return;
   const std::string checksum = rows::checksum_text(*fingerprint);
@@ -45,8 +45,9 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
   inputs.crc = crc32c(std::string(key) + " " + checksum, inputs.crc);
 }
 
-/// Appends to a prompt a random beginning of the completion that its row has. At least the last
-/// token of the completion is left out, and more if the beginning would leave no new token.
+/// Cuts the completion of the row at a random token, and appends the part before the cut to the
+/// prompt. At least one token remains after the cut, not counting a final stop token. The appended
+/// part is shorter than generate.max_new_tokens.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {
   std::vector<std::int64_t> ids;

@@ -20,11 +20,11 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kCompletions{"generate.batch_size", "completion", "completions",
                                               "generate.max_new_tokens"};
 
-/// The inputs of job generate: rows and settings. Of the model it has only the configuration.
+/// The inputs of job generate: rows, settings, and the model's configuration without its weights.
 struct GenerateInputs : rows::ModelRows {
   GenerateKeys keys{};
   GenerateConfig config{};
-  std::optional<lm::LmConfig> guide{};  // of the value model; nullopt: nothing guides
+  std::optional<lm::LmConfig> guide{};  // the value model that guides sampling; nullopt: none
   std::uint32_t phase = 0;              // phase id in the journal, a checksum of prompts and models
   bool can_judge_messages = true;       // false: the reward model's folder has no chat template
 
@@ -72,8 +72,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// Errors: those of open_rows(), and of reading the model's folder.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// Returns a note for a file whose first row has an `answer` that no reward uses, so that the run
-/// is not evaluated. Returns "" for other inputs.
+/// Returns a note if the first row has an `answer`, but no reward compares it with the completions,
+/// so the run is not evaluated. Otherwise returns "".
 std::string answer_note(const GenerateInputs& inputs);
 
 /// Returns the number of rows of data.path, or 0 if the file is not valid. The run reports the

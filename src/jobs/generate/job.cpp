@@ -45,8 +45,8 @@ run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
   return {"completions", inputs.phase, inputs.prompts(), keys.chunk_size, keys.part};
 }
 
-/// Returns how the reference model is split: as the model is, but with layers in equal parts where
-/// model.device_map lists those of the model.
+/// Returns the keys that split the reference model. It is split like the model. But if
+/// model.device_map lists the model's layers, the reference model's layers are divided equally.
 run::ModelKeys reference_model_keys(run::ModelKeys keys) {
   if (keys.plan.layers.kind == lm::LayerMap::Kind::manual) keys.plan.layers = {};
   return keys;
@@ -82,8 +82,9 @@ public:
   const GenerateInputs& inputs() const { return inputs_; }
   const run::RowPhase& phase() const { return phase_; }
 
-  /// Tokenizes all prompts that no earlier attempt has completed, before any prompt is completed.
-  /// The ranks share this work. Then sets the batch size, which depends on the longest prompt.
+  /// Tokenizes all prompts that have no result from an earlier attempt. This happens before the
+  /// model runs, and the ranks share the work. Then sets the batch size, which depends on the
+  /// longest prompt.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending =

@@ -95,8 +95,9 @@ void check_stops(const Config& config) {
       throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
 }
 
-/// Refuses a reference model without completions, with a guide, whose offsets the KL would leave
-/// out, or with a batch that is chosen by the memory of one model.
+/// Refuses a reference model if no completions are made, or with a guide, whose offsets the KL
+/// would leave out. Also refuses generate.batch_size=auto, which counts the memory of one model
+/// only.
 void check_reference(const Config& config) {
   constexpr const char* kKey = "generate.reference";
   if (config.is(kKey, "null")) return;
@@ -114,7 +115,7 @@ void check_reference(const Config& config) {
                          "generate.batch_size=16");
 }
 
-/// Refuses a guide where no token is drawn, and a batch that would ignore the guide's memory.
+/// Refuses a guide if no token is drawn, or if the automatic batch size would ignore its memory.
 void check_guide(const Config& config) {
   check_guide_keys(config);
   if (!read_guide_keys(config)) return;
@@ -128,7 +129,8 @@ void check_guide(const Config& config) {
                          "generate.batch_size=16");
 }
 
-/// Refuses keys that contradict a roll-in.
+/// Refuses keys that contradict generate.roll_in=random, which starts each completion with a random
+/// part of the completion in the row.
 void check_roll_in(const Config& config) {
   if (!config.is("generate.roll_in", "random")) return;
   const auto refuse = [&](const char* name, const char* why, const char* help) {

@@ -25,7 +25,7 @@ void add_generate_keys(KeyTable& table);
 
 /// The treatment of prompts that are longer than the model's context.
 enum class BeyondContext {
-  warn,  // they are completed; the run warns of them once
+  warn,  // they are completed nevertheless, with one warning per run
   mark,  // they get RowStatus::too_long and no completion
   stop,  // the run fails with E531 before any work, and lists them
 };
@@ -56,8 +56,8 @@ struct GenerateKeys {
   /// Returns whether the KL from a reference model is computed.
   bool has_reference() const { return !reference.empty(); }
 
-  /// Returns whether key `name` differs from its default. It must be a key that affects how tokens
-  /// are sampled or scored.
+  /// Returns whether key `name` differs from its default. `name` must be a key that affects how
+  /// tokens are sampled or scored.
   bool is_changed(std::string_view name) const;
 
   /// Returns the names of the changed keys that have an effect only if tokens are sampled, such as

@@ -92,7 +92,7 @@ report::Table group_means_table(const GeneratePlots& plots) {
   return table;
 }
 
-/// Returns the tiles of the results. Of pass@k and maj@k only those of all samples have one.
+/// Returns a tile for each result, but for pass@k and maj@k only with the largest k.
 std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
   std::string most;
   if (!plots.pass.means.empty())

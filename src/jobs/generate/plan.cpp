@@ -108,7 +108,8 @@ private:
     return static_cast<std::uint64_t>(guide_bytes(*inputs_.keys.guide, *inputs_.guide, demand));
   }
 
-  /// Adds the time of the guide, which gets all candidates of a token, and then the drawn one.
+  /// Adds the time of the guide. For each new token, the guide processes all candidates, and then
+  /// the drawn token.
   void add_guiding_time() {
     if (!inputs_.guide) return;
     const auto parameters = static_cast<double>(run::num_parameters(*inputs_.guide));

@@ -83,7 +83,7 @@ const char* check_of(const GenerateInputs& inputs) {
   return inputs.has_scores() ? "score" : "reward_match";
 }
 
-/// Fills in the curves over k, and the means of groups.
+/// Fills in the curves of pass@k and maj@k over k, and the metrics of each group of prompts.
 void fill_evaluation(const Evaluation& evaluation, GeneratePlots& plots) {
   plots.evaluated_prompts = std::ssize(evaluation.prompts);
   const auto add = [&](const std::string& kind, std::int64_t k, GeneratePlots::Rates& rates) {
@@ -177,8 +177,8 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Returns the name of a metric in the result line; "" if the line does not have it. It has the
-/// score, pass@k and maj@k of all samples, the reward and the KL.
+/// Returns the name of a metric in the result line; "" if the line does not show the metric. The
+/// line shows the score, pass@k and maj@k of all samples, the reward and the KL.
 std::string short_name(const report::Result& result, const Evaluation& evaluation) {
   if (result.key == "score") return result.label;
   if (result.key == "reward" || result.key == "kl") return result.key == "kl" ? "KL" : "reward";
@@ -189,7 +189,8 @@ std::string short_name(const report::Result& result, const Evaluation& evaluatio
   return most > 1 && result.key == "maj_" + std::to_string(most) ? result.label : "";
 }
 
-/// Adds the means of all metrics. Those of short_name() are also in the result line.
+/// Adds the means of all metrics to `outcome`. The result line shows only metrics with a
+/// short_name().
 void add_evaluation(const GenerateInputs& inputs, const Evaluation& evaluation,
                     run::JobOutcome& outcome) {
   bool has_interval = false;

@@ -14,7 +14,8 @@
 
 namespace mgpu::jobs {
 
-/// Returns a request to seal results.h5 with the groups /run and /samples.
+/// Returns the request with which seal() writes results.h5. The file gets the groups /run and
+/// /samples.
 store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs);
 
 /// The result of seal_completions().
@@ -23,8 +24,8 @@ struct SealedCompletions {
   std::optional<Evaluation> evaluation{};  // of evaluate_journal()
 };
 
-/// Evaluates the completions in the journal, and writes results.h5. `may_lack_rows`: an unfinished
-/// run makes a partial file.
+/// Evaluates the completions in the journal, and writes results.h5. If `may_lack_rows` is true,
+/// rows may be missing, as in an unfinished run, and the file is then partial.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of evaluate_journal() and seal().

@@ -54,7 +54,8 @@ std::vector<std::int32_t> narrow(const std::vector<std::int64_t>& ids) {
   return {ids.begin(), ids.end()};
 }
 
-/// Returns the token ids of the prompt without the beginning of the completion.
+/// Returns the token ids of the prompt, without the beginning of the completion that
+/// generate.roll_in has appended.
 std::vector<std::int64_t> prompt_ids_of(const CompletionRow& row) {
   const std::vector<std::int64_t>& ids = row.prompt->ids;
   return {ids.begin(), ids.end() - row.prompt->begun};
@@ -147,7 +148,7 @@ std::vector<double> divergences_of(const CompletionRow& row) {
   return all[static_cast<std::size_t>(row.sample)];
 }
 
-/// Adds columns for the KL of the model from the reference.
+/// Adds columns for the KL divergence of the model from the reference model.
 void add_kl_columns(Columns& columns) {
   using Row = CompletionRow;
   columns.add(

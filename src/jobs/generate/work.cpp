@@ -39,7 +39,7 @@ std::vector<CompletedPrompt> CompletionWorker::work(std::span<const rows::Encode
   return completed;
 }
 
-/// Adds the KL from the reference to all completions.
+/// Computes the KL divergence from the reference model for each token, and adds it to `completed`.
 void CompletionWorker::compare(std::span<const rows::EncodedPrompt> prompts,
                                std::vector<CompletedPrompt>& completed) {
   std::vector<lm::SequenceDivergence::Sequence> sequences;

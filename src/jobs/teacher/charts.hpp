@@ -7,8 +7,9 @@
 
 namespace mgpu::jobs {
 
-/// Draws the total probability of the k most probable tokens over k. Below the axis it shows how
-/// many bytes per token the results need to store them. Returns "" without points.
+/// Draws a curve of the total probability of the k most probable tokens against k. Labels below the
+/// axis give the bytes per token that these k tokens take in the results. Returns "" if no points
+/// are given.
 std::string svg_kept_mass(const KeptMass& mass);
 
 /// Draws a line for each of the first kShownRanks ranks: the layers or heads of the model that it

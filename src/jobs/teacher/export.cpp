@@ -26,7 +26,7 @@ bool has_list(const std::filesystem::path& results, const std::string& name) {
   return std::find(lists.begin(), lists.end(), name) != lists.end();
 }
 
-/// Reads the stored top k, sample by sample.
+/// Reads the stored top k (the most probable tokens at each position), sample by sample.
 class StoredTopK {
 public:
   explicit StoredTopK(const std::filesystem::path& results)

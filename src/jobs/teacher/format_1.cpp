@@ -6,7 +6,7 @@
 
 namespace mgpu::jobs {
 
-// Format 1 differs only in the order of the columns.
+// Chunks of format 1 differ from those of the current format only in the order of the columns.
 store::UpgradeChunk TeacherJob::upgrade_chunks() const {
   const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
   std::vector<std::string> order = {"n_tokens",     "all_tokens", "status",       "reason",

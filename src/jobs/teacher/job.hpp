@@ -9,8 +9,8 @@
 
 namespace mgpu::jobs {
 
-/// Job teacher stores the next-token distributions of a model for the rows of a file in table
-/// `samples` of results.h5. Each group of ranks holds a model and works on chunks.
+/// Job teacher computes the next-token distributions of a model for the rows of a file. It stores
+/// them in table `samples` of results.h5. Each group of ranks holds a model and works on chunks.
 class TeacherJob final : public Job {
 public:
   /// `config` must outlive the job.

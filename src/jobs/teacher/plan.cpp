@@ -86,8 +86,8 @@ std::uint64_t TeacherJob::disk_bytes() const {
   if (bytes == 0) return 0;  // no data, which --check reports in a separate line
   const std::int64_t vocab = lm::read_lm_config(keys_.rows.folder).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
-  // Counts the journal and the sealed file. The user's columns are smaller than the row in the
-  // input file.
+  // The factor 2 counts the journal and results.h5. `bytes` is an upper bound of the copied columns
+  // of the input file.
   return run::whole_bytes(2.0 * (tokens * token_bytes(teacher_table(1, keys_, vocab), keys_) +
                                  static_cast<double>(bytes)));
 }

@@ -173,7 +173,7 @@ std::vector<ShownText> read_texts_shown(const fs::path& results, const TeacherIn
   return shown;
 }
 
-/// Collects the probability of the first k tokens of each list, for several k.
+/// Collects the total probability of the first k tokens of each list, for several k.
 class MassAtK {
 public:
   explicit MassAtK(std::vector<std::int64_t> ks) : ks_(std::move(ks)), masses_(ks_.size()) {}

@@ -10,9 +10,9 @@
 
 namespace mgpu::jobs {
 
-/// Adds data of a sealed results.h5 to `plots`: a few texts with the teacher's predictions and, for
-/// several k, the probability of the k most probable tokens. It reads the predictions of at most
-/// some ten thousand tokens, spread over the file. Local.
+/// Adds data of the written results.h5 to `plots`: a few texts with the teacher's predictions and,
+/// for several k, the probability of the k most probable tokens. It reads the predictions of a few
+/// ten thousand tokens at most, spread over the file. Local.
 ///
 /// Shapes: num_tokens [rows of the table]
 /// Memory: 8 bytes for each row of each list column, and a few MiB.

@@ -17,7 +17,8 @@ struct TeacherRow {
 
 using Columns = store::Columns<TeacherRow>;
 
-/// Returns the packed ids of the `best` predictions for each token, [T, bytes of a list].
+/// Returns the ids of the `best` most probable predictions for each token, packed into `bits` bits
+/// per id, [T, bytes of a list].
 std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t best, int bits) {
   std::vector<std::uint8_t> bytes;
   for (std::size_t begin = 0; begin < targets.ids.size(); begin += best) {

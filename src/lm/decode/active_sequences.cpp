@@ -7,7 +7,7 @@
 
 namespace mgpu::lm {
 
-/// Starts completions and continuations of prompts whose prefill is complete.
+/// Starts to complete the prompts whose prefill has ended, or to score their given continuations.
 void GenerationBatch::activate_sequences() {
   for (Prefill& prefill : prefills_) {
     const Prompt& prompt = queue_.prompt(prefill.prompt);
@@ -41,7 +41,7 @@ bool GenerationBatch::activate_sequence(Prefill& prefill) {
   return true;
 }
 
-/// Starts the continuations of a prompt that is scored only, and drops the prompt's sequence.
+/// Starts to score a prompt's given continuations, and drops the sequence of the prompt itself.
 void GenerationBatch::close(Prefill& prefill) {
   begin_continuations(prefill);
   session_.drop(prefill.sequence);

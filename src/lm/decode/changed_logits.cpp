@@ -15,8 +15,8 @@ bool has_penalty(const SamplingConfig& config) {
   return config.repetition_penalty != 1.0;
 }
 
-/// Adds the offsets of the candidates that are in the piece. Other tokens get an offset of -0,
-/// which changes no bits of any number.
+/// Adds the offsets of the candidates that are in the piece. For each candidate outside the piece,
+/// it adds -0 to the first token of the piece, which changes no bits.
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece,
                  const at::Tensor& logits) {
   const std::int64_t rows = logits.size(0);

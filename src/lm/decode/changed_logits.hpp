@@ -51,8 +51,8 @@ bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Returns the rows of `rows` with the indices `index`. `hidden` and `sites` already have only
-/// these rows, and the function selects the ids and offsets of the same rows.
+/// Returns those of the `rows` whose indices are in `index`. The caller has selected `hidden` and
+/// `sites` for these indices, and the function selects the ids and offsets.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

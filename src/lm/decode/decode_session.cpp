@@ -1,4 +1,4 @@
-// The functions of a decode session that form a turn: pass(), draw() and take().
+// The functions of a decode session that add one token to each sequence: pass(), draw() and take().
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -40,8 +40,8 @@ const PassView& DecodeSession::pass() {
   return view_;
 }
 
-/// Copies the newest states of sequences that have no input left into one tensor, so that the other
-/// rows of the pass can be freed.
+/// For each sequence whose input is completely processed, copies the newest state to one common
+/// tensor, so that the other rows of the pass can be freed.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   std::vector<std::int64_t> ended = fed;
   std::vector<std::int64_t> rows(fed.size());
@@ -68,8 +68,8 @@ void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   }
 }
 
-/// Returns the newest states of sequences, [S, D], on ranks with the head. Consecutive rows of one
-/// pass are not copied.
+/// Returns the newest hidden state of each sequence, [S, D]. Only ranks with the head may call it.
+/// Consecutive rows of one pass are not copied.
 at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const {
   std::vector<at::Tensor> parts;
   for (std::size_t s = 0; s < sequences.size();) {

@@ -13,7 +13,7 @@
 // Shapes in this header: n tokens of an input, D width.
 namespace mgpu::lm {
 
-/// Input tokens of a sequence. Passes have processed only the first `seen` of them.
+/// Input tokens of a sequence. The model has processed only the first `seen` of them so far.
 struct SequenceInput {
   std::vector<std::int64_t> ids;
   at::Tensor embeddings;  // [n, D]

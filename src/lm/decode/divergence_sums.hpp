@@ -11,13 +11,13 @@
 namespace mgpu::lm {
 
 /// The sums of one token of a sequence, over the blocks of the vocabulary that were added so far.
-/// Logits are those after the division by the temperature.
+/// All logits here have been divided by the temperature.
 struct DivergenceSums {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
 
   double top = kNone;            // largest logit of the model
   double sum = 0.0;              // of exp(logit - top)
-  double gap = 0.0;              // of exp(logit - top) (logit - logit of the reference)
+  double gap = 0.0;              // sum of exp(logit - top) * (logit - reference logit)
   double reference_top = kNone;  // largest logit of the reference
   double reference_sum = 0.0;    // of exp(logit of the reference - reference_top)
 
@@ -43,8 +43,8 @@ static_assert(sizeof(DivergenceSums) == kDivergenceSums * sizeof(double));
 void add_by_rows(const at::Tensor& of_model, const at::Tensor& of_reference, double temperature,
                  std::span<DivergenceSums> rows);
 
-/// Like add_by_rows(), with float64 tensors on the device of the logits. Sums may be rounded
-/// differently.
+/// Does the same as add_by_rows(), but with float64 tensors on the device of the logits. So the
+/// sums may be rounded differently.
 void add_by_tensors(const at::Tensor& of_model, const at::Tensor& of_reference, double temperature,
                     std::span<DivergenceSums> rows);
 

@@ -70,7 +70,7 @@ DrawsWithReplacement draw_with_replacement(const LanguageModel& model, const at:
   at::Tensor ids = draws.ids;
   if (model.shard().is_tensor_parallel)
     ids = gather_bits(*model.peers(), ids.to(at::kInt)).amax(0).to(at::kLong);
-  // A draw that rounding leaves without a token takes the most probable one.
+  // If rounding leaves a draw without a token, the draw takes the most probable token.
   return {draws.log_sums, at::where(ids < 0, folded.best_ids.expand_as(ids), ids)};
 }
 

@@ -77,8 +77,8 @@ void GenerationBatch::open(std::size_t index) {
   const Prompt& prompt = queue_.prompt(index);
   const SharedPrefix& prefix = queue_.shared_prefix;
   const bool has_prefix = prefix.sequence >= 0;
-  // The prompt's sequence gets the `sample` of the last completion, because that completion
-  // continues the sequence.
+  // The last completion continues the prompt's sequence. So this sequence gets the random stream
+  // (`sample`) of the last completion.
   const std::uint64_t sample = prompt.sample + static_cast<std::uint64_t>(prompt.num_samples) - 1;
   Prefill prefill{index};
   prefill.sequence = has_prefix ? session_.fork(prefix.sequence, sample) : session_.add(sample);
@@ -88,7 +88,8 @@ void GenerationBatch::open(std::size_t index) {
   prefills_.push_back(std::move(prefill));
 }
 
-/// Requests scores and a call of SeeHidden for the prompt tokens of a pass.
+/// Requests the scores of the prompt tokens of a pass, and a call of the SeeHidden callback with
+/// the hidden states of these tokens.
 void GenerationBatch::look_at(const PassView& view) {
   scores_.clear();
   pieces_.clear();
@@ -127,7 +128,8 @@ void GenerationBatch::add_piece(Prefill& prefill, const SeenPiece& piece, const 
           queue_.results[prefill.prompt].prompt_log_probs);
 }
 
-/// Keeps the first prompt's pages of the shared prefix, in a separate sequence, for later prompts.
+/// When the first prompt has filled the cache pages of the shared prefix, adds a sequence that
+/// keeps these pages for later prompts.
 void GenerationBatch::keep_shared_prefix(const Prefill& prefill) {
   SharedPrefix& prefix = queue_.shared_prefix;
   const bool is_there = prefill.seen >= prefix.pages * page_tokens_;
@@ -135,7 +137,8 @@ void GenerationBatch::keep_shared_prefix(const Prefill& prefill) {
   prefix.sequence = session_.fork_pages(prefill.sequence, prefix.pages, 0);
 }
 
-/// Returns `count` states of a pass from `row` on, [count, D]; undefined on ranks without the head.
+/// Returns the hidden states row .. row + count - 1 of a pass, [count, D]. They are undefined on
+/// ranks without the head.
 at::Tensor GenerationBatch::rows_of(const PassView& view, std::int64_t row,
                                     std::int64_t count) const {
   return has_head() ? view.hidden.narrow(0, row, count) : at::Tensor();

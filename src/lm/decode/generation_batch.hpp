@@ -23,9 +23,10 @@ struct GenerationWatch {
   const SeeHidden& see_hidden;
 };
 
-/// A batch of prompts whose sequences share a decode session. Each step() starts a turn of the
-/// session (see DecodeSession), whose drawn tokens the next step() takes. In between, other batches
-/// of the group run. All ranks take the same tokens, so they make the same decisions.
+/// A batch of prompts whose sequences share a decode session. Each step() takes the tokens drawn by
+/// the previous turn of the session (see DecodeSession), and starts the next turn. Between two
+/// steps, other batches of the group run. All ranks take the same tokens, so they make the same
+/// decisions.
 ///
 /// A prompt's sequence is prefilled in chunks. Each completion is a fork of this sequence, except
 /// the last one, which continues it. The cache pages reserved for a prompt are released when all
@@ -38,8 +39,8 @@ public:
                   const GenerationWatch& watch, AdmissionQueue& queue, DecodePool& pool,
                   std::int64_t pages);
 
-  /// Takes the results of the turn that the last call started, and starts the next turn. Returns
-  /// false when all work is done or a rank has failed.
+  /// Takes the results of the session's turn (a pass and its draws) that the last call started, and
+  /// starts the next turn. Returns false when all work is done or a rank has failed.
   bool step();
 
   /// Discards the results of the turn that the last step() started.
@@ -75,7 +76,7 @@ private:
     std::int64_t sequence = 0;
   };
 
-  /// Where to append the next `count` scores of a turn.
+  /// The list to which the next `count` scores from the session are appended.
   struct ScoresFor {
     std::vector<float>* all;
     std::size_t count;
@@ -116,7 +117,7 @@ private:
   std::deque<Continuation> continuations_;
   std::vector<ActiveSequence> active_;
 
-  // The unfinished turn.
+  // These members describe the turn that the last step() started.
   HeadRequests requests_;
   std::vector<ScoresFor> scores_;
   std::vector<PromptPiece> pieces_;

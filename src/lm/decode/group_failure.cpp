@@ -66,7 +66,7 @@ void GroupFailure::attempt(const std::function<void()>& step) {
 at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache& cache) {
   const std::int64_t rows = count_rows(spans).tokens;
   const at::TensorOptions options = cache.keys(0).options().dtype(at::kFloat);
-  // All ranks have the same number of rows, so they reserve at the same time.
+  // All ranks have the same number of rows, so all of them enter this collective call, or none.
   if (lacks(rows)) run_on_all_or_fail(model_->peers(), [&] { reserve(rows, options); });
   if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->all_reduce_rows(spans));
   at::Tensor hidden;  // [W, D]
@@ -77,8 +77,8 @@ at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache&
   return own_ ? dummy_hidden(spans, options) : hidden;
 }
 
-/// Takes part in a pass without a result. Returns meaningless numbers, [W, D]. In a pipeline they
-/// are NaN, so the rank with the head cannot draw from them.
+/// Takes part in the communication of a pass that this rank cannot compute. Returns meaningless
+/// numbers, [W, D]. In a pipeline they are NaN, so the rank with the head cannot draw from them.
 at::Tensor GroupFailure::dummy_hidden(std::span<const SequenceSpan> spans,
                                       const at::TensorOptions& options) {
   const auto [rows, outputs] = count_rows(spans);

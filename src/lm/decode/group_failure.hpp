@@ -39,12 +39,13 @@ public:
   /// failed itself returns its own report.
   const std::optional<ErrorReport>& known() const { return known_; }
 
-  /// Runs `step`, unless this rank has failed before. If `step` throws, the exception is stored if
-  /// the ranks can stay in step, else passed on.
+  /// Runs `step`, unless this rank has failed before. If `step` throws, the failure is stored, as
+  /// long as this rank can still make the same collective calls as other ranks of the model.
+  /// Otherwise it is rethrown.
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
-  /// the pass has more rows than any before, it reserves memory first.
+  /// the pass has more rows than all earlier passes, the function reserves memory first.
   /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 
@@ -52,8 +53,8 @@ public:
   /// Ranks:  all ranks of the model; those without the head return immediately.
   void publish_outcome(const std::function<PassOutcome()>& work);
 
-  /// Returns the outcome of the oldest publish_outcome() whose outcome was not received yet.
-  /// If that outcome has a failure, known() returns a failure from then on.
+  /// Returns the oldest outcome of publish_outcome() that was not received yet. If that outcome has
+  /// a failure, known() returns a failure from then on.
   PassOutcome receive_outcome();
 
   /// Throws on all ranks if one of them has failed.

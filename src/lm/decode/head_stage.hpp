@@ -13,15 +13,15 @@
 // Shapes in this header: N rows, D width.
 namespace mgpu::lm {
 
-/// The work of the vocabulary head for one pass. The head scores known tokens, shows states to the
-/// client (HeadRequests::look), and draws tokens.
+/// The work of the vocabulary head for one pass. The head scores known tokens, then calls the
+/// client's callback HeadRequests::look, and draws tokens.
 struct HeadStage {
   const LanguageModel& model;
   const Sampler& sampler;
   const LogitProcessors& processors;
 
-  /// Fulfills `requests`, draws one token per site, and returns all results. `rows` returns the
-  /// states to draw from, [N, D], one per site.
+  /// Computes the log-probabilities that `requests` asks for, draws one token per site, and returns
+  /// all results. `rows` returns the hidden states to draw from, [N, D], one per site.
   /// Ranks:  those that have the head
   PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
                   const std::function<at::Tensor()>& rows) const;

@@ -9,7 +9,7 @@
 // Shapes in this header: N = all rows, n = rows of a piece, B = tokens of a piece.
 namespace mgpu::lm {
 
-/// A draw of one token per row that sees the logits in pieces, each once; see
+/// Draws one token per row from logits that arrive in pieces. It reads each piece only once; see
 /// kernels::OnlineDrawArgs.
 struct OnlineDraw {
   at::Tensor tops;    // [N] float64: largest score
@@ -19,8 +19,8 @@ struct OnlineDraw {
 
   OnlineDraw(std::int64_t rows, const at::Device& device);
 
-  /// Updates the draw with one piece of the logits. `scores` are the changed logits that determine
-  /// the probabilities.
+  /// Updates the draw with one piece of the logits. `scores` are the logits after penalties and
+  /// temperature; they determine the probabilities.
   /// Shapes: scores as piece.logits; uniforms [n, 2] float64 on the same device
   void fold(const LogitsPiece& piece, const at::Tensor& scores, const at::Tensor& uniforms);
 

@@ -90,8 +90,8 @@ void OnlineLogits::combine(const LanguageModel& model, const at::Tensor& targets
   merge_best(floats(3, best), all.narrow(2, 3 + best, best).to(at::kLong));
 }
 
-/// Merges the best tokens of all ranks. Lower ranks have lower ids, so a stable sort keeps ties in
-/// the order of ids.
+/// Merges the best tokens of all ranks. Lower ranks have lower token ids, so a stable sort by logit
+/// keeps equal logits in the order of ids.
 void OnlineLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
   const std::int64_t best = best_ids.size(1);
   if (best == 0) return;

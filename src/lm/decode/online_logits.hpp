@@ -30,8 +30,8 @@ struct LogitsPiece {
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
-/// Gathers the 32-bit integers `bits` of all R ranks, [R, ...]. They may be the bits of values of
-/// any type.
+/// Gathers the 32-bit integers `bits` of all R ranks, [R, ...]. The integers may hold the bits of
+/// other 32-bit types, such as float32.
 at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 
 /// The state of an online softmax over all rows, after the pieces so far; see

@@ -9,10 +9,11 @@
 
 #include "online_logits.hpp"
 
-// Shapes in this header: N rows, I ids of all rows.
+// Shapes in this header: N rows, which have I ids together.
 namespace mgpu::lm {
 
-/// The distinct ids in the contexts of all rows of a draw, for the repetition penalty.
+/// Lists the distinct token ids in the context of each row, for the repetition penalty. A draw
+/// samples one token for every row.
 struct PenalizedIds {
   at::Tensor ids;    // [I] int64, ascending within a row; undefined: no penalty
   at::Tensor spans;  // [N, 2] int64: row n has the ids at spans[n][0] .. spans[n][1] - 1

@@ -49,8 +49,8 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
   return tokens;
 }
 
-/// Returns the `block` for draw_words() of this rank's first vocabulary block. The blocks of two
-/// ranks never have the same number.
+/// Returns the number of this rank's first vocabulary block, which draw_words() takes as `block`.
+/// The blocks of two ranks never have the same number.
 std::uint32_t first_block(const LanguageModel& model) {
   if (!model.shard().is_tensor_parallel) return 0;
   return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
@@ -77,7 +77,7 @@ at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   return uniforms.to(rows.hidden.device());
 }
 
-/// Returns the uniforms that select among the draws of all ranks, [N].
+/// Returns a random number in [0, 1) for each row, [N]. It selects the rank whose draw is used.
 at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {

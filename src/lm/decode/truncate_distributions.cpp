@@ -37,7 +37,7 @@ std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_
   return result;
 }
 
-/// The results on the host of two online softmaxes, one without and one with the temperature.
+/// The results of two online softmaxes, one without and one with the temperature, in host memory.
 struct HostSums {
   at::Tensor log_sums;    // [N] float32, without the temperature
   at::Tensor log_totals;  // [N] with the temperature; [0] if they are not needed

@@ -27,7 +27,8 @@ double log_mean_exp(double z, double strength) {
   return strength + softplus(-strength - z) - softplus(-z);
 }
 
-/// Returns log E[exp(R / eta)] of the distribution over atoms.
+/// Returns log E[exp(R / eta)] of a return R that is one of the head's atoms, where `outputs` are
+/// the logits of the atoms. `strength` is 1 / eta.
 double log_mean_exp(const ValueHead& head, std::span<const double> outputs, double strength) {
   double most = -std::numeric_limits<double>::infinity();
   double most_tilted = most;
@@ -47,7 +48,7 @@ double log_mean_exp(const ValueHead& head, std::span<const double> outputs, doub
   return (most_tilted - most) + (std::log(mass_tilted) - std::log(mass));
 }
 
-/// Returns the logarithm of the odds exp(z), clamped.
+/// Returns the logarithm of the odds exp(z), after they are clamped to the bounds of `settings`.
 double log_odds(const GuideSettings& settings, double z) {
   if (settings.min_odds > 0.0) z = std::max(z, std::log(settings.min_odds));
   return std::min(z, std::log(settings.max_odds));

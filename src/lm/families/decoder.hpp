@@ -18,7 +18,7 @@ inline constexpr std::int64_t kMaxExperts = 4096;
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
 /// Reads the sliding windows of Qwen, if `use_sliding_window` is true. `layer_types` names the
-/// layers with a window. If it is absent, layers from `max_window_layers` on have one.
+/// layers with a window. If it is absent, all layers with index >= `max_window_layers` have one.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
 /// Sets LayerConfig::window of the layers that `layer_types` marks as sliding. Returns false if

@@ -65,7 +65,7 @@ public:
     return {all.narrow(-1, 0, keys_), all.narrow(-1, keys_, 1)};
   }
 
-  /// Returns the sums of x, [G, S * B, 1], over the block's queries, [H].
+  /// Sums x, [G, S * B, 1], over the queries of the block. Returns one sum per head, [H].
   at::Tensor to_heads(const at::Tensor& x) const { return x.reshape({-1, queries_}).sum(-1); }
 
   double scale() const { return scale_; }

@@ -25,7 +25,7 @@ inline at::TensorOptions options_of(const LmWeights& weights) {
   return any_of(weights).options().dtype(at::kFloat);
 }
 
-/// The data about the tokens of a pass that all layers need.
+/// The data of one pass that are the same for all layers.
 struct Call {
   const LmConfig& config;  // config of this rank's shard
   AttentionIndex index;

@@ -123,7 +123,8 @@ SequenceScorer SequenceScorer::open(const fs::path& folder, Device device,
           read_pad_id(folder)};
 }
 
-/// Returns the tokens up to the one whose output counts. Later tokens do not change that output.
+/// Returns the tokens without the padding at the end. The output of the last of them is the score,
+/// which the padding would not change.
 std::span<const std::int64_t> SequenceScorer::judged(const std::vector<std::int64_t>& ids) const {
   if (ids.empty()) throw ShapeError("SequenceScorer: a sequence has no tokens");
   std::span<const std::int64_t> kept(ids);

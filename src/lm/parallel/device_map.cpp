@@ -51,7 +51,8 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
   return list;
 }
 
-/// Returns `ranks` sorted, as texts. So each rank keeps its number of layers.
+/// Returns the rank of each layer as texts in ascending order, to suggest a list that is allowed.
+/// Each rank keeps its number of layers.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

@@ -21,7 +21,7 @@ struct Sharing {
 };
 
 /// Finds the cheapest assignment of layers. join(cost, load) adds a rank with load `load` to a set
-/// of ranks whose total cost is `cost`, and returns the new total cost. It must be at least `cost`.
+/// of ranks whose total cost is `cost`. It returns the new total cost, which is at least `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

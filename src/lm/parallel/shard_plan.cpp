@@ -29,8 +29,8 @@ Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) 
           range.begin + range.size() * (index + 1) / parts};
 }
 
-/// Returns the capacities of the ranks, at least a thousandth of the largest, so that a rank with
-/// almost no free memory can still get one layer.
+/// Returns the free bytes of each rank as its capacity, but at least a thousandth of the largest
+/// capacity. So a rank with almost no free memory can still get one layer.
 std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
   const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;

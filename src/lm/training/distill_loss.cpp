@@ -130,8 +130,8 @@ struct Listed {
     columns = at.masked_fill(is_here.logical_not(), 0);
   }
 
-  /// Writes `values` [n, K] to the columns of the piece. On a GPU this replaces the whole piece,
-  /// because the GPU would be idle while the host reads how many of the ids are in the piece.
+  /// Writes `values` [n, K] to the columns of the piece. On a GPU this replaces the whole piece.
+  /// To write single columns, the host would first wait for the GPU to count them.
   void write(const LogitsPiece& piece, const at::Tensor& values) const {
     at::Tensor logits = piece.logits;
     if (tensor::runs_on_gpu(logits)) {
@@ -148,8 +148,9 @@ struct Listed {
   at::Tensor columns;  // [n, K] columns of the piece; 0 for ids elsewhere
 
 private:
-  /// Returns the logits with `values` in their columns. Several entries of a row may have column 0,
-  /// and the maximum selects the valid one, because ids elsewhere have value -infinity.
+  /// Returns a copy of the logits in which `values` replace those at `columns`. Several entries of
+  /// a row may have column 0. The maximum selects the valid one, because ids elsewhere count as
+  /// -infinity.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");
@@ -223,7 +224,7 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
   return pieces;
 }
 
-/// Returns the student's logits in the shape of the teacher's pieces, as views.
+/// Returns views of the student's logits, cut to the shapes of the teacher's pieces.
 std::vector<LogitsPiece> common_pieces(const HeadBlock& block,
                                        const std::vector<LogitsPiece>& teacher) {
   std::vector<LogitsPiece> pieces;

@@ -21,8 +21,8 @@ at::Tensor rows_of(const ExpertLoad& load, const at::Tensor& like) {
   return at::tensor(load.rows, at::kLong).to(like.device());
 }
 
-/// Returns the share of each of E experts in each of N tokens, [N, E]; 0 if the token does not use
-/// the expert.
+/// Returns the routing weight (share) of each of E experts for each of N tokens, [N, E]; 0 if the
+/// token does not use the expert.
 at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& loads) {
   if (logits.scalar_type() == at::kFloat) {
     const at::Tensor shares = at::zeros_like(logits);

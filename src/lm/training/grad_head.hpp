@@ -45,8 +45,8 @@ struct RowFacts {
   at::Tensor best;           // [n] int64
 
   /// Returns the sums of a BlockLoss, [3] float64 on the device: the cross-entropy in nats, the
-  /// number of rows whose target is best, and the cross-entropy again. The loss of each row is
-  /// multiplied by `weights` [n] if defined.
+  /// number of rows whose target has the largest logit, and the cross-entropy again. The loss of
+  /// each row is multiplied by `weights` [n] if defined.
   at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
@@ -61,7 +61,8 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
-/// Returns RowFacts::sums(). With a scale, replaces the logits by the gradients of scale * loss.
+/// Returns the sums of the cross-entropy and of correct predictions (RowFacts::sums()). If `scale`
+/// has a value, replaces the logits by the gradients of scale * loss.
 at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Tokens

@@ -45,10 +45,10 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
 /// Returns the rows `positions` of a table of learned positions, [N, D]. The gradients of the rows
 /// are added in a fixed order. A GPU adds them directly to the table's gradient, but on the CPU
-/// autograd first sums those of a batch.
+/// autograd first sums the gradients of a batch.
 at::Tensor embed_positions(const at::Tensor& table, const at::Tensor& positions);
 
-/// Returns x W^T + b of a linear layer. The layer must not be packed.
+/// Returns x W^T + b of a linear layer. Its weight must not be packed for the CPU kernels.
 at::Tensor project(const at::Tensor& x, const Linear& linear, tensor::ComputeKind compute);
 
 /// Returns the RMS norm of x over the last dimension.

@@ -10,7 +10,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// The header of a sequence in a message between ranks. After it come `facts` numbers.
+/// The header of a sequence in a message between ranks. The facts of the sequence, `facts` numbers,
+/// follow the header.
 struct Header {
   SequenceKey key;
   std::int64_t is_grouped;  // 0: the sequence is a separate group

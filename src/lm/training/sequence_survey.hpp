@@ -48,7 +48,7 @@ public:
   void measure(std::uint64_t first, std::int64_t count) override;
   std::string result() const override { return measured_; }
 
-  /// Collects the facts that all ranks have measured.
+  /// Reads the result() of every rank, which has SequenceLoss::facts() of that rank's sequences.
   /// Errors: ShapeError when a group is incomplete, a sequence was measured twice, or sequences
   ///         have different numbers of facts.
   void read(const std::vector<std::string>& results) override;

@@ -43,8 +43,8 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// Describes the weights of a folder, or a text about it. The weights are in
-/// file descriptor `file` of the process with id `process`. A text is stored in `text` itself.
+/// Says where the weights of a folder are, or has a text about the folder. The weights are in file
+/// descriptor `file` of the process with id `process`. The text is stored in `text` itself.
 struct Slot {
   std::atomic<State> state;
   std::uint64_t key;
@@ -142,7 +142,7 @@ std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
 }
 
-/// Returns tensors whose storage is a mapping. They keep the mapping alive.
+/// Returns tensors that lie in a memory mapping and keep it alive.
 std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes) {
   std::vector<at::Tensor> tensors;
   std::size_t offset = 0;

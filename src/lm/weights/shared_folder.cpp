@@ -57,8 +57,8 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
-/// Replaces each meta view with this rank's part of `whole`, on `device`. Identical views share one
-/// tensor, such as the embedding and a head that is tied to it.
+/// Replaces each requested view of a meta tensor with the same view of `whole`, on `device`.
+/// Identical views share one tensor, such as the embedding and a head that is tied to it.
 void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor

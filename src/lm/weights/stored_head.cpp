@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kComparedValues = std::size_t{1} << 20;
 
-/// Returns `count` values from the value `first` on, as float32.
+/// Returns values [first, first + count) of a stored tensor as float32.
 at::Tensor values_at(const formats::StoredTensor& stored, std::size_t first, std::size_t count) {
   const auto type = tensor::scalar_type(*stored.dtype);
   const std::size_t width = at::elementSize(type);

@@ -13,12 +13,12 @@ const formats::StoredTensor* find_tensor(const formats::WeightFiles& files,
                                          const std::string& name);
 
 /// Returns where the stored weights have the vocabulary head. The result is `as_configured` unless
-/// config.json ties the head to the embedding. If both are stored, their values are compared as
-/// float32, up to the first difference.
+/// config.json ties the head to the embedding. If head and embedding are both stored, the function
+/// compares their values as float32, up to the first difference.
 StoredHead find_stored_head(const formats::WeightFiles& files, const LmConfig& config);
 
-/// Does the same for a folder, whose weights are opened only if config.json ties the head. Returns
-/// `as_configured` for a folder without safetensors files.
+/// Returns the result of the overload above for the weights in `folder`. Opens them only if
+/// config.json ties the head. Returns `as_configured` for a folder without safetensors files.
 /// Errors: those of WeightFiles.
 StoredHead find_stored_head(const fs::path& folder, const LmConfig& config);
 

@@ -33,9 +33,9 @@ double mean(const EpisodeReturns& returns);
 /// TrainTask::Evaluation::values.
 std::string return_name(int episode);
 
-/// Evaluates the current weights on unseen tasks in the middle of training, and returns the mean
-/// returns. The ranks share the rollouts, and add up returns as whole numbers, so the result does
-/// not depend on the number of ranks.
+/// Evaluates the current weights on unseen tasks in the middle of training. The result has the mean
+/// return of each episode. The ranks share the rollouts, and add up returns as whole numbers, so
+/// the result does not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
@@ -47,7 +47,7 @@ struct FinalEvaluation {
   std::int64_t chunk_size = 32;  // rollouts of a chunk
 };
 
-/// Returns the plan of the final evaluation of the current weights of `model`. Nothing is played.
+/// Returns the plan of the final evaluation of the current weights of `model`. It plays no episode.
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const AdSettings& settings);
 

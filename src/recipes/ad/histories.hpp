@@ -33,12 +33,12 @@ ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem
                               const ad::Environment& environment);
 
 /// Returns the learning histories of the run, on every rank. They are read from data.path. If it is
-/// null, all ranks play the histories in chunks and seal them into histories.h5 of the run
+/// null, all ranks play the histories in chunks and write them to histories.h5 in the run
 /// directory. Returns nothing when a stop was requested before they were complete.
 ///
 /// Ranks:  collective over the world.
 /// Errors: E603 if the file is missing, E605 if it has no table of histories, E521 if it belongs to
-///         another environment; those of the journal and of the seal. All are thrown on all ranks.
+///         another environment; those of the journal and of seal(). All are thrown on all ranks.
 std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const AdSettings& settings,
                                                 const ad::Environment& environment);
 

@@ -47,8 +47,8 @@ run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJourn
   return part;
 }
 
-/// Seals the histories in the journal. Returns nothing when the histories come from a file or are
-/// already sealed.
+/// Seals the histories in the journal. Returns nullopt, and seals nothing, if the histories come
+/// from a file or are already sealed.
 std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
                                                const run::SealPlace& place,
                                                const store::ChunkJournal& journal,

@@ -17,7 +17,7 @@ using report::Plan;
 
 // Assumed speeds of one rank that has a core or a GPU to itself. Unless noted, they are in
 // floating-point operations per second, counted like those of TrainSizes. The CPU speeds are
-// accurate within a factor 1.5 for one core of a server with AVX-512 and a small model.
+// accurate within a factor of 1.5 for one core of a server with AVX-512 and a small model.
 constexpr double kCpuFlops = 4e10;         // of forward and backward passes
 constexpr double kCpuRoundedFlops = 3e10;  // of passes with operands rounded to 16 bits
 constexpr double kCpuPlayFlops = 4e9;      // of play, with products of a matrix and a vector
@@ -131,7 +131,8 @@ private:
         {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks, machine_.device))},
         {"evaluation cache", cache_bytes()},
         {"buffers", run::gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
-    // Counts the curves, and on a GPU the host copies of weights and moments for checkpoints.
+    // This includes the curves, and on a GPU the host copies of weights and moments for
+    // checkpoints.
     host_bytes_ = run::program_bytes(machine_) + history_memory() +
                   static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);
     if (on_gpu()) {
@@ -249,7 +250,8 @@ private:
 std::uint64_t AdRecipe::disk_bytes() const {
   const TrainSizes sizes(settings_);
   const bool plays = sizes.settings.data.path.empty();
-  // The journal and the sealed file hold the same rows. The sealed file may not compress at all.
+  // The journal and the sealed file hold the same rows. In the worst case, compression does not
+  // make the sealed file smaller.
   const std::int64_t tables =
       2 * ((plays ? sizes.history_bytes : 0) + sizes.num_rollouts * sizes.rollout_bytes);
   // A checkpoint holds weights and two moments. Disk space is needed for the kept checkpoints, the

@@ -24,8 +24,8 @@ public:
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Returns an upper bound of the bytes of journals, sealed files of histories and evaluation, and
-  /// all checkpoints that exist at the same time.
+  /// Returns an upper bound of the bytes of the journal, histories.h5, results.h5, and all
+  /// checkpoints that exist at the same time.
   std::uint64_t disk_bytes() const override;
 
   /// Estimates memory, time and disk space of a run from the shapes. Nothing is measured, so every

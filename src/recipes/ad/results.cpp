@@ -74,8 +74,8 @@ double mean_random(const ad::Environment& environment) {
   return total / environment.num_tasks();
 }
 
-/// Copies the returns under `control`, and computes their band. Does nothing if the evaluation did
-/// not use `control`.
+/// Sets `returns` to the mean returns under `control`, and `band` to their 95 % intervals. Does
+/// nothing if the evaluation did not use `control`.
 void fill_control(const TrainVerdict& verdict, Control control, std::vector<double>& returns,
                   TrainPlots::Band& band) {
   for (std::size_t c = 0; c < verdict.grid.controls.size(); ++c) {

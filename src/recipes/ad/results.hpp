@@ -35,7 +35,8 @@ std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
                               const std::string& loss_unit = "nats");
 
-/// Returns a request to seal results.h5 with /run, /metrics/train, /metrics/eval and /samples.
+/// Returns the request with which seal() writes results.h5. The file gets the groups /run,
+/// /metrics/train, /metrics/eval and /samples.
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps);
 

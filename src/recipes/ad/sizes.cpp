@@ -35,8 +35,8 @@ TrainSizes::TrainSizes(const AdSettings& of)
     : settings(of),
       environment(ad::make_environment(settings.data.env, settings.data.env_split_seed)),
       history{settings.data.streams, settings.data.episodes, environment->horizon()} {
-  // The length of histories in a file is unknown before the ranks read it. A window is at most
-  // n_transit tokens long.
+  // The length of histories in a file is unknown before the ranks read it, so the estimate uses the
+  // longest possible window, n_transit tokens.
   window =
       settings.data.path.empty() ? settings.window_rules(history).tokens : settings.model.n_transit;
   weight_bytes = ad::weights_size(settings.model) * std::int64_t{sizeof(float)};

@@ -63,8 +63,8 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
-/// Checks distill.on_policy. Completions that the student samples need prompts, and a teacher model
-/// that evaluates them.
+/// Checks distill.on_policy. If the student samples completions, the run needs prompts for them,
+/// and a teacher model that evaluates them.
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {

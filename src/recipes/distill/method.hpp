@@ -30,8 +30,8 @@ public:
   bool needs_tokenizer() const override { return !has_targets(); }
 
   /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
-  /// tokenizer.json, and stored targets must fit the loss. The vocabularies may differ by unused
-  /// ids at the end, as many model families have; see require_ids_below() for stored targets.
+  /// tokenizer.json, and stored targets must fit the loss. The vocabularies may end with different
+  /// numbers of unused ids, see require_ids_below() for stored targets.
   ///
   /// Errors: ConfigFailure E107 (exit 78) for a teacher that does not fit, Failure E603 (exit 66)
   ///         for a missing file, and those of read_lm_config() and StoredTargets.

@@ -19,8 +19,9 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The smallest tail for reverse_kl, which divides by the tail. The tail is the probability of all
-/// tokens outside the stored top k. The value is the distance of 1 from the next smaller float32.
+/// The lower bound of the tail with reverse_kl, which divides by the tail. The tail is the
+/// probability of all tokens outside the stored top k. The value is 1 minus the largest float32
+/// below 1.
 constexpr float kLeastTail = 0x1p-24F;
 
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& what) {

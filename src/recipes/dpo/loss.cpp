@@ -117,7 +117,7 @@ lm::SequenceTerm DpoLoss::weigh(const lm::MeasuredSequence& sequence,
   double slope = pair.rejected;
   if (place.member() == 0) {
     // The caller divides the sum of all losses by the number of pairs. The cross-entropy is a mean
-    // over the chosen tokens, so its weight replaces that division.
+    // over the chosen tokens instead, so the factor num_groups() cancels that division.
     const double weight = settings_.sft_weight * static_cast<double>(place.all.num_groups()) /
                           place.digest[kChosenTokens];
     slope = pair.chosen - weight;

@@ -31,7 +31,8 @@ struct DpoSettings {
   std::filesystem::path reference{};  // folder of the reference; "": the model before the training
 };
 
-/// The log-ratios of a pair, and the numbers of tokens of its completions.
+/// The log-ratios (model to reference) of the two completions of a pair, and their numbers of
+/// tokens.
 struct PairRatios {
   double chosen = 0.0;
   double rejected = 0.0;
@@ -46,7 +47,8 @@ struct PairLoss {
   double rejected = 0.0;
 };
 
-/// Returns the loss of a pair without the part that DpoSettings::sft_weight weighs.
+/// Returns the loss of a pair without the cross-entropy term, whose weight is
+/// DpoSettings::sft_weight.
 PairLoss loss_of_pair(const DpoSettings& settings, const PairRatios& pair);
 
 /// Preference optimization. The sequences are groups of two: the chosen completion, then the
@@ -60,7 +62,7 @@ class DpoLoss final : public lm::SequenceLoss {
 public:
   explicit DpoLoss(const DpoSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports of a batch.
+  /// Describes the numbers that the loss reports for a batch.
   static std::vector<ReportedValue> reported_values();
 
   std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;

@@ -13,14 +13,16 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether a loss is a negative log-likelihood of the order of a pair.
+/// Returns whether the loss is in nats: the negative log-likelihood that `chosen` is the better
+/// completion of a pair.
 bool has_nats(DpoKind kind) {
   return kind == DpoKind::sigmoid || kind == DpoKind::robust || kind == DpoKind::sigmoid_norm;
 }
 
 constexpr const char* kReferenceKey = "dpo.reference";
 
-/// Refuses a reference with another tokenizer, or with too few tokens for it.
+/// Refuses a reference with another tokenizer, or with a vocabulary that is too small for the
+/// tokenizer.
 void require_tokens(const Config& config, const std::filesystem::path& reference,
                     const std::filesystem::path& folder, std::int64_t vocab) {
   require_tokenizer(config, kReferenceKey, reference);

@@ -23,8 +23,8 @@ public:
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
-  /// Checks that the folder of the reference has the tokenizer of the trained model, and a
-  /// vocabulary for it.
+  /// Checks that the reference has the same tokenizer as the trained model, and that its vocabulary
+  /// is large enough for that tokenizer.
   /// Errors: ConfigFailure (exit 66 or 78).
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;

@@ -7,7 +7,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// A number that is reported of each batch.
+/// A number that is reported for each batch.
 struct BatchNumber {
   double BatchNumbers::*value;
   const char* name;

@@ -40,7 +40,7 @@ struct BatchNumbers {
   std::vector<double> to_digest(const GrpoSettings& settings) const;
 
   RewardStats rewards{};                    // of the whole batch
-  std::int64_t sequences = 0;               //
+  std::int64_t sequences = 0;               // completions in the whole batch
   std::int64_t learned_tokens = 0;          // of the completions that are learned
   std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane
 

@@ -83,7 +83,8 @@ void check_policy_rewards(const Config& config) {
                        "reward.command=PROGRAM");
 }
 
-/// Refuses keys that have no effect with the chosen grpo.variant, or that it does not support.
+/// Refuses keys that have no effect with the chosen grpo.variant, or that the variant does not
+/// support.
 void check_variant(const Config& config) {
   const PolicyVariant variant = variant_of(config);
   const std::string name = config.text("grpo.variant");

@@ -110,7 +110,8 @@ lm::SequenceTerm GrpoLoss::weigh(const lm::MeasuredSequence& sequence,
                                         baseline_of(settings_.variant), settings_.scale);
   const Tokens tokens = tokens_of(sequence);
   const PolicyLoss policy = loss_of(rule(), tokens.sequence(advantage));
-  // Training divides the sum of all losses by terms(), the number of sequences.
+  // The factor batch.sequences cancels a division: training divides the sum of all losses by
+  // terms(), the number of sequences.
   const double weight = weight_of(place, batch) * static_cast<double>(batch.sequences);
   term.loss = weight * policy.loss;
   for (std::size_t t = 0; t < tokens.places.size(); ++t)

@@ -55,8 +55,8 @@ void add_targets(const Rollout& row, lm::LmBatch& batch) {
   batch.targets.push_back(kernels::kIgnoreTarget);
 }
 
-/// Appends one value for each token of the row to `column`. The value of a completion's token
-/// stands at the position of the token before that token. All other positions get 0.
+/// Appends one value for each token of the row to `column`. The value of each completion token is
+/// at the preceding position, where the model predicts that token. All other positions get 0.
 void add_column(const Rollout& row, const std::vector<double>& values,
                 std::vector<double>& column) {
   column.resize(column.size() + static_cast<std::size_t>(row.prompt) - 1, 0.0);
@@ -103,8 +103,8 @@ std::size_t RolloutItems::place_of(std::uint64_t ordinal) const {
   return static_cast<std::size_t>(ordinal % rows_.size());
 }
 
-/// Returns the index of the prompt for row `place` of the global batch that sampling number
-/// `rollout` makes.
+/// Returns the index of the prompt for row `place` of a global batch. `rollout` is the number of
+/// the batch among all batches of sampled completions.
 std::size_t RolloutItems::example_of(std::int64_t rollout, std::size_t place) const {
   const auto members = static_cast<std::uint64_t>(settings_.group_size);
   const std::uint64_t number =

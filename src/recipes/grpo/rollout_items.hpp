@@ -36,7 +36,7 @@ struct RolloutTools {
 /// completion, and GrpoSettings::group_size consecutive items have the same prompt. Prompts come in
 /// a new random order in each epoch.
 ///
-/// Completions are sampled with the weights before the first step that uses them.
+/// Completions are sampled right before the first step that uses them, with the current weights.
 /// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
 /// completion depend only on the seed, on that first step and on its place in the global batch. So
 /// they do not depend on the number of ranks.
@@ -62,7 +62,7 @@ public:
   /// Ranks:  collective over `group`.
   void save(const cluster::Group& group, RolloutState& state) const;
 
-  /// Continues with the completions of a checkpoint, if it has any.
+  /// Continues with the completions in `state`, which a checkpoint has stored; there may be none.
   void restore(const RolloutState& state);
 
 private:

@@ -34,12 +34,13 @@ struct Rollout {
 /// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
 class RolloutState {
 public:
-  /// If GrpoSettings::iterations is 1, each step samples, and tensors() is empty.
+  /// If GrpoSettings::iterations is 1, each step samples new completions, and tensors() is empty.
   explicit RolloutState(const GrpoSettings& settings);
 
   std::vector<KeptTensor> tensors() const;
 
-  /// Returns the index of the sampling that made the completions, or -1 before the first sampling.
+  /// Returns how many samplings came before the one that made the completions, or -1 if there are
+  /// no completions yet.
   std::int64_t rollout() const;
 
   /// Removes all completions, and sets rollout().

@@ -37,7 +37,8 @@ struct JudgedLoss {
   double slope = 0.0;
 };
 
-/// Returns the weighted loss of a completion. `kl` is z of KtoKind; 0 if has_kl() is false.
+/// Returns the weighted loss of a completion. `kl` is the estimate z of the KL divergence; it must
+/// be 0 if has_kl() is false.
 JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_ratio, double kl);
 
 /// Kahneman-Tversky optimization. With KtoSettings::has_kl() the sequences are groups of two: a
@@ -52,7 +53,7 @@ class KtoLoss final : public lm::SequenceLoss {
 public:
   explicit KtoLoss(const KtoSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports of a batch. A mean over no completions is NaN.
+  /// Describes the numbers that the loss reports for a batch. A mean over no completions is NaN.
   static std::vector<ReportedValue> reported_values();
 
   std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;

@@ -15,8 +15,8 @@
 
 namespace mgpu::recipes {
 
-/// Encodes rows of training data as examples, which are token ids with a flag for each token that
-/// is learned.
+/// Encodes rows of training data as examples. An example has token ids, and a flag per token that
+/// says whether the loss counts the token.
 class ExampleEncoder {
 public:
   /// An example has at most `seq_len` tokens. A longer `text` is cut into pieces, and each piece
@@ -28,12 +28,12 @@ public:
   /// Makes prepare() apply a template to each row.
   void set_template(rows::RowTemplate row_template) { template_ = std::move(row_template); }
 
-  /// Returns `options` with the columns that the template needs instead of those of the method.
-  /// Without a template, returns `options`.
+  /// Returns `options` for reading the columns that the template needs, instead of those of the
+  /// training method. Without a template, returns `options`.
   input::RowOptions with_columns(input::RowOptions options) const;
 
-  /// Returns the row with `prompt` and `completion`, or `messages`, that the template makes of
-  /// `row`. Without a template, returns `row`.
+  /// Applies the template to `row`. The resulting row has `prompt` and `completion`, or `messages`.
+  /// Without a template, returns `row`.
   /// Errors: JsonError if the template cannot use the row.
   formats::JsonValue prepare(const formats::JsonValue& row) const;
 
@@ -52,9 +52,9 @@ public:
   /// Adds an example that is a prompt alone, with nothing to learn, and its texts `prompt`,
   /// `answer` and `messages` in LmExamples::texts. `messages` is a JSON object, or "" if the row
   /// has no messages. The row is as rows::RowEncoder::encode_prompt() describes. A row without a
-  /// right answer has the answer "". Errors: JsonError if the row cannot be used, or if the prompt
-  /// and `room` more tokens are more
-  ///         than seq_len tokens; Failure E544 or E546 of the folder's chat template.
+  /// right answer has the answer "".
+  /// Errors: JsonError if the row cannot be used, or if the prompt with `room` more tokens exceeds
+  ///         seq_len tokens; Failure E544 or E546 of the folder's chat template.
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
   /// Adds one example, the completion of a row's prompt. The row is as

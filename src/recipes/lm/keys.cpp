@@ -109,8 +109,8 @@ std::optional<rows::RowTemplate> read_template(const Config& config) {
   return made;
 }
 
-/// Returns whether a tokenizer is needed. It is not needed if all rows are token ids of a data set,
-/// and the method does not need it either.
+/// Returns whether a tokenizer is needed. It is not needed if a generated data set gives all rows
+/// as token ids, and the method needs no tokenizer.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts == nullptr || dataset->has_texts(config) ||

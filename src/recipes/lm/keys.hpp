@@ -22,7 +22,8 @@ void add_lm_train_keys(KeyTable& table);
 /// Returns whether job train trains a language model: model.path or model.init names a folder.
 bool trains_language_model(const Config& config);
 
-/// Returns the folder of the trained model. It needs no weights if model.init names it.
+/// Returns the folder of the trained model, from model.path or model.init. The folder of model.init
+/// needs no weights.
 std::filesystem::path read_trained_folder(const Config& config);
 
 /// Returns the number of tokens of a window, train.seq_len.

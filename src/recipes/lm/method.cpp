@@ -7,7 +7,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The open method of a loss that needs only the model and the examples.
+/// An OpenMethod (a method that is ready to train) for a loss that needs no second model.
 class LossAlone final : public OpenMethod {
 public:
   explicit LossAlone(const lm::TokenLoss& loss) : loss_(loss) {}

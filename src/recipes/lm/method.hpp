@@ -41,7 +41,7 @@ struct MethodData {
 /// The costs of a step for plans, in addition to the passes of the trained model.
 struct MethodCosts {
   std::int64_t resident_parameters = 0;  // parameters of models that only run forward
-  double sampled = 0.0;                  // share of tokens that the trained model samples itself
+  double sampled = 0.0;                  // share of tokens that the trained model has sampled
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
   /// How many temporary tensors the loss needs. Each has the size of one piece of the logits, which
   /// is HeadBlocks::rows x HeadBlocks::vocabulary_block.
@@ -77,14 +77,16 @@ public:
   virtual const lm::TokenLoss& loss() const = 0;
   virtual lm::WindowSources sources() const { return {}; }
 
-  /// Makes the items of the training, which refer to `windows`. By default they are the windows,
-  /// with sources().
+  /// Makes the items of the training, which refer to `windows`. By default each item is a window,
+  /// with the data that sources() adds to its examples.
   virtual std::unique_ptr<lm::LmItems> make_items(const lm::LmWindows& windows);
 
-  /// Gets the model with the weights before the training, also when a run is resumed. Local.
+  /// Receives the model with the weights from which the training starts, also in a resumed run.
+  /// Local.
   virtual void begin(const lm::TrainableModel& /*start*/) {}
 
-  /// The parts of TrainTask with these names. before_save() is collective over `world`.
+  /// The next three functions do the work of the functions of TrainTask with the same names.
+  /// before_save() is collective over `world`.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   virtual void before_save(const cluster::Group& /*world*/) {}
   virtual void after_load() {}
@@ -117,7 +119,8 @@ public:
   /// Returns how many consecutive examples form a group, which stays within one global batch.
   virtual std::int64_t group_size() const { return 1; }
 
-  /// Returns how many consecutive items of a global batch belong together.
+  /// Returns the number of consecutive items that must be in the same global batch. The size of a
+  /// global batch must be a multiple of this number.
   virtual std::int64_t items_together() const { return group_size(); }
 
   /// Returns whether the examples are prompts whose completions the trained model samples. Then
@@ -127,8 +130,8 @@ public:
   /// Returns how many examples encode() gives for a row, if group_size() is above 1.
   virtual std::int64_t examples_of_row() const { return group_size(); }
 
-  /// Completes the examples of all rows of a file, for methods whose groups need several rows. Only
-  /// rank 0 calls it.
+  /// Forms groups from `examples`, which has those of all rows of a file, for methods whose groups
+  /// need several rows. Only rank 0 calls it.
   /// Errors: Failure if there are too few rows.
   virtual void complete(std::int64_t /*seq_len*/, lm::LmExamples& /*examples*/) const {}
 
@@ -161,7 +164,8 @@ public:
   /// weights, so it does not call this function. Errors: Failure E603 (exit 66).
   virtual void check_weights(const Config& /*config*/) const {}
 
-  /// Returns how messages name the training data. nullopt: they name the rows of data.path.
+  /// Returns how messages to the user name the training data. nullopt: the data are the rows of
+  /// data.path.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
   /// Opens the files and models that the loss of training needs. It may move members of `data` to
@@ -193,15 +197,15 @@ public:
   /// Returns a text that is appended to the line about the data in the banner; empty: none.
   virtual std::string banner() const { return {}; }
 
-  /// Returns the name of the reported value that the training is to raise; "": it lowers the loss.
+  /// Returns the name of the reported value that training maximizes; "" if it minimizes the loss.
   virtual std::string goal() const { return {}; }
 
-  /// Returns what the loss of training means.
+  /// Returns the name, unit and kind of the training loss, for the page and the curves.
   virtual LossMeaning loss_meaning() const { return {}; }
 
-  /// Returns what the fraction of correct predictions means, for the end table and the page.
+  /// Returns the label of the fraction of correct predictions in the end table and on the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }
-  /// Returns the name of that fraction in TensorBoard, which TRL uses, too.
+  /// Returns the name of that fraction in TensorBoard. It is the name that TRL uses, too.
   virtual std::string accuracy_scalar() const { return "mean_token_accuracy"; }
 
   /// Describes the first numbers of SequenceLoss::digest(), which curves and tables show.
@@ -211,8 +215,8 @@ public:
   /// have the sequence column kReferenceColumn, which is computed before the first step.
   virtual bool needs_reference() const { return false; }
 
-  /// Returns the folder of the model that replaces the model before the training as the reference;
-  /// "": none does.
+  /// Returns the folder of another model that serves as the reference. Returns "" if the reference
+  /// is the model before the training.
   virtual std::filesystem::path reference_folder() const { return {}; }
 
 private:

@@ -34,8 +34,8 @@ double loss_of_guess(const LmPlots& plots) {
   return std::log(static_cast<double>(plots.vocab));
 }
 
-/// Adds a line at loss_of_guess() to a chart of cross-entropies whose first value `first` is near
-/// it. In other charts the line would leave little room for the curves.
+/// Adds a line at loss_of_guess() to a chart of cross-entropies, unless the first value `first` is
+/// far below it. In that case the line would leave little room for the curves.
 void add_guess(const LmPlots& plots, double first, report::LineChart& chart) {
   const double guess = loss_of_guess(plots);
   if (plots.vocab > 1 && first > 0.5 * guess)
@@ -99,7 +99,7 @@ report::Figure cross_entropy_figure(const LmPlots& plots) {
   return loss_chart_figure("Cross-entropy", std::move(chart), caption + guess_caption(plots));
 }
 
-/// Draws the distance from the teacher apart from the cross-entropy.
+/// Draws the distance from the teacher in a chart that does not show the cross-entropy.
 report::Figure distance_figure(const LmPlots& plots) {
   const report::Curve distance = distance_of(plots);
   if (distance.empty()) return {};
@@ -141,7 +141,7 @@ report::Table sample_table(const LmPlots& plots) {
   return table;
 }
 
-/// Returns the curve of a value on held-out rows, in the color of its curve of the training.
+/// Returns the curve of a value on held-out rows, in the color of the value's training curve.
 report::DrawnCurve held_out_value(const ValueCurves& value, const std::string& css) {
   report::DrawnCurve drawn{value.about.name + ", held out",
                            report::thinned(value.held_out, kShownPoints), css};
@@ -150,7 +150,7 @@ report::DrawnCurve held_out_value(const ValueCurves& value, const std::string& c
   return drawn;
 }
 
-/// Draws the values of one chart, whose first value is values[first].
+/// Draws one chart. Its values are consecutive and begin at plots.values[first].
 report::Figure values_figure(const LmPlots& plots, std::size_t first) {
   const std::string& title = plots.values[first].about.chart;
   const std::string& unit = plots.values[first].about.unit;
@@ -216,7 +216,7 @@ constexpr std::array kTiles = {
     TileOf{"epochs", "epochs: visits of each sequence"},
 };
 
-/// Returns the label of a tile. A loss is a mean, so its label says over what.
+/// Returns the label of a tile. The label of a loss ends with the unit of its mean: "per token".
 std::string label_of(const TileOf& tile, const LmPlots& plots) {
   const bool is_loss = std::string_view(tile.key).ends_with("loss");
   return is_loss ? tile.label + (", per " + plots.meaning.per) : tile.label;

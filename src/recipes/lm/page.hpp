@@ -20,8 +20,8 @@ struct ValueCurves {
   report::Curve held_out;  // empty: no held-out rows
 };
 
-/// Has the data of the page about a training of a language model. The x values of its curves are
-/// numbers of finished steps.
+/// The data that the page shows about the training of a language model. The x values of its curves
+/// are numbers of finished steps.
 struct LmPlots {
   LossMeaning meaning;
   std::int64_t vocab = 0;    // number of tokens of the vocabulary

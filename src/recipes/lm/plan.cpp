@@ -26,7 +26,7 @@ constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
 constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed matrices
 
-/// Returns how many examples the rows give at most; 0 if the rows cannot be counted.
+/// Returns the maximum number of examples that the rows can give; 0 if rows cannot be counted.
 std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& method) {
   constexpr std::int64_t kAll = std::int64_t{1} << 40;
   std::int64_t rows = 0;
@@ -75,8 +75,8 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Returns the memory for the logits of a block of rows, of the trained model and of a resident
-  /// teacher, and for the temporary tensors of the loss.
+  /// Returns the memory for the temporary tensors of the loss, and for one block of logits of the
+  /// trained model and of a resident teacher.
   std::uint64_t head_bytes(std::int64_t tokens, DeviceKind device) const {
     if (head && head->replaces_vocabulary) return kPanels;
     const lm::HeadBlocks blocks = lm::head_blocks(device, model.vocab);
@@ -165,7 +165,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
   });
 }
 
-/// Adds the time in which the reference computes the log-probabilities of all examples.
+/// Adds the time that the reference model needs for the log-probabilities of all examples.
 void add_reference_time(const LmSizes& sizes, const run::PlanMachine& machine, Plan& plan) {
   if (sizes.referenced == 0) return;
   const std::int64_t parameters =

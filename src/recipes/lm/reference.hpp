@@ -11,8 +11,9 @@
 
 namespace mgpu::recipes {
 
-/// The sequence column with the log-probability, in nats, that the model before the training gives
-/// the learned tokens of an example, or that the model of LmMethod::reference_folder() gives.
+/// The sequence column with the log-probability of the learned tokens of each example under the
+/// reference, in nats. The reference is the model of LmMethod::reference_folder(), or else the
+/// trained model before the training.
 inline constexpr const char* kReferenceColumn = "reference_log_prob";
 
 /// Examples whose log-probabilities a reference model computes.
@@ -22,12 +23,12 @@ struct ReferenceExamples {
   std::size_t size() const { return training.examples().size() + held_out.examples().size(); }
 };
 
-/// Returns the reference model. It is called on all ranks together.
+/// A function that returns the reference model. All ranks call the function together.
 using OpenReference = std::function<const lm::TrainableModel&()>;
 
-/// Returns the log-probability of each example, first those of `training`. They come from
-/// reference.h5 in the run directory. If this file is missing or damaged, the model that `open`
-/// returns computes them, and the file is written. The result nullopt means that a stop was
+/// Returns the log-probability of each example, first for `training`, then for `held_out`. It reads
+/// them from reference.h5 in the run directory. If this file is missing or damaged, the model that
+/// `open` returns computes them, and the file is written. The result nullopt means that a stop was
 /// requested, and a later attempt continues.
 ///
 /// Each example is computed alone, so the file does not depend on the number of ranks.

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kTexts = 6;
 constexpr std::int64_t kNewTokens = 40;
 
-/// The token ids of an example that is completed: its prompt, and what follows in the data.
+/// The token ids of an example in two parts: the prompt, which the model completes, and the rest.
 struct Split {
   std::size_t example;
   std::span<const std::int64_t> prompt;

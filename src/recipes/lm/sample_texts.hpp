@@ -19,7 +19,7 @@ struct SampleText {
   double log_prob = 0.0;  // mean log-probability of a generated token, in nats
 };
 
-/// On the CPU, sample_texts() writes nothing for models whose weights have more bytes than this.
+/// On the CPU, sample_texts() returns no texts for models whose weights have more bytes than this.
 inline constexpr std::int64_t kSampledBytes = std::int64_t{1} << 30;
 
 /// Returns greedy completions for some examples, which are evenly spread over `examples`. An

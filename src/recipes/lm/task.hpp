@@ -56,10 +56,10 @@ public:
   /// Ranks:  collective over the world.
   void load_weights();
 
-  /// Shows the method the current weights. If it needs a reference, adds the log-probabilities of
-  /// the reference to all examples. The reference is the model of LmMethod::reference_folder(), or
-  /// the current weights. Call it before the first step and after load_weights(). Returns false if
-  /// a stop was requested.
+  /// Passes the current weights to OpenMethod::begin(). If the method needs a reference, adds the
+  /// log-probabilities of the reference to all examples. The reference is the model of
+  /// LmMethod::reference_folder(), or the current weights. Call this function before the first step
+  /// and after load_weights(). Returns false if a stop was requested.
   /// Ranks:  collective over the world.
   /// Errors: those of reference_log_probs().
   bool add_reference();

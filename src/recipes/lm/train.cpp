@@ -176,8 +176,8 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   return plots;
 }
 
-/// Lets rank 0 write texts with the trained model, for the page. It writes none if the folder has
-/// no tokenizer, or if the model has no vocabulary head.
+/// Generates texts for the page with the trained model, on rank 0. It generates none if the folder
+/// has no tokenizer, or if the model has no vocabulary head.
 /// Ranks:  collective over the world.
 void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
                  LmPlots& plots) {
@@ -211,7 +211,8 @@ void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
   outcome.page = std::make_unique<LmPage>(std::move(plots));
 }
 
-/// Refuses sequences that are longer than the learned positions of a model, which `what` names.
+/// Refuses sequences that need more learned positions than `model` has. The message calls the model
+/// `what`.
 void require_positions(const Config& config, const LmTrainSettings& settings,
                        const lm::LmConfig& model, const std::string& what) {
   if (model.rope.kind != lm::RopeKind::none || settings.seq_len <= model.max_positions) return;

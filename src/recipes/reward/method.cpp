@@ -33,8 +33,8 @@ double margin_of(const formats::JsonValue& row) {
   return value;
 }
 
-/// Returns the row. If `chosen` is a text and the row has no prompt, an empty prompt is added. Both
-/// texts then contain the prompt themselves.
+/// Returns the row. If `chosen` is a text and the row has no prompt, adds an empty prompt, because
+/// both texts of such a row contain the prompt.
 formats::JsonValue with_prompt(const formats::JsonValue& row) {
   const formats::JsonValue* chosen = rows::member_of(row, "chosen");
   const bool has_texts = chosen != nullptr && chosen->text() != nullptr;

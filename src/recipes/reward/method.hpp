@@ -15,9 +15,9 @@ namespace mgpu::recipes {
 /// in place of the vocabulary head. The Python library transformers loads its checkpoints as a
 /// ForSequenceClassification model.
 ///
-/// transformers takes the output at the last token that is not `pad_token_id` of config.json. For
-/// equal rewards, this class leaves out padding tokens at the end of an example. If the tokenizer
-/// has no padding token, its eos token is used, as in TRL.
+/// transformers takes the output at the last token that is not `pad_token_id` of config.json. To
+/// compute the same rewards, this class leaves out padding tokens at the end of an example. If the
+/// tokenizer has no padding token, its eos token is used, as in TRL.
 class RewardMethod final : public LmMethod {
 public:
   explicit RewardMethod(const RewardModelSettings& settings)

@@ -19,7 +19,8 @@ double sigmoid(double z) {
   return z >= 0.0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z));
 }
 
-/// Returns -log p of the atom nearest to `label`, in nats, and writes its derivatives to `slopes`.
+/// Returns -log p of the histogram's atom nearest to `label`, in nats. Writes the derivatives with
+/// respect to `outputs` to `slopes`.
 double loss_of_histogram(const lm::ValueHead& head, double label, std::span<const double> outputs,
                          std::span<double> slopes) {
   const auto target = static_cast<std::size_t>(head.nearest_atom(label));

@@ -91,7 +91,8 @@ std::string step_name(std::int64_t step) {
   return text;
 }
 
-/// Returns the directories whose name after the step starts with `rest_start`, newest step first.
+/// Returns the directories step_NNNNNNNN<rest> whose <rest> starts with `rest_start`, newest step
+/// first. If `rest_start` is empty, <rest> must be empty.
 std::vector<fs::path> list(const fs::path& folder, std::string_view rest_start) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
   std::error_code error;

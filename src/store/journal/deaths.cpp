@@ -40,9 +40,9 @@ Death death_in(const std::string& line) {
           json.get<std::string>("cause")};
 }
 
-/// Returns the death of the rank that died first in an attempt, with its samples. If only the
-/// launcher saw the death although the node had other ranks, the whole node failed, and the death
-/// does not count.
+/// Returns the death of the rank that died first in an attempt, with the samples that the rank was
+/// processing. If only the launcher saw the death although the node had other ranks, the whole node
+/// failed, and the death does not count.
 std::optional<Death> death_of(std::uint32_t attempt, const std::vector<SeenMark>& marks,
                               const fs::path& run_directory) {
   const auto note = read_death_note(note_path(run_directory, attempt));

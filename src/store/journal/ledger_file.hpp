@@ -11,7 +11,7 @@
 
 namespace mgpu::store {
 
-/// Bytes of a ledger without frames.
+/// Number of bytes at the start of a ledger file, before its frames.
 inline constexpr std::size_t kFileHeadBytes = 16;
 
 /// One intact frame of a ledger file: the chunk that it records, and where its payload is.
@@ -55,7 +55,7 @@ private:
 /// file.
 ///
 /// A broken frame at the end was torn when the process that wrote it was killed. A broken frame
-/// before an intact one is damage.
+/// before an intact one means that the file is damaged.
 ///
 /// Errors: Failure E603 (cannot be read); E605 (exit 65) when another version of the program wrote
 ///         the file.

@@ -53,7 +53,8 @@ bool same_chunk(const ChunkEntry& a, const ChunkEntry& b) {
   return a.phase == b.phase && a.chunk == b.chunk;
 }
 
-/// Returns the sorted records without those that a later, empty record of their chunk voids.
+/// Returns the sorted records without the canceled and the empty ones. An empty record cancels all
+/// earlier records of its chunk.
 std::vector<ChunkEntry> without_voided(const std::vector<ChunkEntry>& sorted) {
   std::vector<ChunkEntry> kept;
   for (const ChunkEntry& entry : sorted) {

@@ -10,8 +10,8 @@
 
 namespace mgpu::store {
 
-/// Records in a file which samples a rank works on now. The file has one line, which is overwritten
-/// in place, so it still exists if the process dies.
+/// Writes the numbers of the samples that a rank works on now to a file. Each write overwrites the
+/// file's single line in place, so the file is complete whenever the process dies.
 class WorkMark {
 public:
   /// Creates the file, which says that the rank is idle. The file already has its final size.

@@ -94,7 +94,7 @@ void add_ragged(std::string& line, const ReadLists& lists, std::int64_t row) {
   });
 }
 
-/// Writes the rows of a table, each as one JSON object per line.
+/// Writes the rows of a table as JSON objects, one per line.
 class LineWriter {
 public:
   LineWriter(const std::filesystem::path& path, const std::string& table)

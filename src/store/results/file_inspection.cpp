@@ -64,8 +64,8 @@ struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  /// The child writes to `output`, is silent otherwise, and ignores requests to stop: this process
-  /// decides what they mean.
+  /// Makes the child write its stdout to `output`, and discards its stderr. Blocks signals that ask
+  /// the child to stop, because only this process reacts to these signals.
   explicit SpawnSettings(int output) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -112,7 +112,7 @@ public:
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
 
-  /// Returns all output of the process except its signs of progress.
+  /// Returns all output of the process except the bytes kProgress, with which it reports progress.
   std::string read_output() const {
     std::string text;
     char piece[4096];

@@ -21,7 +21,7 @@ namespace {
 using hdf5::Hid;
 
 /// Reads a file object by object. It makes the same HDF5 calls as the functions that read tables
-/// later. So a file that would crash them crashes the process that inspects the file first.
+/// later. The program does this in a separate process first, so a bad file crashes that process.
 class FileWalk {
 public:
   FileWalk(hid_t file, std::uint64_t file_bytes,
@@ -80,7 +80,7 @@ private:
     return true;
   }
 
-  /// Returns the column, or nothing if readers of tables refuse it.
+  /// Returns the data set as a column; nullopt if the readers of tables would refuse it.
   std::optional<StoredColumn> readable(Hid dataset, const std::string& name) const {
     try {
       return StoredColumn(std::move(dataset), name, max_bytes_);

@@ -9,15 +9,15 @@ namespace mgpu::store {
 /// The byte that an inspecting process writes as a sign of progress.
 inline constexpr char kProgress = '\0';
 
-/// Reads all groups, number attributes and data sets of an HDF5 file that this program can read,
-/// and compares their checksums. Calls after_piece(bytes) with the size of each piece of data.
-/// Local.
+/// Reads all groups, number attributes and data sets of an HDF5 file that this program can read.
+/// Compares the data with the checksums in the file. Calls after_piece(bytes) with the size of each
+/// piece of data. Local.
 /// Errors: Failure E603 (missing, exit 66), E604 (damaged, exit 80), E605 (unsupported, exit 65).
 void walk_file(const std::filesystem::path& path,
                const std::function<void(std::uint64_t)>& after_piece);
 
-/// Like the require_inspected() that takes a group, but for a file that only this rank opens. A
-/// Failure from it does not name the path, so the caller has to add it. Local.
+/// Inspects a file that only this rank opens, unless this process has inspected or written the
+/// file before. Failures do not name the path, so the caller has to add it. Local.
 void require_inspected(const std::filesystem::path& path);
 
 }  // namespace mgpu::store

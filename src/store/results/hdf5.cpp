@@ -15,7 +15,8 @@
 namespace mgpu::store::hdf5 {
 namespace {
 
-/// Stores the innermost description of the error stack, which has the system's error, in `text`.
+/// Stores the description of an entry of the error stack in `text`. The innermost entry is visited
+/// last, and it names the error of the operating system.
 herr_t keep_innermost(unsigned /*depth*/, const H5E_error2_t* entry, void* text) {
   if (entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
   return 0;

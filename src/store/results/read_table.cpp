@@ -20,7 +20,7 @@ namespace {
 
 using hdf5::Hid;
 
-/// The use of a group's data sets: columns of a table, or the offsets and values of lists.
+/// Says whether a group's data sets are the columns of a table, or the offsets and values of lists.
 enum class GroupKind { table, lists };
 
 /// Reads one group of one open file.
@@ -88,7 +88,8 @@ ReadTable read_here(const std::filesystem::path& path, const std::string& table,
   });
 }
 
-/// Takes a text from the start of `from`, where its length precedes it.
+/// Returns the text at the start of `from`, which is stored after its length. Removes both from
+/// `from`.
 std::string take_text(std::span<const std::byte>& from) {
   const auto length = formats::take<std::uint64_t>(from);
   std::string text(reinterpret_cast<const char*>(from.data()), length);

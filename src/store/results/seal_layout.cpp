@@ -248,7 +248,7 @@ std::uint64_t text_bytes(const SmallTable& table) {
   return bytes;
 }
 
-/// Returns an upper bound for the bytes of the layout, including rows of contiguous columns.
+/// Returns an upper bound for the bytes of the file without its compressed rows.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

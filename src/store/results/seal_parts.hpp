@@ -12,7 +12,7 @@
 
 #include "seal_plan.hpp"
 
-// The steps of a seal, in the order in which seal() takes them.
+// The steps by which seal() writes a result file, in the order in which it takes them.
 namespace mgpu::store {
 
 /// Rows of one column that this rank wrote, and their checksum.
@@ -24,7 +24,7 @@ struct WrittenSlice {
   std::uint64_t crc = 0;  // CRC-32C
 };
 
-/// The state that all steps of a seal share.
+/// The state that all steps of a seal share. A seal writes the result file from the journal.
 struct SealWork {
   const cluster::Group& group;
   const SealRequest& request;
@@ -39,11 +39,13 @@ struct SealWork {
 /// space.
 void writing(const SealWork& work, const std::function<void()>& step);
 
-/// Runs the failpoint "<what>.<call>", which stands for a call inside HDF5. Errors: Failure E602.
+/// Lets a test make the HDF5 call named `call` fail: runs failpoint "<SealRequest::what>.<call>".
+/// Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Writes groups, attributes, small tables, and the data set of every column without the rows. The
-/// first offset of lists, which is 0, is written too. Only rank 0 calls it.
+/// Writes groups, attributes and small tables, and creates the data sets of all other columns.
+/// Their rows are not written yet, except for the first offset of lists, which is 0. Only rank 0
+/// calls it.
 void create_layout(SealWork& work);
 
 /// Writes the rows of all uncompressed (contiguous) columns. Ranks: collective.

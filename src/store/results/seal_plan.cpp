@@ -13,7 +13,8 @@
 namespace mgpu::store {
 namespace {
 
-// Smaller columns are not compressed, because HDF5's chunk index would cost more than it saves.
+// Smaller columns are not compressed, because HDF5's chunk index would need more bytes than
+// compression saves.
 constexpr std::int64_t kMinCompressedBytes = 64 << 10;
 constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of HDF5's chunk cache for one data set
 constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  // larger chunks are not compressed

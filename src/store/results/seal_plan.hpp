@@ -14,7 +14,8 @@
 
 #include "store/journal/ledger_file.hpp"
 
-// The plan of a seal: its data sets, and the source of each row. It is the same on all ranks.
+// The plan of seal(), which writes an HDF5 file from the journal. The plan lists the data sets and
+// the source of each row. It is the same on all ranks.
 namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed };
@@ -27,8 +28,8 @@ struct TablePlan {
   const ChunkedTable* table = nullptr;
   std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
   std::int64_t rows = 0;            // number of sealed rows; in a partial file fewer than spec.rows
-  // [columns][entries + 1]: index of the first item of each entry's lists among the items of the
-  // column, then the number of items; empty for columns without lists
+  // [columns][entries + 1]: for each entry, the number of items of the column in earlier entries,
+  // and then the number of all items; empty for columns without lists
   std::vector<std::vector<std::int64_t>> list_starts;
 };
 
@@ -61,7 +62,7 @@ struct SealPlan {
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
 
   /// Returns the size of the column's largest unit in bytes, at least 1. A unit is `unit_entries`
-  /// consecutive entries, which the same rank must write.
+  /// consecutive journaled chunks, which the same rank must write.
   std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 
@@ -103,8 +104,8 @@ class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}
 
-  /// Returns the bytes that the data set of `column` holds for these entries: numbers, or the
-  /// offsets or values of lists.
+  /// Returns the bytes that the data set of `column` holds for the journal entries in `range`:
+  /// numbers, or the offsets or values of lists.
   std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
 
   /// Returns the number of items in all lists of one entry. `column` is an index into the columns

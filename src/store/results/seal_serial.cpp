@@ -44,7 +44,8 @@ void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   }
 }
 
-/// The file that rank 0 opens after the collective writes and closes before the rows are verified.
+/// The file while only rank 0 has it open: after all collective writes, and before the rows are
+/// verified.
 class SerialFile {
 public:
   explicit SerialFile(SealWork& work) : work_(work) {
@@ -72,8 +73,8 @@ private:
   std::optional<hdf5::SerialWriter> file_;  // rank 0
 };
 
-/// Returns for each HDF5 chunk: first row i64, number of bytes u64, the bytes. Keeps the rows'
-/// checksum.
+/// Compresses the rows of a range, and returns one record for each HDF5 chunk: first row (i64),
+/// number of bytes (u64), and the bytes. Adds the rows' checksum to SealWork::slices.
 std::string SerialFile::compress_range(std::size_t index, EntryRange range) {
   const ColumnPlan& column = work_.plan.columns[index];
   const std::size_t chunk_bytes =

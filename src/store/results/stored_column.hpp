@@ -24,19 +24,21 @@ namespace mgpu::store {
 /// Throws Failure E603 (exit 66): there is no such file.
 [[noreturn]] void fail_missing();
 
-/// Opens an HDF5 file for reading once it has been inspected; the caller must hold a hdf5::Quiet.
+/// Calls require_inspected() for an HDF5 file, then opens it for reading. The caller must hold a
+/// hdf5::Quiet.
 /// Errors: those of require_inspected(); Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
 
-/// Opens an HDF5 file for its inspection. Errors: Failure E603; Hdf5Error.
+/// Opens an HDF5 file that has not been inspected yet, to inspect it. Errors: Failure E603;
+/// Hdf5Error.
 hdf5::Hid open_uninspected(const std::filesystem::path& path);
 
 /// Throws Failure E604 (exit 80) if a data set has an attribute crc32c that is not `crc`. Errors:
 /// Hdf5Error.
 void require_checksum(hid_t dataset, const std::string& name, std::uint32_t crc);
 
-/// Returns the result of read(). Adds path and table to the report of a Failure that it throws, and
-/// turns an Hdf5Error into Failure E605.
+/// Returns the result of read(). If read() throws a Failure, adds path and table to its report. If
+/// read() throws an Hdf5Error, turns it into Failure E605.
 template <class Read>
 auto name_failures(const std::filesystem::path& path, const std::string& table, Read read) {
   const hdf5::Quiet quiet;
@@ -108,7 +110,8 @@ std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
 /// compressed.
 std::uint64_t most_bytes(std::uint64_t file_bytes);
 
-/// Returns the names of a group's entries: in order of creation if the group keeps it, else sorted.
+/// Returns the names of a group's entries. They are in order of creation if the file has recorded
+/// this order for the group, else sorted.
 /// Errors: Failure E605 (exit 65) for too many entries or a very long name; Hdf5Error.
 std::vector<std::string> names_in_group(hid_t group);
 

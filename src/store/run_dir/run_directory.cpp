@@ -69,7 +69,8 @@ std::string with_value(std::string identity, const std::string& key, const std::
   return identity.replace(at, before.size(), ", " + key + "=" + value);
 }
 
-/// Returns the request with the values that the run of `record` has resolved.
+/// Returns the request. In its keys, replaces `auto` by the values that the run of `record` has
+/// chosen. A key stays `auto` if that run has chosen no value for it.
 RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
   for (const std::string& key : request.resolved_later) {
     const auto found = record.keys.find(key);
@@ -138,7 +139,7 @@ Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes)
   return make_new(request);
 }
 
-/// Throws Failure E604 (exit 80) unless a file that a run of this program wrote is sound.
+/// Checks a file that a run of this program wrote. Throws Failure E604 (exit 80) if it is damaged.
 void require_own_file(const fs::path& path) {
   try {
     require_sound(path);
@@ -151,9 +152,9 @@ void require_own_file(const fs::path& path) {
   }
 }
 
-/// Throws a Failure without a code, because a finished run has nothing to do. Its exit code is that
-/// of the run: `done` or `incomplete`. Errors: Failure E604 (exit 80) when one of its HDF5 files is
-/// damaged.
+/// Throws a Failure without an error code, because a finished run has nothing to do. The Failure
+/// has the exit code of the run: `done` or `incomplete`. Errors: Failure E604 (exit 80) when an
+/// HDF5 file of the run is damaged.
 [[noreturn]] void end_at_once(const fs::path& folder) {
   ExitCode exit = ExitCode::done;
   for (const AttemptRecord& attempt : attempts_of(folder))
@@ -252,7 +253,8 @@ void point(const fs::path& link, const fs::path& target, std::vector<std::string
   fs::remove(fresh, error);
 }
 
-/// Returns true if a ledger holds more than its head, or if the folder cannot be read.
+/// Returns true if a file of the journal holds more than its header, or if the folder cannot be
+/// read.
 bool has_chunks(const fs::path& ledgers) noexcept {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(ledgers, error))
@@ -260,7 +262,8 @@ bool has_chunks(const fs::path& ledgers) noexcept {
   return static_cast<bool>(error);
 }
 
-/// Makes the link for TensorBoard. Returns its path; "" for a run that is resumed from elsewhere.
+/// Makes the link for TensorBoard, and returns its path. Makes no link and returns "" if the run
+/// directory is not in the output folder of `request`.
 fs::path link_curves(const fs::path& folder, const RunRequest& request,
                      std::vector<std::string>& notes) {
   if (folder.parent_path() != request.output / request.name) return {};
@@ -364,8 +367,8 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   const fs::path existing = existing_folder(folder);
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
-  // /proc and read-only disks have no free space either. This function does not throw for them,
-  // because creating the folder will fail with the real reason.
+  // For /proc and read-only disks, the lack of space is not the real problem. This function does
+  // not throw for them, because creating the folder will fail with the real reason.
   if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",

@@ -77,7 +77,7 @@ public:
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);
 
-  // Return keys and values of a layer in the cache's type.
+  // keys() and values() return those of one layer, in the cache's type.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }      // [slots, G, C]
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }  // [slots, G, C]
 

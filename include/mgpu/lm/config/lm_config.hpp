@@ -68,8 +68,8 @@ struct GenerationDefaults {
 /// The name of the vocabulary head's matrix in every model folder.
 constexpr const char* kHeadName = "lm_head.weight";
 
-/// Where the matrix of the vocabulary head is, if config.json says that the head is tied to the
-/// embedding. The stored tensors decide, as in transformers.
+/// Which matrix is the vocabulary head, if config.json says that the head is tied to the embedding.
+/// This depends on the tensors that the folder has, as in transformers.
 enum class StoredHead : std::uint8_t {
   as_configured,  // no head is stored, or it equals the embedding
   untied,         // the stored head differs from the stored embedding, and is used
@@ -128,8 +128,8 @@ LmConfigTexts read_config_texts(const fs::path& folder);  // without `head`. Err
 LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
 
-/// Returns what a user has to know about the head of the model in `folder`; "" if config.json
-/// agrees with the stored tensors.
+/// Returns a note for the user if config.json of `folder` ties the head to the embedding, but the
+/// stored head differs from the embedding. Returns "" otherwise.
 std::string head_note(const fs::path& folder, const LmConfig& config);
 
 }  // namespace mgpu::lm

@@ -5,7 +5,7 @@
 
 namespace mgpu::lm {
 
-/// Sends `texts`, what read_config_texts() has read, from rank 0 to all ranks of `group`, and
+/// Sends `texts`, the result of read_config_texts(), from rank 0 to all ranks of `group`, and
 /// returns them on every rank. The `texts` of other ranks are ignored.
 /// Ranks:  collective over `group`.
 LmConfigTexts broadcast_texts(const cluster::Group& group, LmConfigTexts texts);

@@ -9,8 +9,8 @@
 
 namespace mgpu::lm {
 
-/// A kind of head defines the meaning of its outputs after a token of a completion. R is the
-/// completion's return.
+/// The kinds of value heads. The kind defines the meaning of the outputs that the head has after
+/// each token of a completion. R is the return of the completion.
 enum class ValueKind : std::uint8_t {
   bernoulli,    // one output: the logit of the probability that R is 1, where R is 0 or 1
   histogram,    // K outputs: the logits of a distribution over K atoms, the values that R can have
@@ -20,8 +20,8 @@ enum class ValueKind : std::uint8_t {
 /// Returns "bernoulli", "histogram" or "expectation".
 const char* name_of(ValueKind kind);
 
-/// The head of a value model. It is stored as member `value_head` in config.json of a folder of
-/// ForTokenClassification. The library transformers keeps this member and ignores it.
+/// The head of a value model. The model is stored as a ForTokenClassification, and its config.json
+/// has the head as member `value_head`. The library transformers keeps this member and ignores it.
 struct ValueHead {
   ValueKind kind = ValueKind::bernoulli;
   std::int64_t outputs = 1;  // K of a histogram; otherwise 1
@@ -50,9 +50,9 @@ double expected_return(const ValueHead& head, std::span<const double> outputs);
 /// Errors: Failure E623 if `config` is not a JSON object; `path` names it in messages.
 std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);
 
-/// Returns the head that config.json of `folder` describes; nullopt if the folder is not one of
-/// ForTokenClassification, such as a language model's. A folder of ForTokenClassification from
-/// another program has no `value_head`; its head counts as Bernoulli if it has one label.
+/// Returns the head that config.json of `folder` describes; nullopt if the model is not a
+/// ForTokenClassification. A ForTokenClassification of another program has no `value_head`. Its
+/// head then counts as Bernoulli if it has one label.
 ///
 /// Errors: Failure E603, E623; E702 (exit 65) for a `value_head` that is not valid, for a number of
 ///         labels that differs from that of `value_head`, or for several labels without a

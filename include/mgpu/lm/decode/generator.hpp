@@ -36,8 +36,8 @@ struct Prompt {
   /// cache pages. They require GenerationConfig::max_new_tokens 0.
   std::span<const std::vector<std::int64_t>> continuations{};
 
-  /// The number of last `ids` that begin the completion. They count against max_new_tokens, but are
-  /// not in Completion::ids.
+  /// How many of the last `ids` already belong to the completion. They count against
+  /// max_new_tokens, but are not in Completion::ids.
   std::int64_t begun = 0;
 };
 
@@ -112,9 +112,8 @@ public:
   ///         or is longer than the learned positions. Error for continuations with max_new_tokens
   ///         above 0. Failure E704 when logits are not finite. When memory runs out, all ranks of
   ///         the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
-  ///         retry with a smaller batch. DivergedFailure when ranks cannot be synchronized. In a
-  ///         tensor-parallel group, any failure of one rank in a pass causes this, except lack of
-  ///         memory.
+  ///         retry with a smaller batch. DivergedFailure when ranks cannot be synchronized, as in a
+  ///         tensor-parallel group after one rank fails in a pass, except for lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }

@@ -15,8 +15,8 @@
 // model.
 //
 // Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
-// with the same candidates, or the last stage of a pipeline. A second model must therefore be
-// complete on each of those ranks, or split over the same tensor-parallel group.
+// with the same candidates, or the last stage of a pipeline. If a processor runs a model too, that
+// model must be complete on each of those ranks, or split over the same tensor-parallel group.
 //
 // Shapes in this header: N rows of a draw, n rows of a block, B tokens of a block, K candidates.
 namespace mgpu::lm {
@@ -27,15 +27,15 @@ struct GivenTokens {
   at::Tensor embeddings{};            // [n, D] float32
 };
 
-/// The most that a DecodePool needs for a run of a Generator.
+/// The maximum sizes that a DecodePool needs for a run of a Generator.
 struct PoolDemand {
   PagedCache::Sizes cache;  // sizes of the cache of all sequences
   std::int64_t rows = 0;    // rows of a draw
 };
 
-/// An object that is told, on ranks with the head, of each change to the sequences of one
-/// DecodePool, in the order of the changes. The functions must not throw; work that may fail
-/// belongs in process() or offsets().
+/// An observer of the sequences of one DecodePool. On ranks with the head, one of its functions is
+/// called for each change, in the order of the changes. The functions must not throw; work that may
+/// fail belongs in process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -45,7 +45,7 @@ public:
   SequenceWatcher& operator=(SequenceWatcher&&) = delete;
   virtual ~SequenceWatcher() = default;
 
-  /// A run of a Generator begins. The pool has no sequences.
+  /// Called at the beginning of a Generator's run, when the pool has no sequences.
   virtual void begins(const PoolDemand& /*demand*/) {}
   virtual void added(std::int64_t /*sequence*/) {}
   /// Called after a sequence `copy` was added with the first `tokens` tokens of `origin`.

@@ -14,7 +14,7 @@ namespace mgpu::lm {
 /// How a token is drawn from logits: repetition penalty, temperature, top k and top p, in this
 /// order.
 struct SamplingConfig {
-  bool is_greedy = true;            // draws the most probable token, of equal ones the lowest id
+  bool is_greedy = true;            // draws the most probable token; on a tie, the lowest id
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
   std::int64_t top_k = 0;           // 0: no limit; unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
@@ -76,9 +76,9 @@ public:
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Returns whether draw_rows() supports this sampler's config and the model. The config must be
-  /// greedy or have no top k and top p, and have no repetition penalty. The vocabulary must not be
-  /// split over ranks.
+  /// Returns whether draw_rows() supports this sampler's config and the model. The config must
+  /// have no repetition penalty. It must be greedy, or have neither top k nor top p. The vocabulary
+  /// must not be split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
   /// Draws the same tokens as draw(), but leaves them on the device. Nothing is read back to the

@@ -20,9 +20,10 @@ struct ModelStates {
 };
 
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
-/// models, divided by `temperature`. It is never negative, and exactly 0 where all logits are
-/// equal. The vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never in
-/// memory. Sums are float64. On the CPU the bits of a token's result depend on its two states only.
+/// models, divided by `temperature`. It is never negative, and exactly 0 where both models have the
+/// same logits. The vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never
+/// in memory. Sums are float64. On the CPU the bits of a token's result depend on its two states
+/// only.
 ///
 /// Shapes: returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
@@ -32,8 +33,8 @@ struct ModelStates {
 std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q,
                                      double temperature);
 
-/// Computes the divergence of a model from a reference at each token of completions. Both models
-/// read each sequence once more, by a Generator that generates no tokens.
+/// Computes the divergence of a model from a reference at each token of completions. A Generator
+/// that generates no tokens runs both models over each prompt with its completion.
 class SequenceDivergence {
 public:
   /// A prompt with a completion.

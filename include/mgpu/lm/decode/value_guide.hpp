@@ -31,7 +31,8 @@ struct GuideSettings {
   double eta = 1.0;              // > 0
   std::int64_t candidates = 20;  // K: the most probable tokens, whose logits change
 
-  /// Bounds of exp(V), the odds of a Bernoulli head; pita only. The paper's code has 0.01 and 0.99.
+  /// Bounds of the odds exp(V), where V is the logit of a Bernoulli head; pita only. The code of
+  /// the paper has the bounds 0.01 and 0.99.
   double min_odds = 0.0;
   double max_odds = std::numeric_limits<double>::infinity();
 
@@ -51,9 +52,9 @@ const char* why_unfit(const GuideSettings& settings, ValueKind head);
 double guide_offset(const GuideSettings& settings, const ValueHead& head,
                     std::span<const double> outputs);
 
-/// Guides generation by a value model. The K most probable tokens of each draw get offsets from the
-/// values after them, which one pass of the value model computes for all candidates. All other
-/// logits keep their bits.
+/// Guides generation by a value model. One pass of that model computes the value of each of the K
+/// most probable tokens of a draw, and the values give offsets for the logits of these tokens. All
+/// other logits keep their bits.
 class ValueGuide final : public SecondModelProcessor {
 public:
   /// `model` has to outlive the guide. Errors: Error when the settings do not fit the head, or a

@@ -60,8 +60,8 @@ class LanguageModel {
 public:
   /// Makes a complete model on one rank.
   ///
-  /// Shapes: weights have the shapes of weight_specs(config), in float32 or with matrices_of() in
-  ///         bfloat16, all on one device
+  /// Shapes: weights have the shapes of weight_specs(config) and are on one device; they are
+  ///         float32, but the matrices that matrices_of() returns may all be bfloat16
   /// Memory: on the CPU each matrix is packed into a new copy and its original is released, one
   ///         matrix at a time. The model does not see later changes of the originals.
   LanguageModel(LmConfig config, LmWeights weights);

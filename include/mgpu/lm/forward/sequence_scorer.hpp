@@ -19,7 +19,8 @@ namespace mgpu::lm {
 /// family, tests compare the outputs with those of transformers.
 bool has_sequence_classifier(const LmConfig& config);
 
-/// Returns the families with has_sequence_classifier(), for messages: "`gpt2`, `llama`".
+/// Returns the families for which has_sequence_classifier() is true, as a text for messages:
+/// "`gpt2`, `llama`".
 std::string families_of_sequence_classifiers();
 
 /// Facts about a folder of ForSequenceClassification. They are found without reading the values of

@@ -15,8 +15,8 @@
 // Shapes in this header: N = tokens, D = width, O = number of outputs of the value head.
 namespace mgpu::lm {
 
-/// A model that predicts the return of a completion after each of its tokens: a decoder without a
-/// vocabulary head, and a linear layer on its hidden states. It is stored as a folder of
+/// A model that predicts the return of a completion after each of its tokens. It is a decoder with
+/// a linear layer on its hidden states in place of a vocabulary head. It is stored as a folder of
 /// ForTokenClassification. Each rank holds the whole model.
 class ValueModel {
 public:
@@ -28,7 +28,7 @@ public:
 
   /// Opens a folder on one rank, on the CPU.
   /// Errors: those of read_value_head(), read_lm_config() and load_weights(). Failure E702 (exit
-  ///         65) if the folder is not one of ForTokenClassification.
+  ///         65) if the folder's model is not a ForTokenClassification.
   static ValueModel open(const fs::path& folder, const LoadOptions& options = {});
 
   /// Opens a folder on all ranks. On each node, one rank reads each file once.
@@ -56,7 +56,7 @@ private:
 };
 
 /// Returns the head that `folder` describes. Errors: those of read_value_head(); Failure E702 (exit
-/// 65) if the folder is not one of ForTokenClassification.
+/// 65) if the folder does not hold a ForTokenClassification model.
 ValueHead require_value_head(const fs::path& folder);
 
 }  // namespace mgpu::lm

@@ -35,7 +35,7 @@ MatrixType read_matrix_type(const Config& config);
 /// A model on the ranks of a group. A group of one rank holds the complete model; otherwise each
 /// rank holds a shard. Clients of model(), such as the Generator, need not distinguish the two
 /// cases. On each rank they make the same calls with the same input, and the result on the leader
-/// is the group's result.
+/// (rank 0 of the group) is the group's result.
 class ModelGroup {
 public:
   struct Options {

@@ -30,7 +30,7 @@ ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t 
 CompanionFiles classifier_files(const fs::path& folder, Classified what, std::int64_t outputs);
 
 /// Sets `pad_token_id` of config.json in `files`. ForSequenceClassification takes its outputs at
-/// the last token with another id.
+/// the last token whose id is not `pad_token_id`.
 void set_padding(std::int64_t pad_token_id, CompanionFiles& files);
 
 }  // namespace mgpu::lm

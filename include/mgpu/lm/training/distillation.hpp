@@ -30,8 +30,8 @@ struct Distillation {
 /// the distributions p at temperature Distillation::temperature.
 inline constexpr const char* kTeacherLists = "teacher";
 
-/// The name of an optional token column of ResidentTeacherLoss. A value of 1 means that the student
-/// sampled the target itself, so the token's loss has no cross-entropy term.
+/// The name of an optional token column of ResidentTeacherLoss. A value of 1 means that the target
+/// was sampled from the student, so the token's loss has no cross-entropy term.
 inline constexpr const char* kDrawnColumn = "is_drawn";
 
 /// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. All ids
@@ -56,8 +56,8 @@ private:
 /// student. The vocabularies may have different numbers of unused ids at their ends. The divergence
 /// is between the distributions over those ids that both have.
 ///
-/// Memory: as many logits of the teacher as of the student, and kPieces temporary tensors as
-///         StoredTargetLoss has.
+/// Memory: as many logits of the teacher as of the student, and kPieces temporary tensors of the
+///         same size as those of StoredTargetLoss.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
   static constexpr std::int64_t kPieces = 11;

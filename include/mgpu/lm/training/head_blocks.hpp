@@ -14,10 +14,10 @@ struct HeadBlocks {
   std::int64_t vocabulary_block;  // tokens per piece of the logits
 };
 
-/// Returns the sizes for a vocabulary on a kind of device.
+/// Returns the block sizes for a vocabulary of `vocab` tokens on this kind of device.
 ///
-/// Memory: the logits of a block take up to 64 MiB on a CPU and 1 GiB on a GPU, if one row is not
-///         larger.
+/// Memory: the logits of a block take up to 64 MiB on a CPU and 1 GiB on a GPU, unless a single row
+///         of logits is larger.
 HeadBlocks head_blocks(DeviceKind device, std::int64_t vocab);
 
 }  // namespace mgpu::lm

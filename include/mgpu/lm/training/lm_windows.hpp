@@ -78,8 +78,8 @@ public:
   /// epochs.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// group_size() returns how many consecutive windows form a group. group_of() returns the index
-  /// of the group that has the window which training visits as number `ordinal`.
+  /// group_size() returns how many consecutive windows form a group. group_of() returns which group
+  /// has the window number `ordinal`. Groups and windows are counted in the order of training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());
@@ -95,8 +95,8 @@ public:
     return windows_[window].examples;
   }
 
-  /// append() appends all examples of a window to `batch`, append_example() a single example. The
-  /// batch then refers to memory of this object.
+  /// append() appends all examples of a window to `batch`; append_example() appends one example.
+  /// The batch then refers to memory of this object.
   void append(std::size_t window, LmBatch& batch) const;
   void append_example(std::size_t example, LmBatch& batch) const;
 

@@ -19,9 +19,9 @@ struct OnPolicyConfig {
 };
 
 /// Completions that the student samples at each step. They replace those of the data for a random
-/// OnPolicyConfig::share of the examples. Which examples are chosen, and with which random numbers,
-/// depends on seed, epoch and example only, not on the number of ranks or passes. In the first
-/// epoch, the random numbers of an example are those of its row in job generate.
+/// OnPolicyConfig::share of the examples. The choice of examples and their random
+/// numbers depend only on seed, epoch and example, not on the number of ranks or passes. In the
+/// first epoch, an example has the random numbers that job generate uses for its row.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {

@@ -22,7 +22,7 @@ class SequenceLoss;
 enum class HeadRows : std::uint8_t {
   none,
   learned,  // the states of all tokens that have a target, in the order of the tokens
-  reached,  // the states of these targets themselves, one token later
+  reached,  // the states one token later, at which these targets are the input
   last,     // the state of the last token of each sequence
 };
 
@@ -69,7 +69,8 @@ public:
   /// negligible and not counted.
   virtual std::string_view phase() const { return {}; }
 
-  /// Returns this loss as a SequenceLoss if it needs two sweeps, else nullptr.
+  /// Returns this loss as a SequenceLoss if training must make two sweeps over the batch for it,
+  /// else nullptr.
   virtual const SequenceLoss* in_two_sweeps() const { return nullptr; }
 };
 

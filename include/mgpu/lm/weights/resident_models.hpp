@@ -43,9 +43,9 @@ public:
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// Returns the text that make() returns for a folder. The first rank of the node that asks calls
-  /// make(), and the other ranks get its result. Errors: whatever make() throws; Error if the text
-  /// is longer than 400 bytes, or if the node already stores 128 models and texts.
+  /// Returns the text that make() returns for a folder. On each node, only the first rank to ask
+  /// calls make(), and the other ranks get its result. Errors: whatever make() throws; Error if the
+  /// text is longer than 400 bytes, or if the node already stores 128 models and texts.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
 private:

@@ -49,7 +49,7 @@ public:
   ///         is wrong.
   void text(std::string_view name, std::span<const std::string> values);
 
-  /// Adds a column by its stored bytes, which come from another payload. In that payload the column
+  /// Adds a column as the bytes that another payload stores for it. In that payload, the column
   /// must have the same type and number of rows. Errors: Error when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
@@ -84,7 +84,7 @@ struct ChunkHead {
   std::int64_t rows = 0;
   std::vector<ColumnPlace> columns;
 
-  /// Returns the size of the head of a payload of `spec`, in bytes.
+  /// Returns the size, in bytes, of the head of a payload for table `spec`.
   static std::size_t size(const TableSpec& spec);
 
   /// Reads the head of a payload.

@@ -20,7 +20,7 @@ struct InspectionLimits {
   /// Processor time, to which one second is added for every 100 MB that have been read. A slow disk
   /// takes no processor time.
   std::uint64_t processor_s = 30;
-  /// Address space beyond that of the process when it begins.
+  /// Address space that the process may use in addition to what it has at its start.
   std::uint64_t memory_bytes = std::uint64_t{512} << 20;
 };
 

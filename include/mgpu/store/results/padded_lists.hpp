@@ -36,8 +36,8 @@ public:
   PaddedLists(const PaddedLists&) = delete;
   PaddedLists& operator=(const PaddedLists&) = delete;
 
-  /// Writes one row of every data set. `values[i]` points to items * width numbers of the type of
-  /// datasets[i].
+  /// Writes one row of every data set. `values[i]` points to the numbers for datasets[i],
+  /// [items, width] in its type.
   void write(std::int64_t row, std::int64_t items, const std::vector<const void*>& values);
 
   /// Adds data set `lengths_name` [rows] int32, which has the number of items of each row, and

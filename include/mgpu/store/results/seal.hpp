@@ -26,8 +26,8 @@ struct AttributeGroup {
 };
 
 /// A table whose rows are in the journal: chunk c holds rows [c * chunk_rows, (c + 1) *
-/// chunk_rows). The sealed table begins with a column `id` (i64, the row's number in this table),
-/// which `spec` leaves out.
+/// chunk_rows). In the result file, the table begins with a column `id` (i64, the row's number in
+/// this table), which `spec` leaves out.
 struct ChunkedTable {
   TableSpec spec;
   std::uint32_t phase = 0;

@@ -82,7 +82,7 @@ struct ColumnSpec {
 /// arrays/t/x. The values of a text are its UTF-8 bytes.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
-  std::int64_t rows = 0;  //
+  std::int64_t rows = 0;  // number of rows
   std::vector<ColumnSpec> columns;
   std::string signal;  // NeXus: the column to plot (y axis); "" for none
   std::string axis;    // NeXus: the column of the x axis; "" for none

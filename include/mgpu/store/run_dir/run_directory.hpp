@@ -24,7 +24,8 @@ struct RunRequest {
   std::vector<std::string> command;          // argv
 
   /// Keys whose value `auto` becomes a number during the run, see RunDirectory::resolve(). The
-  /// identity has ", KEY=auto" for each. An earlier attempt with a number there is continued.
+  /// identity has ", KEY=auto" for each. A run whose identity has a number in place of `auto` is
+  /// continued, too.
   std::vector<std::string> resolved_later{};
   bool reopens = false;            // true: a finished run is continued, too
   std::uint64_t needed_bytes = 0;  // free space that the run needs to begin
@@ -61,8 +62,8 @@ public:
   void point_latest();
 
   /// Removes the directory and the folders that become empty. Meant for a run that failed before
-  /// its first step or chunk. Does nothing on ranks other than 0, for a resumed run, and if a
-  /// ledger has a chunk.
+  /// its first step or chunk. Does nothing on ranks other than 0, for a resumed run, and if the
+  /// journal already holds a chunk.
   void discard() noexcept;
 
   /// Returns warnings to print, such as a link that could not be made, or a run that is not resumed
@@ -96,8 +97,8 @@ public:
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. After exit code `done` or `incomplete` the run is finished,
-  /// and is resumed only by a request with `reopens`.
+  /// Records how this attempt ended. `done` and `incomplete` (some rows failed) finish the run.
+  /// Only a request with `reopens` resumes a finished run.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading the run's records.
@@ -134,8 +135,8 @@ std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& run_directory);
 
-/// The format of journal and results that this program writes. It also reads finished runs of
-/// format 1.
+/// The format of journal and results that this program writes. The program can also read finished
+/// runs of format 1.
 inline constexpr int kNewestRunFormat = 2;
 
 /// Returns the format of a run's journal and results, from 1 to kNewestRunFormat. Local.
