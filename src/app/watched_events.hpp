@@ -23,7 +23,8 @@ public:
   /// Records that the run directory has something worth keeping.
   void set_begun() { has_begun_ = true; }
 
-  /// Returns whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
+  /// Returns whether a step or chunk is done. On rank 0, this includes those of other ranks. It
+  /// does not communicate.
   bool has_begun() const { return has_begun_; }
 
 private:

@@ -74,7 +74,7 @@ TEST_F(InformTest, LeavesRunsAlone) {
 TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
   EXPECT_EQ(explain(table_, kPages, "run.chunk_size"),
             "run.chunk_size\n"
-            "  samples that are worked on, written and resumed as one piece; auto: up to 32, and "
+            "  samples that are assigned, written and resumed as one piece; auto: up to 32, and "
             "fewer where rows are few or have several completions\n"
             "\n"
             "  values   integer, 1 to 65536, samples; or auto\n"

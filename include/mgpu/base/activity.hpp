@@ -20,8 +20,8 @@ struct Activity {
 Activity& activity() noexcept;
 
 /// Records that this process makes progress; costs a load and a store. Any thread may call it. Two
-/// simultaneous calls may change `marks` only once. That is enough, because observers only look for
-/// a change.
+/// simultaneous calls may count as one, which is enough: observers only look for a change of
+/// `marks`.
 void mark_progress() noexcept;
 
 /// Moves the Activity of this process to `place`, which must stay valid until the next call;

@@ -30,7 +30,7 @@ struct VarlenAttentionGradArgs {
 
 /// Computes the gradients of attention as in paged_attention(), for whole sequences that attend
 /// only to their own tokens. It recomputes the probabilities of up to 16 queries at a time. It runs
-/// only on the CPU: on GPUs cuBLAS computes the products.
+/// only on the CPU. On GPUs, training makes these gradients from matrix products by cuBLAS.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
 /// Errors: ShapeError when G does not divide H.

@@ -17,8 +17,9 @@ void check_model_config(const Config& config, const std::filesystem::path& folde
 
 /// Checks that `folder`, the value of `key`, has a config.json and files of weights. Called on one
 /// rank, before anything is written.
-/// Errors: those of check_model_config(); Failure E603 (exit 66) without weights, whose help has
-///         the setting for random weights, or the command that completes a copy in the cache.
+/// Errors: those of check_model_config(). Failure E603 (exit 66) if there are no weights. Its help
+///         says how to complete a copy in the Hugging Face cache, how to train from random weights,
+///         or to download them.
 void check_model_folder(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 

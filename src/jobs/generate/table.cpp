@@ -164,7 +164,8 @@ void add_kl_columns(Columns& columns) {
               });
 }
 
-/// Adds columns for the answers that completions give, which are compared within a prompt.
+/// Adds columns for the answer that each completion gives, and for the first completion of the same
+/// prompt with an equal answer.
 void add_answer_columns(Columns& columns) {
   using Row = CompletionRow;
   columns.add({"answer", "answer that the completion gives; empty: none"},

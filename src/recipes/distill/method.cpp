@@ -148,8 +148,8 @@ LossMeaning DistillMethod::loss_meaning() const {
   if (how.ce_weight > 0.0)
     meaning.name = report::text_of("%.3g cross-entropy + %.3g distance from the teacher",
                                    how.ce_weight, 1.0 - how.ce_weight);
-  // With completions that the student samples, the cross-entropy of the data is not reported,
-  // because these completions are not in the data.
+  // If the student samples the completions, the cross-entropy of the data is not reported, because
+  // these completions are not in the data.
   if (!samples() && how.ce_weight < 1.0) meaning.ce_weight = how.ce_weight;
   return meaning;
 }

@@ -57,8 +57,8 @@ public:
   ///         seq_len tokens; Failure E544 or E546 of the folder's chat template.
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
-  /// Adds one example, the completion of a row's prompt. The row is as
-  /// rows::RowEncoder::encode_judged() describes. Errors: those of add_pair().
+  /// Adds one example: a row's prompt with its completion, which the loss covers. The row has the
+  /// members that rows::RowEncoder::encode_judged() names. Errors: those of add_pair().
   void add_judged(const formats::JsonValue& row, lm::LmExamples& examples);
 
   std::int64_t seq_len() const { return seq_len_; }

@@ -16,8 +16,9 @@
 namespace mgpu::lm {
 
 /// A model that predicts the return of a completion after each of its tokens. It is a decoder with
-/// a linear layer on its hidden states in place of a vocabulary head. It is stored as a folder of
-/// ForTokenClassification. Each rank holds the whole model.
+/// a linear layer on its hidden states in place of a vocabulary head. It is stored as a
+/// model folder of a transformers class such as LlamaForTokenClassification. Each rank holds the
+/// whole model.
 class ValueModel {
 public:
   struct Options {
