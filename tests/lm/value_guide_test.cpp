@@ -14,6 +14,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/decode/value_guide.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "classifier_writer.hpp"
 #include "golden_folder.hpp"
@@ -214,6 +215,36 @@ TEST(ValueGuideTest, GreedyTokensAreTheArgmaxOfLogitsWithOffsets) {
     }
     EXPECT_EQ(token, best);
     sequence.push_back(token);
+  }
+}
+
+/// Returns how many host reads a run makes. All completions have the same number of tokens.
+std::int64_t reads_of(const LanguageModel& model, const GenerationConfig& config) {
+  const std::int64_t before = tensor::read_backs();
+  generate(model, config, make_prompts(4));
+  return tensor::read_backs() - before;
+}
+
+TEST(ValueGuideTest, AGuidedRunReadsAsOftenAsAnUnguidedOne) {
+  LanguageModel model = open_golden("llama");
+  const MadeValues values("qwen2", kBernoulli, 1.0);
+  for (const std::int64_t steps : {1, 4}) {
+    PassSizes sizes = model.sizes();
+    sizes.steps_per_read = steps;
+    model.set_sizes(sizes);
+    for (const SamplingConfig& sampling :
+         {SamplingConfig{}, SamplingConfig{.is_greedy = false, .temperature = 0.9},
+          SamplingConfig{.is_greedy = false, .top_k = 9},
+          SamplingConfig{.is_greedy = false, .top_p = 0.8},
+          SamplingConfig{.is_greedy = false, .top_k = 9, .repetition_penalty = 1.2}}) {
+      GenerationConfig config = config_of(true);
+      config.sampling = sampling;
+      const std::int64_t unguided = reads_of(model, config);
+      ValueGuide guide(values.model, {.kind = GuideKind::pita, .eta = 0.5, .candidates = 8});
+      config.processors.candidate = &guide;
+
+      EXPECT_EQ(reads_of(model, config), unguided) << steps << " " << sampling.top_k;
+    }
   }
 }
 

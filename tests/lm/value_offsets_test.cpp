@@ -10,9 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ATen.h>
+
 #include <gtest/gtest.h>
 
 #include <mgpu/lm/decode/value_guide.hpp>
+
+#include "lm/decode/guide_offsets.hpp"
+#include "toy_language.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -73,6 +78,18 @@ std::vector<Outputs> many_outputs(std::int64_t width) {
   return all;
 }
 
+/// Returns guide_offset() of each row, rounded to float32.
+at::Tensor rounded_offsets(const GuideSettings& settings, const ValueHead& head,
+                           const at::Tensor& outputs) {
+  at::Tensor result = at::empty({outputs.size(0)}, at::kFloat);
+  for (std::int64_t i = 0; i < outputs.size(0); ++i) {
+    const at::Tensor row = outputs[i].to(at::kDouble);
+    result[i] = guide_offset(settings, head,
+                             {row.const_data_ptr<double>(), static_cast<std::size_t>(row.numel())});
+  }
+  return result;
+}
+
 class OffsetTest : public testing::TestWithParam<std::tuple<GuideSettings, ValueHead>> {};
 
 TEST_P(OffsetTest, IsThatOfLongDouble) {
@@ -87,6 +104,25 @@ TEST_P(OffsetTest, IsThatOfLongDouble) {
                   1e-13 + 1e-13 * std::abs(expected))
           << eta << " " << outputs[0];
     }
+  }
+}
+
+TEST_P(OffsetTest, TensorsGiveTheOffsetsOfRows) {
+  GuideSettings settings = std::get<0>(GetParam());
+  const ValueHead& head = std::get<1>(GetParam());
+  const auto numbers = many_outputs(head.outputs);
+  const at::Tensor outputs = at::empty({std::ssize(numbers), head.outputs}, at::kFloat);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    outputs[static_cast<std::int64_t>(i)].copy_(at::tensor(numbers[i], at::kDouble));
+  for (const double eta : {1e-6, 0.05, 0.5, 1e4}) {
+    settings.eta = eta;
+    const at::Tensor expected = rounded_offsets(settings, head, outputs);
+    const at::Tensor by_rows = guide_offsets_by_rows(settings, head, outputs);
+    EXPECT_TRUE(by_rows.equal(expected));
+    EXPECT_TRUE(guide_offsets(settings, head, outputs).equal(expected));
+    const at::Tensor by_tensors = guide_offsets_by_tensors(settings, head, outputs);
+    // One rounding to float32 is at most 6e-8 of the value.
+    EXPECT_TRUE(at::allclose(by_tensors, expected, 1.2e-7, 1e-12)) << eta;
   }
 }
 
@@ -183,84 +219,6 @@ TEST(TreeTest, QsharpGoesRightForASmallEtaAndCdNeverDoes) {
     EXPECT_NEAR(right_by(GuideKind::cd), row.cd, 5e-5);
   }
 }
-
-/// A language of 4^6 strings. The reference is a fixed random bigram model, and a string pays 1 if
-/// the sum of its tokens is a multiple of 3. Everything is enumerated.
-class ToyLanguage {
-public:
-  static constexpr std::size_t kTokens = 4;
-  static constexpr std::size_t kLength = 6;
-  using Policy = std::array<double, kTokens>;
-
-  ToyLanguage() {
-    for (std::size_t last = 0; last <= kTokens; ++last) {
-      double mass = 0.0;
-      for (std::size_t token = 0; token < kTokens; ++token) {
-        reference_[last][token] = std::exp(std::sin(2.3 * static_cast<double>(5 * last + token)));
-        mass += reference_[last][token];
-      }
-      for (double& probability : reference_[last])
-        probability /= mass;
-    }
-  }
-
-  struct Prefix {
-    std::size_t length = 0;
-    std::size_t last = kTokens;  // kTokens: no token
-    std::size_t sum = 0;         // of the tokens, modulo 3
-  };
-
-  static Prefix with(const Prefix& prefix, std::size_t token) {
-    return {prefix.length + 1, token, (prefix.sum + token) % 3};
-  }
-  const Policy& reference(const Prefix& prefix) const { return reference_[prefix.last]; }
-
-  /// Returns the probability that the reference ends a prefix with a return of 1.
-  double success(const Prefix& prefix) const {
-    if (prefix.length == kLength) return prefix.sum == 0 ? 1.0 : 0.0;
-    double all = 0.0;
-    for (std::size_t token = 0; token < kTokens; ++token)
-      all += reference(prefix)[token] * success(with(prefix, token));
-    return all;
-  }
-
-  /// Returns the policy that a guide with exact values makes of the reference.
-  Policy guided(const Prefix& prefix, const GuideSettings& settings) const {
-    Policy policy{};
-    for (std::size_t token = 0; token < kTokens; ++token) {
-      const double p = success(with(prefix, token));
-      const double logit = p == 0.0 ? -1e4 : p == 1.0 ? 1e4 : std::log(p) - std::log1p(-p);
-      policy[token] =
-          std::log(reference(prefix)[token]) + guide_offset(settings, kBernoulli, Outputs{logit});
-    }
-    const double most = *std::ranges::max_element(policy);
-    double mass = 0.0;
-    for (double& probability : policy) {
-      probability = std::exp(probability - most);
-      mass += probability;
-    }
-    for (double& probability : policy)
-      probability /= mass;
-    return policy;
-  }
-
-  /// Returns E[R] - eta KL(policy || reference) of the strings that continue a prefix.
-  template <class PolicyOf>
-  double objective(const Prefix& prefix, double eta, const PolicyOf& policy_of) const {
-    if (prefix.length == kLength) return prefix.sum == 0 ? 1.0 : 0.0;
-    const Policy policy = policy_of(prefix);
-    double all = 0.0;
-    for (std::size_t token = 0; token < kTokens; ++token)
-      if (policy[token] > 0.0)
-        all +=
-            policy[token] * (objective(with(prefix, token), eta, policy_of) -
-                             eta * (std::log(policy[token]) - std::log(reference(prefix)[token])));
-    return all;
-  }
-
-private:
-  std::array<Policy, kTokens + 1> reference_{};
-};
 
 TEST(ToyLanguageTest, QsharpWithExactValuesReachesTheOptimum) {
   const ToyLanguage language;

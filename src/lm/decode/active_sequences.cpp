@@ -114,6 +114,8 @@ void GenerationBatch::grow(std::int64_t steps) {
 void GenerationBatch::append(ActiveSequence& active, const DrawnToken& token) {
   active.completion.ids.push_back(token.id);
   active.completion.log_probs.push_back(token.log_prob);
+  if (config_.processors.candidate != nullptr)
+    active.completion.divergences.push_back(token.divergence);
   const std::optional<FinishReason> reason = end_of(active);
   if (!reason) return;
   active.completion.reason = *reason;

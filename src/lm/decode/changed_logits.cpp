@@ -15,18 +15,25 @@ bool has_penalty(const SamplingConfig& config) {
   return config.repetition_penalty != 1.0;
 }
 
-/// Adds the offsets of the candidates that are in the piece. For each candidate outside the piece,
-/// it adds -0 to the first token of the piece, which changes no bits.
-void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece,
-                 const at::Tensor& logits) {
-  const std::int64_t rows = logits.size(0);
-  const at::Tensor places = offsets.ids.narrow(0, piece.row, rows) - piece.first_id;  // [n, K]
-  const at::Tensor is_elsewhere = (places < 0).logical_or(places >= logits.size(1));
-  logits.scatter_add_(1, places.masked_fill(is_elsewhere, 0),
-                      offsets.values.narrow(0, piece.row, rows).masked_fill(is_elsewhere, -0.0));
+}  // namespace
+
+CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece) {
+  const at::Tensor columns =
+      offsets.ids.narrow(0, piece.row, piece.logits.size(0)) - piece.first_id;  // [n, K]
+  const at::Tensor is_elsewhere = (columns < 0).logical_or(columns >= piece.logits.size(1));
+  return {columns.masked_fill(is_elsewhere, 0), is_elsewhere};
 }
 
-}  // namespace
+void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece) {
+  const CandidatePlaces places = places_in(offsets, piece);
+  const at::Tensor values = offsets.values.narrow(0, piece.row, piece.logits.size(0));
+  // An offset of -0 changes no bits of any number.
+  piece.logits.scatter_add_(1, places.columns, values.masked_fill(places.is_elsewhere, -0.0));
+}
+
+bool changes_before_offsets(const SampledRows& rows, const SamplingConfig& config) {
+  return has_penalty(config) || !rows.processors.blocks.empty();
+}
 
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config) {
   return has_penalty(config) || !rows.processors.is_empty();
@@ -42,8 +49,9 @@ LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                                         static_cast<std::size_t>(logits.size(0)));
   for (BlockProcessor* processor : rows.processors.blocks)
     processor->process(sites, piece.first_id, logits);
-  if (rows.offsets.values.defined()) add_offsets(rows.offsets, piece, logits);
-  return {logits, piece.row, piece.first_id};
+  const LogitsPiece result{logits, piece.row, piece.first_id};
+  if (rows.offsets.values.defined()) add_offsets(rows.offsets, result);
+  return result;
 }
 
 namespace {
@@ -64,7 +72,7 @@ CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig
   const at::Tensor values = processor->offsets(rows.sites, ids, folded.best_logits);
   if (values.sizes() != ids.sizes() || values.scalar_type() != at::kFloat)
     throw ShapeError("CandidateProcessor: offsets that are not [N, K] float32");
-  return {folded.best_ids, values};
+  return {folded.best_ids, values, folded.best_logits};
 }
 
 }  // namespace
@@ -93,7 +101,8 @@ SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
     part.penalized = {rows.penalized.ids, rows.penalized.spans.index_select(0, places)};
   if (has_offsets)
     part.offsets = {rows.offsets.ids.index_select(0, places),
-                    rows.offsets.values.index_select(0, places)};
+                    rows.offsets.values.index_select(0, places),
+                    rows.offsets.logits.index_select(0, places)};
   return part;
 }
 

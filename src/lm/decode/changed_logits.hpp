@@ -15,12 +15,18 @@
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
 
-/// The offsets that the candidate processor adds to the logits of the candidates; undefined without
-/// such a processor.
-struct CandidateOffsets {
-  at::Tensor ids;     // [N, K] int64
-  at::Tensor values;  // [N, K] float32
+/// Where the candidates of some rows are in a piece of the logits.
+struct CandidatePlaces {
+  at::Tensor columns;       // [n, K] int64; 0 for a candidate that is not in the piece
+  at::Tensor is_elsewhere;  // [n, K] bool: the candidate is not in the piece
 };
+
+/// Returns where the candidates of the rows of a piece are in this piece.
+CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
+
+/// Adds to the logits of a piece, in place, the offsets of the candidates that are in the piece.
+/// All other logits keep their bits.
+void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// The hidden states from which tokens are drawn, one row per draw. The site of a row says for
 /// which sample and position the token is drawn.
@@ -42,6 +48,9 @@ struct SampledRows {
 SampledRows rows_to_sample(const LanguageModel& model, const at::Tensor& hidden,
                            std::span<const DrawSite> sites, const LogitProcessors& processors,
                            const SamplingConfig& config);
+
+/// Returns whether the repetition penalty or block processors change the logits of the model.
+bool changes_before_offsets(const SampledRows& rows, const SamplingConfig& config);
 
 /// Returns whether penalty, processors or offsets change the logits of the model before the draw.
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config);

@@ -65,6 +65,13 @@ at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits) {
   return all;
 }
 
+TopsAndSums merge_ranks(const TopsAndSums& of_ranks) {
+  const at::Tensor tops = of_ranks.tops.amax(0);
+  const at::Tensor shares =
+      (of_ranks.tops - tops).exp().masked_fill_(of_ranks.tops == -INFINITY, 0.0);
+  return {tops, (of_ranks.sums * shares).sum(0)};
+}
+
 void OnlineLogits::combine(const LanguageModel& model, const at::Tensor& targets) {
   const Shard& shard = model.shard();
   if (!shard.is_tensor_parallel || tops.size(0) == 0) return;
@@ -82,10 +89,9 @@ void OnlineLogits::combine(const LanguageModel& model, const at::Tensor& targets
   const auto floats = [&](std::int64_t first, std::int64_t count) {
     return all.narrow(2, first, count).contiguous().view(at::kFloat);
   };
-  const at::Tensor all_tops = floats(0, 1).squeeze(2);  // [R, N]
-  tops = all_tops.amax(0);
-  const at::Tensor shares = (all_tops - tops).exp().masked_fill_(all_tops == -INFINITY, 0.0);
-  sums = (floats(1, 1).squeeze(2) * shares).sum(0);
+  const TopsAndSums merged = merge_ranks({floats(0, 1).squeeze(2), floats(1, 1).squeeze(2)});
+  tops = merged.tops;
+  sums = merged.sums;
   picked = floats(2, 1).squeeze(2).sum(0);
   merge_best(floats(3, best), all.narrow(2, 3 + best, best).to(at::kLong));
 }

@@ -34,6 +34,15 @@ void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
 /// other 32-bit types, such as float32.
 at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 
+/// Sums of exp(logit - top) with their tops, [N] each.
+struct TopsAndSums {
+  at::Tensor tops;
+  at::Tensor sums;
+};
+
+/// Merges the sums of all R ranks, [R, N] each, in the order of the ranks.
+TopsAndSums merge_ranks(const TopsAndSums& of_ranks);
+
 /// The state of an online softmax over all rows, after the pieces so far; see
 /// kernels::OnlineLogsumexpArgs.
 struct OnlineLogits {

@@ -9,6 +9,7 @@
 #include <mgpu/tensor/read_back.hpp>
 
 #include "draw_words.hpp"
+#include "offset_divergence.hpp"
 #include "online_draw.hpp"
 #include "top_k_top_p.hpp"
 #include "truncate_distributions.hpp"
@@ -41,8 +42,8 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
     const Philox4 words = draw_words(stream_of(config, rows.sites[n]), rows.sites[n].position, 0);
     const std::size_t index = pick(truncated[n].candidates, uniform53(words[0], words[1]));
     const bool is_known = !truncated[n].log_probs.empty();
-    tokens.push_back(
-        {truncated[n].candidates[index].id, is_known ? truncated[n].log_probs[index] : 0.0F});
+    tokens.push_back({truncated[n].candidates[index].id,
+                      is_known ? truncated[n].log_probs[index] : 0.0F, truncated[n].divergence});
     is_scored = is_scored && is_known;
   }
   if (!is_scored) score(rows, tokens);
@@ -107,15 +108,25 @@ void for_each_block(const LogitsPiece& piece, Visit visit) {
   }
 }
 
+/// Returns DrawnToken::divergence of all rows, [N] float64 on the device.
+at::Tensor divergences_of(const SampledRows& rows, OffsetDivergence& divergence) {
+  const at::Tensor found = divergence.result();
+  return found.defined()
+             ? found
+             : at::zeros({rows.hidden.size(0)}, rows.hidden.options().dtype(at::kDouble));
+}
+
 /// Draws without top k and top p, in one pass over the vocabulary.
 DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   OnlineDraw drawn(rows.hidden.size(0), rows.hidden.device());
   OnlineLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
   OnlineLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
+  OffsetDivergence divergence(rows, config);
   const at::Tensor uniforms = uniforms_of(rows, config);
   const std::int64_t first_id = rows.model.shard().vocab.begin;
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& whole) {
     folded.fold(whole, {});
+    divergence.fold(whole);
     for_each_block(whole, [&](const LogitsPiece& raw) {
       const LogitsPiece piece = changed(raw, rows, config);
       if (!rows.processors.is_empty()) processed.fold(piece, {});
@@ -127,31 +138,38 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   folded.combine(rows.model, {});
   if (rows.model.shard().is_tensor_parallel) drawn.combine(rows.model, last_uniforms(rows, config));
   const at::Tensor log_sums = folded.log_sums();
-  return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed)};
+  return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed),
+          divergences_of(rows, divergence)};
 }
 
 /// Returns the most probable token of each row.
 DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   OnlineLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
-  for_each_piece(rows.model, rows.hidden,
-                 [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
+  OffsetDivergence divergence(rows, config);
+  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
+    divergence.fold(raw);
+    folded.fold(changed(raw, rows, config), {});
+  });
+  const at::Tensor divergences = divergences_of(rows, divergence);
   const at::Tensor log_sums = folded.log_sums();
   const at::Tensor ids = folded.best_ids.select(1, 0).clamp_min(0);
   if (!changes_logits(rows, config))
-    return {ids, folded.best_logits.select(1, 0) - log_sums, log_sums};
-  return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums};
+    return {ids, folded.best_logits.select(1, 0) - log_sums, log_sums, divergences};
+  return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums, divergences};
 }
 
 /// Reads all tokens back to the host with one read.
 std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn) {
   const auto exact = [](const at::Tensor& column) { return column.to(at::kDouble); };
-  const at::Tensor all = tensor::read_back(
-      at::stack({exact(drawn.ids), exact(drawn.log_probs), exact(drawn.log_sums)}));  // [3, N]
+  const at::Tensor all =
+      tensor::read_back(at::stack({exact(drawn.ids), exact(drawn.log_probs), exact(drawn.log_sums),
+                                   drawn.divergences}));  // [4, N]
   check_sums(rows, all[2].to(at::kFloat));
   const auto values = all.accessor<double, 2>();
   std::vector<DrawnToken> tokens;
   for (std::int64_t n = 0; n < all.size(1); ++n)
-    tokens.push_back({static_cast<std::int64_t>(values[0][n]), static_cast<float>(values[1][n])});
+    tokens.push_back(
+        {static_cast<std::int64_t>(values[0][n]), static_cast<float>(values[1][n]), values[3][n]});
   return tokens;
 }
 

@@ -37,6 +37,17 @@ PredictingRows predicting_rows(const PromptPiece& piece,
   return {from - first, from - begin, std::max<std::int64_t>(0, end - from)};
 }
 
+CandidateOffsets joined(const std::vector<CandidateOffsets>& parts) {
+  if (parts.empty()) return {};
+  std::vector<at::Tensor> ids;
+  std::vector<at::Tensor> values;
+  for (const CandidateOffsets& part : parts) {
+    ids.push_back(part.ids);
+    values.push_back(part.values);
+  }
+  return {at::cat(ids), at::cat(values), {}};
+}
+
 [[noreturn]] void fail_not_finite(std::int64_t token) {
   throw Failure({"E704",
                  ExitCode::numeric,
@@ -140,18 +151,23 @@ void SequenceDivergence::keep_states(std::span<const PromptPiece> pieces,
 void SequenceDivergence::compare(std::span<const PromptPiece> pieces, const at::Tensor& hidden) {
   std::vector<at::Tensor> mine;
   std::vector<at::Tensor> theirs;
+  std::vector<CandidateOffsets> offsets;
   std::int64_t row = 0;
   for (const PromptPiece& piece : pieces) {
-    const PredictingRows rows = predicting_rows(piece, batch_[piece.prompt]);
+    const Sequence& sequence = batch_[piece.prompt];
+    const PredictingRows rows = predicting_rows(piece, sequence);
     if (rows.count > 0) {
+      if (offsets_ != nullptr)
+        offsets.push_back(
+            offsets_->of(sequence.sample, rows.first_token - sequence.begun, rows.count));
       mine.push_back(states_[piece.prompt].narrow(0, rows.first_token, rows.count));
       theirs.push_back(hidden.narrow(0, row + rows.first_row, rows.count));
     }
     row += static_cast<std::int64_t>(piece.count);
   }
   if (mine.empty()) return;
-  const std::vector<double> values =
-      token_divergence({model_, at::cat(mine)}, {reference_, at::cat(theirs)}, temperature_);
+  const std::vector<double> values = token_divergence(
+      {model_, at::cat(mine)}, {reference_, at::cat(theirs)}, temperature_, joined(offsets));
   auto value = values.begin();
   for (const PromptPiece& piece : pieces) {
     const PredictingRows rows = predicting_rows(piece, batch_[piece.prompt]);

@@ -41,7 +41,7 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
     all.sites.push_back({it.sample, it.draws, {}, sequence});
   }
   const StepPlan plan = model_->plan_steps(sequences, count, state_->cache);
-  std::vector<at::Tensor> columns[3];
+  std::vector<at::Tensor> columns[4];
   at::Tensor hidden;
   std::vector<DrawSite> sites = all.sites;
   for (std::int64_t step = 0; step < count; ++step) {
@@ -52,12 +52,14 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
     columns[0].push_back(ids);
     columns[1].push_back(drawn.log_probs);
     columns[2].push_back(drawn.log_sums);
+    columns[3].push_back(drawn.divergences);
     for (DrawSite& site : sites)
       ++site.position;
   }
   all.ids = at::stack(columns[0]);
   all.log_probs = at::stack(columns[1]);
   all.log_sums = at::stack(columns[2]);
+  all.divergences = at::stack(columns[3]);
   all.stopped = stopped_by(all.ids, config_.stop_ids);
   keep_steps(all, hidden, sequences);
   return all;
@@ -107,7 +109,7 @@ std::vector<std::vector<DrawnToken>> DecodeSession::read(const DrawnSteps& steps
   const auto exact = [](const at::Tensor& column) { return column.to(at::kDouble); };
   const at::Tensor all =
       tensor::read_back(at::stack({exact(steps.ids), exact(steps.log_probs), exact(steps.log_sums),
-                                   exact(steps.stopped)}));  // [4, T, S]
+                                   exact(steps.stopped), steps.divergences}));  // [5, T, S]
   const auto values = all.accessor<double, 3>();
   std::vector<std::vector<DrawnToken>> tokens(steps.sites.size());
   for (std::int64_t t = 0; t < all.size(1); ++t) {
@@ -117,8 +119,8 @@ std::vector<std::vector<DrawnToken>> DecodeSession::read(const DrawnSteps& steps
       DrawSite site = steps.sites[s];
       site.position += static_cast<std::uint32_t>(t);
       if (!std::isfinite(values[2][t][row])) refuse_row(site);
-      tokens[s].push_back(
-          {static_cast<std::int64_t>(values[0][t][row]), static_cast<float>(values[1][t][row])});
+      tokens[s].push_back({static_cast<std::int64_t>(values[0][t][row]),
+                           static_cast<float>(values[1][t][row]), values[4][t][row]});
     }
   }
   return tokens;

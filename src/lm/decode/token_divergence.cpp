@@ -6,6 +6,7 @@
 #include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
+#include "changed_logits.hpp"
 #include "divergence_sums.hpp"
 #include "lm/forward/row_ops.hpp"
 #include "online_logits.hpp"
@@ -41,8 +42,8 @@ void check_shapes(const ModelStates& p, const ModelStates& q) {
 
 }  // namespace
 
-std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q,
-                                     double temperature) {
+std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q, double temperature,
+                                     const CandidateOffsets& offsets) {
   const at::NoGradGuard no_grad;
   check_shapes(p, q);
   std::vector<DivergenceSums> rows(static_cast<std::size_t>(p.hidden.size(0)));
@@ -54,7 +55,9 @@ std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q,
     const std::span<DivergenceSums> of_piece = std::span(rows).subspan(
         static_cast<std::size_t>(piece.row), static_cast<std::size_t>(piece.logits.size(0)));
     const auto add = tensor::runs_on_gpu(others) ? add_by_tensors : add_by_rows;
-    add(piece.logits.contiguous(), others.contiguous(), temperature, of_piece);
+    const at::Tensor mine = offsets.values.defined() ? piece.logits.clone() : piece.logits;
+    if (offsets.values.defined()) add_offsets(offsets, {mine, piece.row, piece.first_id});
+    add(mine.contiguous(), others.contiguous(), temperature, of_piece);
   });
   combine_ranks(p.model, rows, p.hidden);
   std::vector<double> divergences;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -10,6 +11,7 @@
 #include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
+#include "offset_divergence.hpp"
 #include "top_k_top_p.hpp"
 
 namespace mgpu::lm {
@@ -28,27 +30,20 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// Returns the log-probabilities of the first `count` of a row's best tokens.
-std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_t count,
-                                float log_sum) {
-  std::vector<float> result;
-  for (std::size_t k = 0; k < count; ++k)
-    result.push_back(best[k].logit - log_sum);
-  return result;
-}
-
-/// The results of two online softmaxes, one without and one with the temperature, in host memory.
+/// The results on the host of the online softmaxes, and of the candidates' offsets.
 struct HostSums {
-  at::Tensor log_sums;    // [N] float32, without the temperature
-  at::Tensor log_totals;  // [N] with the temperature; [0] if they are not needed
-  at::Tensor ids;         // [N, K] int64
-  at::Tensor logits;      // [N, K] float32
+  at::Tensor log_sums;     // [N] float32, without the temperature
+  at::Tensor log_totals;   // [N] with the temperature; [0] if they are not needed
+  at::Tensor ids;          // [N, K] int64
+  at::Tensor logits;       // [N, K] float32
+  at::Tensor log_probs;    // [N, K] float32 under the model; [0] if they are unknown
+  at::Tensor divergences;  // [N] float64; [0] without a candidate processor
 };
 
-/// Reads both states back with one host read. float64 holds all ids and float32 numbers exactly.
-HostSums read_sums(const OnlineLogits& folded, const OnlineLogits& tempered) {
-  const at::Tensor parts[] = {folded.log_sums(), tempered.log_sums(), folded.best_ids,
-                              folded.best_logits};
+/// Reads all results back with one host read. float64 holds all ids and float32 numbers exactly.
+HostSums read_sums(const HostSums& sums) {
+  const at::Tensor parts[] = {sums.log_sums, sums.log_totals, sums.ids,
+                              sums.logits,   sums.log_probs,  sums.divergences};
   std::vector<at::Tensor> exact;
   for (const at::Tensor& part : parts)
     exact.push_back(part.to(at::kDouble).flatten());
@@ -59,71 +54,136 @@ HostSums read_sums(const OnlineLogits& folded, const OnlineLogits& tempered) {
     place += like.numel();
     return values.to(like.scalar_type());
   };
-  return {next(parts[0]), next(parts[1]), next(parts[2]), next(parts[3])};
+  HostSums host;
+  at::Tensor* fields[] = {&host.log_sums, &host.log_totals, &host.ids,
+                          &host.logits,   &host.log_probs,  &host.divergences};
+  for (std::size_t i = 0; i < std::size(fields); ++i)
+    *fields[i] = next(parts[i]);
+  return host;
 }
+
+/// Returns the logits of the best tokens without the offsets that candidates among them got.
+at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& best) {
+  if (!offsets.values.defined()) return best.best_logits;
+  const auto [ids, order] = offsets.ids.sort(1);  // [N, candidates]
+  const at::Tensor places = at::searchsorted(ids, best.best_ids).clamp_max(ids.size(1) - 1);
+  const at::Tensor is_candidate = ids.gather(1, places) == best.best_ids;
+  return at::where(is_candidate, offsets.logits.gather(1, order.gather(1, places)),
+                   best.best_logits);
+}
+
+/// The online softmaxes that one attempt folds.
+struct Attempt {
+  OnlineLogits folded;          // of the changed logits, with the best tokens
+  OnlineLogits tempered;        // of the changed logits, divided by the temperature
+  OnlineLogits unchanged;       // of the model's logits, if only offsets change them
+  OffsetDivergence divergence;  // of the offsets
+
+  Attempt(const SampledRows& rows, const SamplingConfig& config, std::int64_t best)
+      : folded(rows.hidden.size(0), best, rows.hidden.options()),
+        tempered(needs_total(config) ? rows.hidden.size(0) : 0, 0, rows.hidden.options()),
+        unchanged(has_only_offsets(rows, config) ? rows.hidden.size(0) : 0, 0,
+                  rows.hidden.options()),
+        divergence(rows, config) {}
+
+  static bool needs_total(const SamplingConfig& config) {
+    return config.top_p < 1.0 && config.top_k == 0;
+  }
+  static bool has_only_offsets(const SampledRows& rows, const SamplingConfig& config) {
+    return rows.offsets.values.defined() && !changes_before_offsets(rows, config);
+  }
+
+  void fold(const LogitsPiece& raw, const SampledRows& rows, const SamplingConfig& config) {
+    const LogitsPiece piece = changed(raw, rows, config);
+    folded.fold(piece, {});
+    if (needs_total(config))
+      tempered.fold({piece.logits / config.temperature, piece.row, piece.first_id}, {});
+    if (has_only_offsets(rows, config)) unchanged.fold(raw, {});
+    divergence.fold(raw);
+  }
+
+  /// Returns the results of all ranks, on the device.
+  HostSums results(const SampledRows& rows, const SamplingConfig& config) {
+    for (OnlineLogits* sums : {&folded, &tempered, &unchanged})
+      sums->combine(rows.model, {});
+    HostSums sums{folded.log_sums(),  tempered.log_sums(),          folded.best_ids,
+                  folded.best_logits, tempered.sums.new_empty({0}), divergence.result()};
+    if (!changes_before_offsets(rows, config)) {
+      const at::Tensor log_sums =
+          rows.offsets.values.defined() ? unchanged.log_sums() : sums.log_sums;
+      sums.log_probs = without_offsets(rows.offsets, folded) - log_sums.unsqueeze(1);
+    }
+    if (!sums.divergences.defined()) sums.divergences = tempered.sums.new_empty({0});
+    return sums;
+  }
+};
 
 /// Applies top k and top p to the `best` most probable tokens of each row. A row whose nucleus has
 /// more tokens gets no value.
 std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const SampledRows& rows,
                                                                      const SamplingConfig& config,
                                                                      std::int64_t best) {
-  const std::int64_t count = rows.hidden.size(0);
-  const bool needs_total = config.top_p < 1.0 && config.top_k == 0;
-  OnlineLogits folded(count, best, rows.hidden.options());
-  OnlineLogits tempered(needs_total ? count : 0, 0, rows.hidden.options());
-  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
-    const LogitsPiece piece = changed(raw, rows, config);
-    folded.fold(piece, {});
-    if (needs_total)
-      tempered.fold({piece.logits / config.temperature, piece.row, piece.first_id}, {});
-  });
-  folded.combine(rows.model, {});
-  tempered.combine(rows.model, {});
-  const HostSums host = read_sums(folded, tempered);
+  Attempt attempt(rows, config, best);
+  for_each_piece(rows.model, rows.hidden,
+                 [&](const LogitsPiece& raw) { attempt.fold(raw, rows, config); });
+  const HostSums host = read_sums(attempt.results(rows, config));
   check_sums(rows, host.log_sums);
   std::vector<std::optional<TruncatedDistribution>> result;
-  for (std::int64_t n = 0; n < count; ++n) {
-    const std::vector<ScoredToken> tokens = scored(host.ids, host.logits, n);
+  for (std::int64_t n = 0; n < rows.hidden.size(0); ++n) {
     std::optional<double> total;
-    if (needs_total) total = host.log_totals.const_data_ptr<float>()[n];
-    auto candidates = top_k_top_p(tokens, config, total);
+    if (Attempt::needs_total(config)) total = host.log_totals.const_data_ptr<float>()[n];
+    auto candidates = top_k_top_p(scored(host.ids, host.logits, n), config, total);
     if (!candidates) {
       result.push_back(std::nullopt);
       continue;
     }
     TruncatedDistribution row{std::move(*candidates), {}};
-    if (!changes_logits(rows, config)) {
-      const float log_sum = host.log_sums.const_data_ptr<float>()[n];
-      row.log_probs = log_probs_of(tokens, row.candidates.size(), log_sum);
+    if (host.log_probs.numel() > 0) {
+      const float* log_probs = host.log_probs.const_data_ptr<float>() + n * host.ids.size(1);
+      row.log_probs.assign(log_probs, log_probs + row.candidates.size());
     }
+    if (host.divergences.numel() > 0) row.divergence = host.divergences.const_data_ptr<double>()[n];
     result.push_back(std::move(row));
   }
   return result;
 }
 
-/// Returns all logits of the only row of `rows`, [V] on the CPU.
-at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
-  const at::Tensor row = at::zeros({rows.model.config().vocab}, rows.hidden.options());
+/// All logits of a row, and its DrawnToken::divergence.
+struct WholeRow {
+  at::Tensor logits;  // [V] on the CPU
+  double divergence = 0.0;
+};
+
+/// Reads the only row of `rows` with one host read.
+WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
+  const std::int64_t vocab = rows.model.config().vocab;
+  const at::Tensor row = at::zeros({vocab}, rows.hidden.options());
+  OffsetDivergence divergence(rows, config);
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
     const at::Tensor logits = changed(raw, rows, config).logits[0];
     row.narrow(0, raw.first_id, logits.size(0)).copy_(logits);
+    divergence.fold(raw);
   });
   if (rows.model.shard().is_tensor_parallel)
     rows.model.peers()->all_reduce_if_all_can(row.view(at::kInt));
-  return tensor::read_back(row);
+  const at::Tensor found = divergence.result();
+  if (!found.defined()) return {tensor::read_back(row)};
+  const at::Tensor all = tensor::read_back(at::cat({row, found.view(at::kFloat)}));
+  const at::Tensor last = all.narrow(0, vocab, 2).clone().view(at::kDouble);
+  return {all.narrow(0, 0, vocab), last.const_data_ptr<double>()[0]};
 }
 
 /// Applies top k and top p to the only row of `rows`, with all its logits.
 TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConfig& config) {
-  const at::Tensor row = whole_row(rows, config);
+  const WholeRow row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;
-  for (std::int64_t id = 0; id < row.size(0); ++id) {
-    const float logit = row.const_data_ptr<float>()[id];
+  for (std::int64_t id = 0; id < row.logits.size(0); ++id) {
+    const float logit = row.logits.const_data_ptr<float>()[id];
     if (std::isnan(logit) || logit == INFINITY) refuse_row(rows.sites.front());
     tokens.push_back({id, logit});
   }
   std::sort(tokens.begin(), tokens.end(), is_better);
-  return {*top_k_top_p(tokens, config, std::nullopt), {}};
+  return {*top_k_top_p(tokens, config, std::nullopt), {}, row.divergence};
 }
 
 /// Returns how many of the best tokens to try, one number per attempt. Rows for which all attempts

@@ -18,6 +18,7 @@ namespace mgpu::lm {
 struct TruncatedDistribution {
   std::vector<Candidate> candidates;  // most probable first, ties by ascending id
   std::vector<float> log_probs;       // model's log-probabilities of the candidates; empty: unknown
+  double divergence = 0.0;            // DrawnToken::divergence
 };
 
 /// Applies repetition penalty, temperature, top k and top p to all rows. It tries the best few

@@ -8,7 +8,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/decode/value_guide.hpp>
-#include <mgpu/tensor/read_back.hpp>
+
+#include "guide_offsets.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -103,17 +104,11 @@ ValueGuide::ValueGuide(const ValueModel& model, const GuideSettings& settings)
 at::Tensor ValueGuide::offsets(std::span<const DrawSite> rows, const at::Tensor& ids,
                                const at::Tensor& /*logits*/) {
   const at::Tensor after = states_after(rows, ids);  // [N, K, D]
-  const at::Tensor outputs =
-      tensor::read_back(values_->outputs(after.flatten(0, 1))).to(at::kDouble);  // [N * K, O]
-  const auto width = static_cast<std::size_t>(outputs.size(1));
-  const std::span<const double> values(outputs.const_data_ptr<double>(),
-                                       static_cast<std::size_t>(outputs.numel()));
-  const at::Tensor result = at::empty(ids.sizes(), at::kFloat);
-  auto* offset = result.mutable_data_ptr<float>();
-  for (std::size_t i = 0; i < values.size(); i += width)
-    *offset++ =
-        static_cast<float>(guide_offset(settings_, values_->head(), values.subspan(i, width)));
-  return result.to(ids.device());
+  at::Tensor result =
+      guide_offsets(settings_, values_->head(), values_->outputs(after.flatten(0, 1)))
+          .view(ids.sizes());
+  if (record_ != nullptr) record_->add(rows, ids, result);
+  return result;
 }
 
 }  // namespace mgpu::lm

@@ -8,6 +8,8 @@
 #include <mgpu/lm/training/trainable_model.hpp>
 
 #include "gpu_work.hpp"
+#include "lm/decode/guide_offsets.hpp"
+#include "lm/decode/offset_divergence.hpp"
 #include "lm/forward/row_ops.hpp"
 #include "lm/training/grad_head.hpp"
 #include "lm/training/grad_ops.hpp"
@@ -44,6 +46,33 @@ TEST(GpuBranchTest, ProductsInBfloat16HaveFloat32Results) {
   const at::Tensor sum = at::full({5, 7}, 3.0F);
   grad::add_product(sum, x, w, tensor::ComputeKind::bf16);
   EXPECT_LT(error_of(sum, exact + 3.0), kMaxError);
+}
+
+TEST(GpuBranchTest, GuideOffsetsAreComputedWithoutAHostRead) {
+  const at::Tensor outputs = 5.0 * waves(40, 11, 0.0);
+  for (const GuideKind kind : {GuideKind::qsharp, GuideKind::cd}) {
+    const GuideSettings settings{.kind = kind, .eta = 0.3};
+    const ValueHead head{.kind = ValueKind::histogram, .outputs = 11, .highest = 2.0};
+    const GpuWork work;
+    const at::Tensor offsets = guide_offsets(settings, head, outputs);
+
+    EXPECT_EQ(work.reads(), 0);
+    EXPECT_GT(work.launches(), 0);
+    EXPECT_LT(error_of(offsets, guide_offsets_by_rows(settings, head, outputs)), 1e-5);
+  }
+}
+
+TEST(GpuBranchTest, TheKlOfAGuidedDrawIsComputedWithoutAHostRead) {
+  OffsetSums sums(waves(3, 2, 2.0).to(at::kDouble), at::kFloat);
+  sums.candidates = waves(3, 2, 0.0);
+  sums.rest.fold({waves(3, 5, 1.0), 0, 0}, {});
+  const GpuWork work;
+  const at::Tensor divergences = divergence_of(sums);
+
+  EXPECT_EQ(work.reads(), 0);
+  EXPECT_GT(work.launches(), 0);
+  EXPECT_GT(divergences.min().item<double>(), 1e-3);
+  EXPECT_LT(error_of(divergences, divergence_by_rows(sums)), 1e-12);
 }
 
 TEST(GpuBranchTest, GradientsOfAnEmbeddingAreAddedInAFixedOrder) {

@@ -101,6 +101,7 @@ struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
   at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is not finite
+  at::Tensor divergences;       // [T, S] float64, DrawnToken::divergence
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
 };

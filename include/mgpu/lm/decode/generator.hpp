@@ -50,7 +50,8 @@ enum class FinishReason : std::uint8_t {
 
 struct Completion {
   std::vector<std::int64_t> ids;
-  std::vector<float> log_probs;  // nats, from the unchanged logits of the model
+  std::vector<float> log_probs;     // nats, from the unchanged logits of the model
+  std::vector<double> divergences;  // DrawnToken::divergence; empty without a candidate processor
   FinishReason reason = FinishReason::length;
 };
 

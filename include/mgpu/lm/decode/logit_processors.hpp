@@ -89,6 +89,14 @@ public:
                              const at::Tensor& logits) = 0;
 };
 
+/// The offsets that a candidate processor adds to the logits of the candidates; undefined without
+/// such a processor.
+struct CandidateOffsets {
+  at::Tensor ids;     // [N, K] int64; -1: no candidate
+  at::Tensor values;  // [N, K] float32
+  at::Tensor logits;  // [N, K] float32: the candidates' logits without the offsets
+};
+
 /// The processors of decode sessions, which have to outlive the sessions. A processor serves one
 /// pool at a time.
 struct LogitProcessors {

@@ -39,13 +39,19 @@ struct DrawSite {
 struct DrawnToken {
   std::int64_t id = 0;
   float log_prob = 0.0F;  // nats, from the unchanged logits of the model
+
+  /// KL of the distribution with the candidate processor's offsets from that of the model, in nats,
+  /// at the temperature of the draw. Repetition penalty, block processors, top k and top p are left
+  /// out of both. It is 0 without a candidate processor.
+  double divergence = 0.0;
 };
 
 /// Drawn tokens in device memory, which the host may not have read yet.
 struct DrawnRows {
-  at::Tensor ids;        // [N] int64, valid ids even if logits are not finite
-  at::Tensor log_probs;  // [N] float32
-  at::Tensor log_sums;   // [N] float32 logsumexp; not finite if a logit is not finite
+  at::Tensor ids;          // [N] int64, valid ids even if logits are not finite
+  at::Tensor log_probs;    // [N] float32
+  at::Tensor log_sums;     // [N] float32 logsumexp; not finite if a logit is not finite
+  at::Tensor divergences;  // [N] float64, DrawnToken::divergence
 };
 
 struct LogitProcessors;

@@ -7,10 +7,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/lm/decode/offset_record.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
 // The divergence of a model from a reference model with the same vocabulary. Shapes in this header:
-// N = tokens, D = width of a model.
+// N = tokens, D = width of a model, K = candidates.
 namespace mgpu::lm {
 
 /// Hidden states of a model for some tokens.
@@ -20,18 +21,18 @@ struct ModelStates {
 };
 
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
-/// models, divided by `temperature`. It is never negative, and exactly 0 where both models have the
-/// same logits. The vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never
-/// in memory. Sums are float64. On the CPU the bits of a token's result depend on its two states
-/// only.
+/// models, divided by `temperature`. `offsets` are added to logits of p first. It is never
+/// negative, and exactly 0 where all logits are equal. The vocabulary heads are applied in blocks,
+/// so the logits [N, vocabulary] are never in memory. Sums are float64. On the CPU the bits of a
+/// token's result depend on its two states only.
 ///
-/// Shapes: returns [N] float64 on the host
+/// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
 /// Ranks:  collective over the ranks of tensor-parallel models
 /// Errors: ShapeError when the vocabularies, their parts on this rank or the numbers of tokens
 ///         differ.
-std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q,
-                                     double temperature);
+std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q, double temperature,
+                                     const CandidateOffsets& offsets = {});
 
 /// Computes the divergence of a model from a reference at each token of completions. A Generator
 /// that generates no tokens runs both models over each prompt with its completion.
@@ -41,6 +42,8 @@ public:
   struct Sequence {
     std::span<const std::int64_t> prompt;      // at least one token
     std::span<const std::int64_t> completion;  // may be empty
+    std::uint64_t sample = 0;                  // DrawSite::sample of the completion
+    std::int64_t begun = 0;                    // first tokens of the completion that were not drawn
   };
 
   /// Keeps references to both models, which must outlive this object. They must be split in the
@@ -49,6 +52,11 @@ public:
                      std::int64_t batch_size);
   SequenceDivergence(const SequenceDivergence&) = delete;
   SequenceDivergence& operator=(const SequenceDivergence&) = delete;
+
+  /// Adds the offsets of `record` to the logits of the model, so that the results are those of the
+  /// distributions from which the completions were drawn. The ranks with the vocabulary head need
+  /// the record, which must outlive this object.
+  void use_offsets(const OffsetRecord& record) { offsets_ = &record; }
 
   /// Returns token_divergence() for each token of each completion. It compares the distributions
   /// that the two models predict for that token.
@@ -69,6 +77,7 @@ private:
   const LanguageModel& model_;
   const LanguageModel& reference_;
   double temperature_;
+  const OffsetRecord* offsets_ = nullptr;  // nullptr: no offsets
   Generator of_model_;
   Generator of_reference_;
   std::span<const Sequence> batch_{};

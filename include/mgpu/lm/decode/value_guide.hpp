@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/lm/config/value_head.hpp>
+#include <mgpu/lm/decode/offset_record.hpp>
 #include <mgpu/lm/decode/second_model.hpp>
 #include <mgpu/lm/forward/value_model.hpp>
 
@@ -61,6 +62,9 @@ public:
   /// value is out of range.
   ValueGuide(const ValueModel& model, const GuideSettings& settings);
 
+  /// Keeps the offsets of all later draws in `record`, which has to outlive the guide.
+  void keep_offsets(OffsetRecord& record) { record_ = &record; }
+
   std::int64_t candidates() const override { return settings_.candidates; }
   at::Tensor offsets(std::span<const DrawSite> rows, const at::Tensor& ids,
                      const at::Tensor& logits) override;
@@ -68,6 +72,7 @@ public:
 private:
   const ValueModel* values_;
   GuideSettings settings_;
+  OffsetRecord* record_ = nullptr;  // nullptr: offsets are not kept
 };
 
 }  // namespace mgpu::lm

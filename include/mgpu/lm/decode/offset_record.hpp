@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/decode/logit_processors.hpp>
+
+// Shapes in this header: N rows of a draw, K candidates, T tokens of a completion.
+namespace mgpu::lm {
+
+/// Keeps the candidates and offsets of all draws, for a later divergence from another model. They
+/// stay on the device, so a draw reads nothing back.
+///
+/// Memory: 8 bytes for each candidate of each draw, until clear()
+class OffsetRecord {
+public:
+  /// Adds the offsets of one draw of some sequences. A draw that was added before is replaced.
+  /// Shapes: rows N; ids [N, K] int64; offsets [N, K] float32
+  void add(std::span<const DrawSite> rows, const at::Tensor& ids, const at::Tensor& offsets);
+
+  /// Returns the offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each with
+  /// T = count. For a negative number, which is no draw, all ids are -1.
+  /// Errors: Error when a draw was not added.
+  CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;
+
+  void clear();
+
+private:
+  /// Where the offsets of one draw are.
+  struct Place {
+    std::size_t call = 0;  // index in calls_
+    std::int64_t row = 0;
+  };
+  struct Call {
+    at::Tensor ids;      // [N, K] int32
+    at::Tensor offsets;  // [N, K] float32
+  };
+
+  std::vector<Call> calls_;
+  std::map<std::uint64_t, std::vector<Place>> places_;  // of each sample, by number of the draw
+};
+
+}  // namespace mgpu::lm

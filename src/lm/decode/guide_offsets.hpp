@@ -1,0 +1,25 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/decode/value_guide.hpp>
+
+// Shapes in this header: M = rows of outputs, O = outputs of the value head.
+namespace mgpu::lm {
+
+/// Returns guide_offset() of each row, [M] float32 on the device of `outputs`. Nothing is read back
+/// to the host. On the CPU the bits of a row's offset depend on that row only.
+/// Shapes: outputs [M, O] float32
+at::Tensor guide_offsets(const GuideSettings& settings, const ValueHead& head,
+                         const at::Tensor& outputs);
+
+/// guide_offsets() of outputs in the memory of the CPU, row by row with guide_offset().
+at::Tensor guide_offsets_by_rows(const GuideSettings& settings, const ValueHead& head,
+                                 const at::Tensor& outputs);
+
+/// Like guide_offsets_by_rows(), with float64 tensors on the device of `outputs`. The float64
+/// results may differ in their last bits, before they are rounded to float32.
+at::Tensor guide_offsets_by_tensors(const GuideSettings& settings, const ValueHead& head,
+                                    const at::Tensor& outputs);
+
+}  // namespace mgpu::lm
