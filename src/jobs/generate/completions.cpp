@@ -1,5 +1,6 @@
 #include "completions.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace mgpu::jobs {
@@ -15,6 +16,9 @@ void add_beginning(const rows::EncodedPrompt& prompt, lm::PromptResult& result) 
     completion.ids.insert(completion.ids.begin(), ids.begin(), ids.end());
     completion.log_probs.insert(completion.log_probs.begin(), scores,
                                 result.prompt_log_probs.end());
+    if (!completion.divergences.empty())
+      completion.divergences.insert(completion.divergences.begin(), ids.size(),
+                                    std::numeric_limits<double>::quiet_NaN());
   }
   result.prompt_log_probs.erase(scores, result.prompt_log_probs.end());
 }
@@ -39,6 +43,7 @@ Completer::Completer(const lm::LanguageModel& model, const rows::PromptEncoder& 
                      const GenerateConfig& config)
     : model_(model),
       num_samples_(config.num_samples),
+      has_guide_(config.generation.processors.candidate != nullptr),
       stops_(stop_strings(encoder, config)),
       generator_(model, config.generation, stop_text(stops_)) {}
 
@@ -61,16 +66,22 @@ std::vector<CompletedPrompt> Completer::run(std::span<const rows::EncodedPrompt>
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     completed[i].facts = facts_of(prompts[i]);
     if (completed[i].facts.status != rows::RowStatus::ok) continue;
-    const auto sample =
-        static_cast<std::uint64_t>((first + static_cast<std::int64_t>(i)) * num_samples_);
-    work.push_back({sample, prompts[i].ids, num_samples_, {}, prompts[i].begun});
+    work.push_back({sample_of(first + static_cast<std::int64_t>(i)),
+                    prompts[i].ids,
+                    num_samples_,
+                    {},
+                    prompts[i].begun});
     places.push_back(i);
   }
   if (stops_) stops_->clear();
   std::vector<lm::PromptResult> results = generator_.run(work);
   for (std::size_t w = 0; w < work.size(); ++w) {
     add_beginning(prompts[places[w]], results[w]);
-    completed[places[w]].result = std::move(results[w]);
+    CompletedPrompt& prompt = completed[places[w]];
+    prompt.result = std::move(results[w]);
+    if (!has_guide_) continue;
+    for (lm::Completion& completion : prompt.result.completions)
+      prompt.divergences.push_back(std::move(completion.divergences));
   }
   return completed;
 }

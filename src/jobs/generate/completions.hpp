@@ -20,8 +20,9 @@ struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 
-  /// KL of the model from the reference at each token of each completion, in nats; empty without a
-  /// reference.
+  /// KL of the distribution of each token of each completion from the model of generate.reference,
+  /// in nats. With a guide and no reference, it is the KL from model.path, and NaN for tokens that
+  /// the guide did not see, because the row began with them. Empty without both.
   std::vector<std::vector<double>> divergences{};
 };
 
@@ -38,6 +39,11 @@ public:
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 
+  /// Returns Prompt::sample of the prompt with a global id. Its completion i has sample + i.
+  std::uint64_t sample_of(std::int64_t prompt) const {
+    return static_cast<std::uint64_t>(prompt * num_samples_);
+  }
+
   std::int64_t batch_size() const { return generator_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
   void set_progress(const lm::SeeProgress& see) { generator_.set_progress(see); }
@@ -47,6 +53,7 @@ private:
 
   const lm::LanguageModel& model_;
   std::int64_t num_samples_;
+  bool has_guide_;
   std::optional<rows::StopStrings> stops_;
   lm::Generator generator_;
 };

@@ -77,6 +77,7 @@ public:
     if (keys.has_reference())
       reference_.emplace(
           run::open_model(run, reference_model_keys(keys.rows.model), keys.reference));
+    if (records_offsets()) guide_->keep_offsets(offsets_);
   }
 
   const GenerateInputs& inputs() const { return inputs_; }
@@ -141,6 +142,9 @@ private:
     inputs_.config.generation.processors.candidate = &*guide_;
   }
 
+  /// Returns whether the KL from a reference needs the offsets of the draws.
+  bool records_offsets() const { return guide_ && reference_; }
+
   void choose_batch(std::int64_t longest) {
     if (inputs_.guide)
       cluster::run_together(world_, [&] {
@@ -152,10 +156,11 @@ private:
     const std::int64_t batch = phase_.choose_batch(demand_, inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
     cluster::run_together(world_, [&] {
-      worker_.emplace(
-          inputs_, *encoder_, phase_.group(),
-          CompletionJudges{reference_ ? &*reference_ : nullptr, rewards_ ? &*rewards_ : nullptr},
-          run_.scalars);
+      worker_.emplace(inputs_, *encoder_, phase_.group(),
+                      CompletionJudges{reference_ ? &*reference_ : nullptr,
+                                       records_offsets() ? &offsets_ : nullptr,
+                                       rewards_ ? &*rewards_ : nullptr},
+                      run_.scalars);
     });
   }
 
@@ -194,7 +199,8 @@ private:
   std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
   std::optional<lm::ModelGroup> reference_;          // of generate.reference
   std::optional<lm::ValueModel> values_;             // of generate.guide.path
-  std::optional<lm::ValueGuide> guide_;              // uses values_
+  lm::OffsetRecord offsets_;                         // of the guide's draws in a chunk
+  std::optional<lm::ValueGuide> guide_;              // uses values_ and offsets_
   std::optional<CompletionWorker> worker_;
   lm::MemoryDemand demand_;
   std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context

@@ -95,9 +95,8 @@ void check_stops(const Config& config) {
       throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
 }
 
-/// Refuses a reference model if no completions are made, or with a guide, whose offsets the KL
-/// would leave out. Also refuses generate.batch_size=auto, which counts the memory of one model
-/// only.
+/// Refuses a reference model without completions, or with a batch that is chosen by the memory of
+/// one model.
 void check_reference(const Config& config) {
   constexpr const char* kKey = "generate.reference";
   if (config.is(kKey, "null")) return;
@@ -105,10 +104,6 @@ void check_reference(const Config& config) {
     throw config.problem("E124", kKey,
                          "the KL is that of completions, and generate.max_new_tokens=0 makes none",
                          "generate.max_new_tokens=256");
-  if (!config.is("generate.guide.path", "null"))
-    throw config.problem("E124", kKey,
-                         "the KL would be that of the model without generate.guide.path",
-                         "generate.reference=null");
   if (config.is("generate.batch_size", "auto"))
     throw config.problem("E124", kKey,
                          "generate.batch_size=auto does not count the memory of a second model",

@@ -56,6 +56,10 @@ struct GenerateKeys {
   /// Returns whether the KL from a reference model is computed.
   bool has_reference() const { return !reference.empty(); }
 
+  /// Returns whether the KL of each token is recorded: from a reference model, or of guided draws
+  /// from model.path.
+  bool has_divergence() const { return has_reference() || guide; }
+
   /// Returns whether key `name` differs from its default. `name` must be a key that affects how
   /// tokens are sampled or scored.
   bool is_changed(std::string_view name) const;

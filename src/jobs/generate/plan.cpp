@@ -209,7 +209,7 @@ std::uint64_t GenerateJob::disk_bytes() const {
   // A byte of text makes at most one token, which has an id, a log-probability, and the byte
   // itself. A token of a completion has some eight bytes of text in addition to its id and
   // log-probability.
-  const std::uint64_t row = new_tokens * (keys_.has_reference() ? 20 : 16) + 256;
+  const std::uint64_t row = new_tokens * (keys_.has_divergence() ? 20 : 16) + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }
 

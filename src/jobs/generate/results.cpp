@@ -196,6 +196,8 @@ void add_evaluation(const GenerateInputs& inputs, const Evaluation& evaluation,
   bool has_interval = false;
   for (report::Result& result : evaluation_results(evaluation)) {
     if (result.key == "score") result.label = inputs.keys.rows.dataset->dataset->metric();
+    if (result.key == "kl" && !inputs.keys.has_reference())
+      result.label = "KL per token of the guided draws from model.path";
     const std::string interval = result.interval();
     const std::string name = short_name(result, evaluation);
     if (!name.empty()) {

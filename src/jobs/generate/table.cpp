@@ -148,20 +148,19 @@ std::vector<double> divergences_of(const CompletionRow& row) {
   return all[static_cast<std::size_t>(row.sample)];
 }
 
-/// Adds columns for the KL divergence of the model from the reference model.
-void add_kl_columns(Columns& columns) {
+/// Adds columns for the KL from generate.reference, or of guided draws from model.path.
+void add_kl_columns(Columns& columns, bool has_reference) {
   using Row = CompletionRow;
+  const std::string from = has_reference ? "KL from the reference" : "KL of the guided draws";
+  columns.add({"kl", "mean over the completion's tokens of the " + from + "; NaN: none", "nats"},
+              [](const Row& row) { return estimate_mean(divergences_of(row)).mean; });
   columns.add(
-      {"kl", "mean over the completion's tokens of the KL from the reference; NaN: none", "nats"},
-      [](const Row& row) { return estimate_mean(divergences_of(row)).mean; });
-  columns.add({"output_kl",
-               "KL from the reference at each token, over the whole vocabulary at the sampling "
-               "temperature",
-               "nats"},
-              [](const Row& row) {
-                const std::vector<double> values = divergences_of(row);
-                return std::vector<float>(values.begin(), values.end());
-              });
+      {"output_kl", from + " at each token, over the whole vocabulary at the sampling temperature",
+       "nats"},
+      [](const Row& row) {
+        const std::vector<double> values = divergences_of(row);
+        return std::vector<float>(values.begin(), values.end());
+      });
 }
 
 /// Adds columns for the answer that each completion gives, and for the first completion of the same
@@ -242,7 +241,7 @@ Columns columns_of(const GenerateInputs& inputs) {
   if (inputs.has_scores()) add_score(columns, inputs);
   if (inputs.has_answers()) add_answer_columns(columns);
   if (inputs.keys.rewards.is_given()) add_rewards(columns, inputs.keys.rewards);
-  if (inputs.keys.has_reference()) add_kl_columns(columns);
+  if (inputs.keys.has_divergence()) add_kl_columns(columns, inputs.keys.has_reference());
   rows::add_row_columns(columns, inputs.kept.names(), [](const Row& row) -> const rows::RowFacts& {
     return row.completed->facts;
   });

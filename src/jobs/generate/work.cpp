@@ -12,11 +12,13 @@ CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEnc
       group_(group),
       scalars_(scalars),
       completer_(group.model(), encoder, inputs.config),
+      offsets_(judges.offsets),
       rewards_(judges.rewards) {
   if (judges.reference == nullptr) return;
   const lm::GenerationConfig& generation = inputs.config.generation;
   const double temperature = generation.sampling.is_greedy ? 1.0 : generation.sampling.temperature;
   divergence_.emplace(group.model(), judges.reference->model(), temperature, generation.batch_size);
+  if (offsets_ != nullptr) divergence_->use_offsets(*offsets_);
 }
 
 void CompletionWorker::set_batch_size(std::int64_t batch_size) {
@@ -34,23 +36,31 @@ std::vector<rows::EncodedPrompt> CompletionWorker::encode(std::int64_t first, st
 
 std::vector<CompletedPrompt> CompletionWorker::work(std::span<const rows::EncodedPrompt> prompts,
                                                     std::int64_t first) {
+  if (offsets_ != nullptr) offsets_->clear();
   std::vector<CompletedPrompt> completed = completer_.run(prompts, first);
-  if (divergence_) compare(prompts, completed);
+  if (divergence_) compare(prompts, first, completed);
   return completed;
 }
 
 /// Computes the KL divergence from the reference model for each token, and adds it to `completed`.
-void CompletionWorker::compare(std::span<const rows::EncodedPrompt> prompts,
+void CompletionWorker::compare(std::span<const rows::EncodedPrompt> prompts, std::int64_t first,
                                std::vector<CompletedPrompt>& completed) {
   std::vector<lm::SequenceDivergence::Sequence> sequences;
-  for (std::size_t i = 0; i < prompts.size(); ++i)
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const std::span ids(prompts[i].ids);
+    const auto begun = static_cast<std::size_t>(prompts[i].begun);
+    std::uint64_t sample = completer_.sample_of(first + static_cast<std::int64_t>(i));
     for (const lm::Completion& completion : completed[i].result.completions)
-      sequences.push_back({prompts[i].ids, completion.ids});
+      sequences.push_back(
+          {ids.first(ids.size() - begun), completion.ids, sample++, prompts[i].begun});
+  }
   const std::vector<std::vector<double>> all = divergence_->run(sequences);
   auto next = all.begin();
-  for (CompletedPrompt& prompt : completed)
+  for (CompletedPrompt& prompt : completed) {
+    prompt.divergences.clear();
     for (std::size_t i = 0; i < prompt.result.completions.size(); ++i)
       prompt.divergences.push_back(*next++);
+  }
 }
 
 std::pair<rows::EncodedPrompt, CompletedPrompt> CompletionWorker::left_out(

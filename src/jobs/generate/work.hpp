@@ -21,6 +21,8 @@ namespace mgpu::jobs {
 struct CompletionJudges {
   /// The model of generate.reference on the same ranks; nullptr: none.
   const lm::ModelGroup* reference = nullptr;
+  /// The offsets of a guide's draws, if there is a reference; nullptr otherwise.
+  lm::OffsetRecord* offsets = nullptr;
   /// The rewards of reward.functions; nullptr without rewards, and on ranks that do not record
   /// results.
   rewards::WeightedRewards* rewards = nullptr;
@@ -51,7 +53,7 @@ public:
   void write_scalars(const run::GroupWork& work) override;
 
 private:
-  void compare(std::span<const rows::EncodedPrompt> prompts,
+  void compare(std::span<const rows::EncodedPrompt> prompts, std::int64_t first,
                std::vector<CompletedPrompt>& completed);
 
   const GenerateInputs& inputs_;
@@ -60,6 +62,7 @@ private:
   ScalarSink& scalars_;
   Completer completer_;
   std::optional<lm::SequenceDivergence> divergence_;  // from generate.reference
+  lm::OffsetRecord* offsets_;                         // of the draws; may be nullptr
   rewards::WeightedRewards* rewards_;                 // of reward.functions; may be nullptr
 };
 
