@@ -94,6 +94,7 @@ std::string use_text(const lm::MemoryUse& use) {
   add("cache", use.cache);
   add("activations", use.activations);
   add("buffers", use.buffers);
+  add("other models", use.others);
   return bytes_text(use.total()) + parts;
 }
 

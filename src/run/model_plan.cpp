@@ -136,6 +136,8 @@ void ModelPlan::add_memory() {
       {"weights", bytes(fullest.weights)},         {"cache", bytes(fullest.cache)},
       {"activations", bytes(fullest.activations)}, {"buffers", bytes(fullest.buffers)},
       {work_.other_name, work_.other_bytes},       {"program", program_bytes(machine_)}};
+  if (fullest.others > 0)
+    plan_.memory.push_back({"caches and passes of other models", bytes(fullest.others)});
   for (const Plan::Memory& model : work_.other_models)
     if (model.bytes > 0) plan_.memory.push_back(model);
 }

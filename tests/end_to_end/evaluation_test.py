@@ -180,8 +180,6 @@ class Evaluation(TinyRun):
         keys = self.judged()
         other = tiny_lm.make_folder(self.folder / "other", family="mistral")
         reference = f"generate.reference={other}"
-        ended = self.generate(1, *keys, reference, "generate.batch_size=auto", code=78)
-        self.assertIn("does not count the memory of a second model", ended.err)
         ended = self.run_job(1, "job=generate", f"model.path={self.model}", keys[0], reference,
                              "generate.max_new_tokens=0", code=78)
         self.assertIn("generate.max_new_tokens=0 makes none", ended.err)

@@ -347,10 +347,22 @@ class Value(program.ProgramTest):
         golden = self.results()
         self.start_over()
         ended = self.generate(2, "generate.guide.eta=0.02", "--gpus-per-model=2", guide=guide)
-        self.assertIn("; the guide ", ended.out)
+        self.assertIn("; weights of the guide ", ended.out)
         self.assertEqual(self.results(), golden)
         planned = self.generate(1, "--plan", guide=guide)
         self.assertRegex(planned.out, r"\n  guide +[\d.]+ [KM]iB")
+        self.assertRegex(planned.out, r"\n  caches and passes of other models +[\d.]+ [KM]iB")
+
+    def test_an_automatic_batch_counts_all_models(self):
+        self.train(1)
+        guide = self.value_folder()
+        keys = ("generate.guide.eta=0.02", f"generate.reference={self.model}")
+        self.generate(1, *keys, guide=guide)
+        golden = self.results()
+        self.start_over()
+        ended = self.generate(2, *keys, "generate.batch_size=auto", guide=guide)
+        self.assertRegex(ended.out, r"8 completions at once \(auto\): .*\+ other models")
+        self.assertEqual(self.results(), golden)
 
     def test_killed_trainings_and_guided_runs_go_on_to_the_same_bytes(self):
         self.train(1, "checkpoint.every=1")
@@ -412,7 +424,6 @@ class Value(program.ProgramTest):
             (78, "generate.guide.top_k", guide, "generate.guide.top_k=0"),
             (78, "means nothing without `generate.guide.path`", None, "generate.guide.eta=1"))
         self.refuse(
-            (78, "`generate.batch_size` auto", guide, "generate.batch_size=auto"),
             (78, "generate.guide.algorithm=pita only", guide, "generate.guide.max_odds=0.99"),
             (78, "another tokenizer than model.path", other),
             (65, "the classifier has 3 outputs", three))

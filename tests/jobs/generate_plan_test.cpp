@@ -1,8 +1,12 @@
 // Tests the plans of language models against the needs of their parts.
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -94,6 +98,48 @@ TEST_F(GeneratePlanTest, TheLargestBatchThatFitsIsWhatToType) {
   EXPECT_GT(memory_limit(plan({{"generate.batch_size", more}}, narrow)).used, 1.0);
   EXPECT_THAT(plan({{"generate.batch_size", "auto"}}, narrow).notes,
               Contains(HasSubstr("generate.batch_size=auto: " + batch)));
+}
+
+/// Copies the model to `folder`, as a value model with a Bernoulli head.
+std::string make_guide(const std::filesystem::path& folder) {
+  std::filesystem::copy(kLlama, folder);
+  std::ifstream file(folder / "config.json");
+  std::string config{std::istreambuf_iterator<char>(file), {}};
+  const std::string name = "LlamaForCausalLM";
+  config.replace(config.find(name), name.size(), "LlamaForTokenClassification");
+  config.insert(config.find('{') + 1, R"("value_head": {"kind": "bernoulli"}, "num_labels": 1,)");
+  std::ofstream(folder / "config.json") << config;
+  return folder.string();
+}
+
+// The guide has a cache for its sequences and 20 candidates each, and the reference reads all
+// completions again.
+TEST_F(GeneratePlanTest, AnAutomaticBatchLeavesRoomForOtherModels) {
+  const run::PlanMachine machine = machine_of(1, 30 * kMiB);
+  const std::string guide = make_guide(folder_.path() / "guide");
+  std::vector<std::int64_t> batches;
+  for (Keys keys :
+       {Keys{}, Keys{{"generate.reference", kLlama}}, Keys{{"generate.guide.path", guide}},
+        Keys{{"generate.guide.path", guide}, {"generate.reference", kLlama}}}) {
+    keys["generate.num_samples"] = "4";
+    keys["generate.batch_size"] = "auto";
+    const report::Plan automatic = plan(keys, machine);
+    const std::string words = "generate.batch_size=auto: ";
+    const auto note = std::ranges::find_if(
+        automatic.notes, [&](const std::string& text) { return text.starts_with(words); });
+    ASSERT_NE(note, automatic.notes.end());
+    const std::int64_t batch = std::stoll(note->substr(words.size()));
+    batches.push_back(batch);
+
+    keys["generate.batch_size"] = std::to_string(batch);
+    EXPECT_LE(memory_limit(plan(keys, machine)).used, 1.0);
+    keys["generate.batch_size"] = std::to_string(batch + 1);
+    EXPECT_GT(memory_limit(plan(keys, machine)).used, 1.0);
+  }
+  EXPECT_GT(batches[0], batches[1]);
+  EXPECT_GT(batches[0], batches[2]);
+  EXPECT_GT(batches[1], batches[3]);
+  EXPECT_GT(batches[2], batches[3]);
 }
 
 TEST_F(GeneratePlanTest, TheMarginStaysFree) {

@@ -179,18 +179,6 @@ void check_guide_positions(const Config& config, const lm::LmConfig& guide,
                                 : "shorter prompts, or a guide with more positions");
 }
 
-std::int64_t guide_bytes(const GuideKeys& keys, const lm::LmConfig& guide,
-                         lm::MemoryDemand demand) {
-  constexpr std::int64_t kPagesOfFork = 2;
-  lm::LmConfig config = guide;
-  config.tied_head = true;
-  const std::int64_t per_sequence = (demand.longest / demand.page_tokens + 1) * demand.page_tokens;
-  const std::int64_t forks =
-      demand.batch_size * keys.settings.candidates * kPagesOfFork * demand.page_tokens;
-  demand.batch_size += (forks + per_sequence - 1) / per_sequence;
-  return lm::memory_of(config, lm::whole_model(config), demand, 1).total();
-}
-
 std::string guide_text(const GuideKeys& keys) {
   const lm::GuideSettings& settings = keys.settings;
   std::string text = "guided by " + keys.folder.string() + ": " + lm::name_of(settings.kind) +

@@ -8,7 +8,6 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/decode/value_guide.hpp>
-#include <mgpu/lm/parallel/memory_plan.hpp>
 
 namespace mgpu::jobs {
 
@@ -48,10 +47,6 @@ struct CompletionLengths {
 /// Errors: Failure E107 (exit 78).
 void check_guide_positions(const Config& config, const lm::LmConfig& guide,
                            const lm::LmConfig& model, const CompletionLengths& lengths);
-
-/// Returns how many bytes the guide takes on a rank: weights, and the cache of its sequences and
-/// candidates. `demand` is that of the guided model.
-std::int64_t guide_bytes(const GuideKeys& keys, const lm::LmConfig& guide, lm::MemoryDemand demand);
 
 /// Describes the guide for the banner: "guided by FOLDER: qsharp, eta 0.5, the 20 most probable
 /// tokens".

@@ -145,6 +145,8 @@ lm::MemoryDemand GenerateInputs::demand(DeviceKind device, std::int64_t longest_
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
   demand.logit_copies = lm::logit_copies(generation.sampling);
+  // The logits, a copy with a guide's offsets, and one that is divided by the temperature.
+  if (keys.guide) demand.logit_copies = std::max<std::int64_t>(demand.logit_copies, 3);
   demand.has_samples = config.num_samples > 1;
   demand.is_scoring = generation.max_new_tokens == 0;
   return demand;

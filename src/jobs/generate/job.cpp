@@ -27,6 +27,7 @@
 
 #include "comparison.hpp"
 #include "inputs.hpp"
+#include "other_models.hpp"
 #include "results.hpp"
 #include "work.hpp"
 
@@ -105,8 +106,8 @@ public:
   std::string memory_text() const {
     std::string text = phase_.memory_text(worker_->batch_size());
     if (!inputs_.guide) return text;
-    const std::int64_t bytes = guide_bytes(*inputs_.keys.guide, *inputs_.guide, demand_);
-    return text + "; the guide " + report::bytes_text(static_cast<std::uint64_t>(bytes));
+    const std::int64_t bytes = guide_weights(*inputs_.guide, demand_);
+    return text + "; weights of the guide " + report::bytes_text(static_cast<std::uint64_t>(bytes));
   }
 
   /// Returns whether all prompts are complete; false means that a stop was requested.
@@ -142,6 +143,21 @@ private:
     inputs_.config.generation.processors.candidate = &*guide_;
   }
 
+  /// Returns how many bytes the guide and the reference need on this rank for a batch, in addition
+  /// to their weights.
+  std::int64_t other_bytes(const lm::MemoryDemand& demand) {
+    std::int64_t bytes = 0;
+    if (guide_ && phase_.group().model().shard().has_head)
+      bytes += guide_batch_bytes(*inputs_.guide, guide_->candidates(), demand);
+    const auto part_of = [](const lm::ModelGroup& group) {
+      return ModelPart{group.model().config(), group.model().shard(), group.size()};
+    };
+    if (reference_)
+      bytes += divergence_batch_bytes(part_of(phase_.group()), part_of(*reference_),
+                                      inputs_.keys.max_new_tokens, demand);
+    return bytes;
+  }
+
   /// Returns whether the KL from a reference needs the offsets of the draws.
   bool records_offsets() const { return guide_ && reference_; }
 
@@ -153,6 +169,8 @@ private:
       });
     demand_ = inputs_.demand(run_.device.kind, longest);
     demand_.matrices = inputs_.keys.rows.model.matrices;
+    if (guide_ || reference_)
+      demand_.others = [this](const lm::MemoryDemand& demand) { return other_bytes(demand); };
     const std::int64_t batch = phase_.choose_batch(demand_, inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
     cluster::run_together(world_, [&] {

@@ -95,8 +95,7 @@ void check_stops(const Config& config) {
       throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
 }
 
-/// Refuses a reference model without completions, or with a batch that is chosen by the memory of
-/// one model.
+/// Refuses a reference model without completions.
 void check_reference(const Config& config) {
   constexpr const char* kKey = "generate.reference";
   if (config.is(kKey, "null")) return;
@@ -104,13 +103,9 @@ void check_reference(const Config& config) {
     throw config.problem("E124", kKey,
                          "the KL is that of completions, and generate.max_new_tokens=0 makes none",
                          "generate.max_new_tokens=256");
-  if (config.is("generate.batch_size", "auto"))
-    throw config.problem("E124", kKey,
-                         "generate.batch_size=auto does not count the memory of a second model",
-                         "generate.batch_size=16");
 }
 
-/// Refuses a guide if no token is drawn, or if the automatic batch size would ignore its memory.
+/// Refuses a guide where no token is drawn.
 void check_guide(const Config& config) {
   check_guide_keys(config);
   if (!read_guide_keys(config)) return;
@@ -118,10 +113,6 @@ void check_guide(const Config& config) {
     throw config.problem("E124", "generate.guide.path",
                          "a guide changes draws, and generate.max_new_tokens=0 only scores prompts",
                          "generate.max_new_tokens=256");
-  if (config.is("generate.batch_size", "auto"))
-    throw config.problem("E107", "generate.batch_size",
-                         "`generate.batch_size` auto does not know the memory of a guide",
-                         "generate.batch_size=16");
 }
 
 /// Refuses keys that contradict generate.roll_in=random, which starts each completion with a random

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 
 #include "inputs.hpp"
 #include "job.hpp"
+#include "other_models.hpp"
 #include "reference.hpp"
 
 namespace mgpu::jobs {
@@ -81,31 +83,68 @@ private:
                                       inputs_.keys.rows.model.group_sizes.front());
   }
 
+  /// Returns how many bytes the offsets of one completion take, which the KL from a reference
+  /// needs.
+  std::int64_t kept_offset_bytes() const {
+    if (!inputs_.guide || !inputs_.keys.has_reference()) return 0;
+    return new_tokens() * inputs_.keys.guide->settings.candidates * 8;
+  }
+
   run::ModelPlan::Work work() const {
     const std::int64_t longest = *std::ranges::max_element(counts_);
-    const lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
+    const lm::MemoryDemand demand = this->demand(longest);
     const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
+    const std::int64_t samples = rows * inputs_.config.num_samples;
     // The results hold id, log-probability and text of each token of the prompts and completions.
-    const std::int64_t tokens = rows * inputs_.config.num_samples * (longest + new_tokens());
+    const std::int64_t tokens = samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = demand,
             .names = kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
-            .other_bytes = static_cast<std::uint64_t>(tokens) * 16,
+            .other_bytes = static_cast<std::uint64_t>(tokens * 16 + samples * kept_offset_bytes()),
             .other_name = "results of a chunk",
             .other_models = {{"reward model",
                               rows::reward_model_bytes(inputs_.keys.rewards, machine_.device)},
                              {"reference", reference_bytes()},
-                             {"guide", guiding_bytes(longest)}},
+                             {"guide", guide_bytes()}},
             .disk = disk_bytes_};
   }
 
-  std::uint64_t guiding_bytes(std::int64_t longest) const {
+  std::uint64_t guide_bytes() const {
     if (!inputs_.guide) return 0;
-    lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
+    lm::MemoryDemand demand;
     demand.matrices = inputs_.keys.rows.model.matrices;
-    return static_cast<std::uint64_t>(guide_bytes(*inputs_.keys.guide, *inputs_.guide, demand));
+    return static_cast<std::uint64_t>(guide_weights(*inputs_.guide, demand));
+  }
+
+  /// Returns the demand of a batch, with what the guide and the reference need.
+  lm::MemoryDemand demand(std::int64_t longest) const {
+    lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
+    if (!inputs_.keys.has_divergence()) return demand;
+    std::vector<std::function<std::int64_t(const lm::MemoryDemand&)>> all;
+    if (inputs_.guide)
+      all.emplace_back(
+          [guide = *inputs_.guide, candidates = inputs_.keys.guide->settings.candidates](
+              const lm::MemoryDemand& of) { return guide_batch_bytes(guide, candidates, of); });
+    if (inputs_.keys.has_reference()) {
+      const auto part_of = [&](const lm::LmConfig& config, const lm::GroupPlan& plan) {
+        return largest_part(config, plan, inputs_.keys.rows.model.group_sizes.front());
+      };
+      all.emplace_back([model = part_of(inputs_.model, inputs_.keys.rows.model.plan),
+                        reference = part_of(lm::read_lm_config(inputs_.keys.reference),
+                                            {inputs_.keys.rows.model.plan.split, {}}),
+                        new_tokens = new_tokens()](const lm::MemoryDemand& of) {
+        return divergence_batch_bytes(model, reference, new_tokens, of);
+      });
+    }
+    demand.others = [all](const lm::MemoryDemand& of) {
+      std::int64_t bytes = 0;
+      for (const auto& bytes_of : all)
+        bytes += bytes_of(of);
+      return bytes;
+    };
+    return demand;
   }
 
   /// Adds the time of the guide. For each new token, the guide processes all candidates, and then

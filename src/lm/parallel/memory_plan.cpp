@@ -114,7 +114,8 @@ MemoryUse use_without_weights(const LmConfig& config, const Shard& shard,
   const std::int64_t rows = rows_of(demand, batches);
   return {.cache = cache_of(held, demand, batches),
           .activations = activations_of(held, shard, demand, rows),
-          .buffers = buffers_of(config, shard, rows)};
+          .buffers = buffers_of(config, shard, rows),
+          .others = demand.others ? demand.others(demand) : 0};
 }
 
 std::vector<MemoryUse> use_of(const LmConfig& config, std::span<const Shard> shards,

@@ -50,9 +50,9 @@ enum class FinishReason : std::uint8_t {
 
 struct Completion {
   std::vector<std::int64_t> ids;
-  std::vector<float> log_probs;     // nats, from the unchanged logits of the model
-  std::vector<double> divergences;  // DrawnToken::divergence; empty without a candidate processor
+  std::vector<float> log_probs;  // nats, from the unchanged logits of the model
   FinishReason reason = FinishReason::length;
+  std::vector<double> divergences{};  // DrawnToken::divergence; empty without a candidate processor
 };
 
 struct PromptResult {

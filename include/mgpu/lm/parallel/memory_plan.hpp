@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct MemoryUse {
   std::int64_t cache = 0;        // the KV cache
   std::int64_t activations = 0;  // peak of one pass
   std::int64_t buffers = 0;      // for communication between ranks
+  std::int64_t others = 0;       // what other models need in addition to their weights
 
-  std::int64_t total() const { return weights + cache + activations + buffers; }
+  std::int64_t total() const { return weights + cache + activations + buffers + others; }
 };
 
 struct MemoryDemand {
@@ -31,6 +33,10 @@ struct MemoryDemand {
   bool is_scoring = false;        // true: prompts are scored, not completed
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
+
+  /// Returns how many bytes other models on the rank need for a demand with another batch size, in
+  /// addition to their weights. Empty: there are no other models.
+  std::function<std::int64_t(const MemoryDemand& demand)> others{};
 };
 
 /// Estimates the memory of one rank in a group of `ranks` ranks. `shard` is the part of the model
