@@ -62,16 +62,12 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 /// are generated, each rank generates and counts its share.
 double TrainLoop::predictions(std::int64_t first) {
   Objective& objective = parts_.objective;
+  if (!objective.makes_items()) return measured(first);
+  make_items(first);
+  if (objective.survey() != nullptr) return measured(first);
   std::int64_t here = 0;
-  if (objective.makes_items()) {
-    cluster::run_together(parts_.group, [&] {
-      make_items(first);
-      if (objective.survey() == nullptr) here = own_predictions(first);
-    });
-  }
-  if (objective.makes_items() && objective.survey() == nullptr)
-    return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
-  return measured(first);
+  cluster::run_together(parts_.group, [&] { here = own_predictions(first); });
+  return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
 }
 
 /// If the objective has an ItemSurvey, lets it measure the global batch that begins with item
@@ -83,10 +79,34 @@ double TrainLoop::measured(std::int64_t first) {
 }
 
 /// Generates this rank's items of the global batch that begins with item `first`. One call is
-/// enough, because the passes of a rank cover one range of consecutive items.
+/// enough, because the passes of a rank cover one range of consecutive items. Collective over the
+/// group.
 void TrainLoop::make_items(std::int64_t first) {
-  parts_.objective.prepare(static_cast<std::uint64_t>(first + micro_batches_.front().offset),
-                           own_items());
+  cluster::run_together(parts_.group, [&] {
+    parts_.objective.prepare(static_cast<std::uint64_t>(first + micro_batches_.front().offset),
+                             own_items());
+  });
+  replace_items();
+}
+
+/// Runs the rounds of the objective's ItemRounds, if it has one. Collective over the group.
+void TrainLoop::replace_items() {
+  ItemRounds* rounds = parts_.objective.rounds();
+  for (bool is_next = rounds != nullptr; is_next;) {
+    std::string mine;
+    cluster::run_together(parts_.group, [&] { mine = rounds->result(); });
+    const std::vector<std::string> results = from_all(mine);
+    cluster::run_together(parts_.group, [&] {
+      is_next = rounds->read(results);
+      if (is_next) rounds->make();
+    });
+  }
+}
+
+/// Returns the bytes of all ranks, in the order of ranks. Collective over the group.
+std::vector<std::string> TrainLoop::from_all(const std::string& mine) const {
+  const auto waiting = parts_.clock.enter("allreduce, exposed");
+  return parts_.group.all_gather(mine);
 }
 
 std::int64_t TrainLoop::own_predictions(std::int64_t first) const {
@@ -111,11 +131,7 @@ void TrainLoop::survey(std::int64_t first) {
       survey->measure(static_cast<std::uint64_t>(first + pass.offset), pass.count);
     mine = survey->result();
   });
-  std::vector<std::string> results;
-  {
-    const auto waiting = parts_.clock.enter("allreduce, exposed");
-    results = parts_.group.all_gather(mine);
-  }
+  const std::vector<std::string> results = from_all(mine);
   cluster::run_together(parts_.group, [&] { survey->read(results); });
 }
 

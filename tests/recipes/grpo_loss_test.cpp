@@ -214,6 +214,32 @@ TEST(GrpoBatchTest, SharesAndLengthsCountEachCompletionOnce) {
   EXPECT_EQ(reported_values_of(settings_of(goldens, {"grpo_kl", PolicyVariant::grpo})).size(), 10U);
 }
 
+TEST(GrpoBatchTest, ReplacedGroupsAndTheRewardsBeforeThemAreCounted) {
+  const Goldens goldens;
+  Batch batch(goldens);
+  GrpoSettings settings = settings_of(goldens, {"grpo", PolicyVariant::grpo});
+  settings.refills = 3;
+  std::vector<double> first = goldens.values("rewards");
+  std::vector<double> refills(first.size(), 0.0);
+  for (std::size_t row = 0; row < kMembers; ++row) {
+    first[row] = 4.0;
+    refills[row] = 2.0;
+    refills[2 * kMembers + row] = 1.0;
+  }
+  first[1] = kNoScore;
+  batch.batch.sequence_columns[kFirstRewardColumn] = first;
+  batch.batch.sequence_columns[kRefillsColumn] = refills;
+
+  const Weighed mine = weigh(settings, batch);
+
+  EXPECT_EQ(mine.numbers.refilled_groups, 3.0);
+  EXPECT_NEAR(mine.numbers.first_reward, stats_of(first).mean, 1e-12);
+  EXPECT_EQ(reported_values_of(settings).size(), 11U);
+  settings.refills = 0;
+  EXPECT_EQ(weigh(settings, batch).numbers.zero_variance_share, mine.numbers.zero_variance_share);
+  EXPECT_EQ(weigh(settings, batch).loss, mine.loss);
+}
+
 TEST(GrpoBatchTest, InTheFirstStepRatiosAreOneAndNothingIsClipped) {
   const Goldens goldens;
   Batch batch(goldens);

@@ -17,6 +17,7 @@ GrpoSettings settings_of(double beta) {
   settings.iterations = 2;
   settings.beta = beta;
   settings.global_batch = 4;
+  settings.group_size = 2;
   settings.sampling.max_new_tokens = 3;
   return settings;
 }
@@ -58,6 +59,45 @@ TEST(RolloutStateTest, EachRankAddsItsCompletionsAndAllGetAll) {
     EXPECT_EQ(row.is_truncated, expected.is_truncated);
     EXPECT_EQ(row.difference, expected.difference);
   }
+}
+
+TEST(RolloutStateTest, WithRefillsACheckpointHasThePositionInThePrompts) {
+  const cluster::Group world = cluster::Group::world();
+  GrpoSettings settings = settings_of(0.0);
+  settings.refills = 2;
+  GroupDraws draws(2, settings.refills);
+  draws.begin(40);
+  draws.refill(std::vector<double>{1, 1, 0, 1});
+  RolloutState state(settings);
+  state.clear(3);
+  for (auto place = static_cast<std::size_t>(world.rank()); place < 4;
+       place += static_cast<std::size_t>(world.size())) {
+    Rollout row = made_rollout(place);
+    row.first_reward = place == 2 ? std::numeric_limits<double>::quiet_NaN() : 0.25;
+    row.refills = draws.refills(place / 2);
+    state.put(place, row);
+  }
+  state.put_draws(draws);
+  state.add_ranks(world);
+
+  EXPECT_EQ(state.tensors().size(), 7U);
+  EXPECT_EQ(state.next_prompt(), 43U);
+  EXPECT_EQ(state.prompts(), (std::vector<std::uint64_t>{42, 41}));
+  const std::vector<std::int64_t> prompt{90, 91};
+  EXPECT_EQ(state.get(0, prompt).first_reward, 0.25);
+  EXPECT_EQ(state.get(0, prompt).refills, 1);
+  EXPECT_TRUE(std::isnan(state.get(2, prompt).first_reward));
+  EXPECT_EQ(state.get(3, prompt).refills, 0);
+  EXPECT_EQ(state.get(3, prompt).difference, 0.375);
+
+  settings.iterations = 1;
+  RolloutState position(settings);
+  position.clear(3);
+  position.put_draws(draws);
+  position.add_ranks(world);
+  EXPECT_EQ(position.tensors().size(), 1U);
+  EXPECT_EQ(position.next_prompt(), 43U);
+  EXPECT_TRUE(position.prompts().empty());
 }
 
 TEST(RolloutStateTest, ACheckpointHasOnlyWhatTheSettingsNeed) {

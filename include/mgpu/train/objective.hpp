@@ -44,6 +44,31 @@ protected:
   ItemSurvey& operator=(const ItemSurvey&) = default;
 };
 
+/// Lets the ranks replace items that Objective::prepare() generated, in rounds.
+///
+/// After prepare(), and after each call of make(), the training loop gives what result() returns on
+/// each rank to read(). If read() returns true, the loop calls make(), and a new round begins. All
+/// functions are local: the loop exchanges the results between ranks.
+class ItemRounds {
+public:
+  virtual ~ItemRounds() = default;
+
+  /// Returns the data that other ranks need about the items that this rank has just generated.
+  virtual std::string result() const = 0;
+
+  /// Takes what result() returned on each rank, in the order of ranks. Returns whether some items
+  /// must be replaced, which is the same on all ranks.
+  virtual bool read(const std::vector<std::string>& results) = 0;
+
+  /// Generates this rank's share of the new items.
+  virtual void make() = 0;
+
+protected:
+  ItemRounds() = default;
+  ItemRounds(const ItemRounds&) = default;
+  ItemRounds& operator=(const ItemRounds&) = default;
+};
+
 /// The function that training minimizes: a model with its data and loss, as the training loop
 /// sees them.
 class Objective {
@@ -58,6 +83,9 @@ public:
   /// Generates items [first, first + count), which are those of this rank in a step, with the
   /// current weights. Items of earlier steps are discarded. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
+
+  /// Returns the object that must replace items after prepare(), or nullptr if none is needed.
+  virtual ItemRounds* rounds() { return nullptr; }
 
   /// Returns the survey that must measure the items of a step before add_gradients(), or nullptr if
   /// none is needed.

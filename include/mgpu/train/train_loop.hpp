@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <mgpu/base/phase_clock.hpp>
@@ -89,6 +90,8 @@ private:
   void run_passes(const Batch& batch, std::vector<double>& sums, double& exposed_wait_s);
   double predictions(std::int64_t first);
   void make_items(std::int64_t first);
+  void replace_items();
+  std::vector<std::string> from_all(const std::string& mine) const;
   std::int64_t own_predictions(std::int64_t first) const;
   std::int64_t own_items() const;
   double measured(std::int64_t first);

@@ -7,6 +7,9 @@
 namespace mgpu::recipes {
 namespace {
 
+/// The setting without which a number is not reported.
+enum class Needs : std::uint8_t { nothing, reference, refills };
+
 /// A number that is reported for each batch.
 struct BatchNumber {
   double BatchNumbers::*value;
@@ -15,13 +18,18 @@ struct BatchNumber {
   const char* text;
   const char* unit;
   const char* chart;
-  bool needs_reference = false;
+  Needs needs = Needs::nothing;
 };
 
 constexpr const char* kShares = "Shares";
 constexpr std::array kBatchNumbers = {
     BatchNumber{&BatchNumbers::group_deviation, "reward_std", "reward_std",
                 "mean standard deviation of the rewards of a group", "", "Rewards"},
+    BatchNumber{&BatchNumbers::first_reward, "reward_before_refill", "reward_before_refill",
+                "mean reward before groups were replaced", "", "Rewards", Needs::refills},
+    BatchNumber{&BatchNumbers::refilled_groups, "refilled_groups", "refilled_groups",
+                "groups that replaced groups without variance", "groups", "Replaced groups",
+                Needs::refills},
     BatchNumber{&BatchNumbers::completion_length, "completion_length", "completions/mean_length",
                 "mean length of completions", "tokens", "Length of completions"},
     BatchNumber{&BatchNumbers::zero_variance_share, "zero_variance_share", "frac_reward_zero_std",
@@ -35,7 +43,7 @@ constexpr std::array kBatchNumbers = {
     BatchNumber{&BatchNumbers::entropy, "entropy", "entropy", "mean entropy of the next token",
                 "nats", "Entropy and distance from the start model"},
     BatchNumber{&BatchNumbers::kl, "kl", "kl", "mean KL estimate of a token from the start model",
-                "nats", "Entropy and distance from the start model", true},
+                "nats", "Entropy and distance from the start model", Needs::reference},
     BatchNumber{&BatchNumbers::difference, "log_prob_difference",
                 "sampling/sampling_logp_difference/max",
                 "largest difference between log-probabilities of sampler and training", "nats",
@@ -52,15 +60,25 @@ enum FactPlace : std::size_t {
   kKlPlace,
   kEntropyPlace,
   kDifferencePlace,
+  kFirstRewardPlace,
+  kRefillsPlace,
   kNumFacts
 };
 
 bool is_reported(const BatchNumber& number, const GrpoSettings& settings) {
-  return !number.needs_reference || settings.beta > 0.0;
+  if (number.needs == Needs::reference) return settings.beta > 0.0;
+  return number.needs == Needs::nothing || settings.refills > 0;
 }
 
 std::int64_t whole(double value) {
   return std::llround(value);
+}
+
+std::vector<double> first_rewards_of(std::span<const lm::SequenceFacts> sequences) {
+  std::vector<double> rewards;
+  for (const lm::SequenceFacts& facts : sequences)
+    rewards.push_back(CompletionFacts::of(facts).first_reward);
+  return rewards;
 }
 
 double share_of(double part, std::int64_t all) {
@@ -80,6 +98,8 @@ std::vector<double> CompletionFacts::to_values() const {
   values[kKlPlace] = kl;
   values[kEntropyPlace] = entropy;
   values[kDifferencePlace] = difference;
+  values[kFirstRewardPlace] = first_reward;
+  values[kRefillsPlace] = static_cast<double>(refills);
   return values;
 }
 
@@ -94,6 +114,8 @@ CompletionFacts CompletionFacts::of(const lm::SequenceFacts& facts) {
           .kl = values.at(kKlPlace),
           .entropy = values.at(kEntropyPlace),
           .difference = values.at(kDifferencePlace),
+          .first_reward = values.at(kFirstRewardPlace),
+          .refills = whole(values.at(kRefillsPlace)),
           .tokens = facts.predictions};
 }
 
@@ -116,6 +138,7 @@ BatchNumbers::BatchNumbers(const lm::SequenceTable& all, const GrpoSettings& set
     learned_tokens += facts.tokens;
     lane_tokens[lane_of(row, all, settings)] += facts.tokens;
   }
+  first_reward = stats_of(first_rewards_of(all.rows())).mean;
   divide(all.num_groups());
 }
 
@@ -124,6 +147,7 @@ void BatchNumbers::add_group(std::span<const lm::SequenceFacts> group,
   const RewardStats stats = stats_of(rewards_of(group));
   group_deviation += stats.deviation();
   zero_variance_share += stats.are_equal ? 1.0 : 0.0;
+  refilled_groups += static_cast<double>(CompletionFacts::of(group.front()).refills);
   for (const lm::SequenceFacts& row : group) {
     const CompletionFacts facts = CompletionFacts::of(row);
     const double advantage =

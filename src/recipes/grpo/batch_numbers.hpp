@@ -16,14 +16,16 @@ namespace mgpu::recipes {
 struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;
-  bool is_learned = true;   // false: GrpoSettings::masks_truncated leaves it out
-  std::int64_t below = 0;   // ratios below the clipping range
-  std::int64_t above = 0;   // ratios above it
-  std::int64_t ratios = 0;  // all ratios
-  double kl = 0.0;          // sum of kl_of_token() over the tokens, nats
-  double entropy = 0.0;     // sum over the tokens, nats
-  double difference = 0.0;  // largest between log-probabilities of sampler and training, nats
-  std::int64_t tokens = 0;  // number in the completion; not part of to_values()
+  bool is_learned = true;     // false: GrpoSettings::masks_truncated leaves it out
+  std::int64_t below = 0;     // ratios below the clipping range
+  std::int64_t above = 0;     // ratios above it
+  std::int64_t ratios = 0;    // all ratios
+  double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
+  double entropy = 0.0;       // sum over the tokens, nats
+  double difference = 0.0;    // largest between log-probabilities of sampler and training, nats
+  double first_reward = 0.0;  // of the completion that GrpoSettings::refills replaced, or `reward`
+  std::int64_t refills = 0;   // how many times its group was replaced
+  std::int64_t tokens = 0;    // number in the completion; not part of to_values()
 
   std::vector<double> to_values() const;
   static CompletionFacts of(const lm::SequenceFacts& facts);
@@ -53,6 +55,8 @@ struct BatchNumbers {
   double kl = 0.0;                   // nats per token
   double entropy = 0.0;              // nats per token
   double difference = 0.0;           // nats, the largest
+  double first_reward = 0.0;         // mean over the completions before groups were replaced
+  double refilled_groups = 0.0;      // number of groups that replaced others
 
 private:
   void add_group(std::span<const lm::SequenceFacts> group, const GrpoSettings& settings);

@@ -110,6 +110,15 @@ void check_variant(const Config& config) {
            "grpo.num_iterations=1, or grpo.variant=rloo");
 }
 
+/// Refuses to replace groups whose rewards are all equal, if such groups are learned from.
+void check_refill(const Config& config) {
+  if (config.integer("grpo.refill") > 0 && variant_of(config) == PolicyVariant::reinforce)
+    refuse(config, "grpo.refill",
+           "means nothing with grpo.variant=reinforce, which also learns from groups whose rewards "
+           "are all equal",
+           "remove it, or grpo.variant=rloo");
+}
+
 void check_lengths(const Config& config) {
   const std::int64_t most = config.integer("grpo.max_new_tokens");
   if (config.integer("grpo.overlong_tokens") > most)
@@ -153,6 +162,14 @@ void add_sampling_keys(KeyTable& table) {
              .min = 2,
              .max = 65536,
              .foreign = {{"num_generations", "TRL"}}});
+  table.add({.name = "grpo.refill",
+             .type = KeyType::integer,
+             .default_value = "0",
+             .summary = "how many times, at most, groups whose rewards are all equal are replaced "
+                        "by groups of the next prompts; 0: they stay",
+             .unit = "rounds",
+             .min = 0,
+             .max = 1000});
   table.add({.name = "grpo.max_new_tokens",
              .type = KeyType::integer,
              .default_value = "128",
@@ -273,8 +290,8 @@ bool has_grpo_keys(const Config& config) {
 
 void check_grpo_keys(const Config& config) {
   check_all({[&] { check_policy_rewards(config); }, [&] { check_variant(config); },
-             [&] { check_lengths(config); }, [&] { check_policy_data(config); },
-             [&] { check_lanes(config); }});
+             [&] { check_refill(config); }, [&] { check_lengths(config); },
+             [&] { check_policy_data(config); }, [&] { check_lanes(config); }});
 }
 
 GrpoSettings read_grpo_settings(const Config& config) {
@@ -285,6 +302,7 @@ GrpoSettings read_grpo_settings(const Config& config) {
   settings.beta = config.number("grpo.beta");
   settings.group_size = config.integer("grpo.group_size");
   settings.iterations = config.integer("grpo.num_iterations");
+  settings.refills = config.integer("grpo.refill");
   settings.masks_truncated = config.flag("grpo.mask_truncated");
   settings.overlong_tokens = config.integer("grpo.overlong_tokens");
   settings.sampling = sampling_of_policy(config);

@@ -65,6 +65,10 @@ std::vector<double> GrpoLoss::facts(const lm::MeasuredSequence& sequence) const 
                         .difference = difference_of(sequence)};
   for (std::size_t t = 0; t < tokens.reference.size(); ++t)
     facts.kl += kl_of_token(tokens.now[t], tokens.reference[t]);
+  if (settings_.refills > 0) {
+    facts.first_reward = sequence.sequence_column(kFirstRewardColumn);
+    facts.refills = std::llround(sequence.sequence_column(kRefillsColumn));
+  }
   facts.entropy = std::accumulate(sequence.entropies.begin(), sequence.entropies.end(), 0.0);
   return facts.to_values();
 }

@@ -23,6 +23,10 @@ inline constexpr const char* kTruncatedColumn = "is_truncated";    // per sequen
 /// Per sequence: largest difference between kSampledColumn and the log-probabilities of training's
 /// forward pass with the same weights.
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
+/// Per sequence, if GrpoSettings::refills is above 0: the reward of the completion that was
+/// replaced first, or its own, and how many times its group was replaced.
+inline constexpr const char* kFirstRewardColumn = "first_reward";
+inline constexpr const char* kRefillsColumn = "refills";
 
 /// Returns the largest absolute difference of a token's two log-probabilities, in nats. Tokens
 /// whose target is ignored do not count.
@@ -35,7 +39,8 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 ///
 /// If GrpoSettings::iterations is 1, the batch has kSampledColumn. The completions were sampled
 /// with the current weights, so all ratios are 1. Otherwise the batch has kOldColumn and
-/// kDifferenceColumn. If GrpoSettings::beta is above 0, the batch also has kStartColumn.
+/// kDifferenceColumn. If GrpoSettings::beta is above 0, the batch also has kStartColumn. If
+/// GrpoSettings::refills is above 0, it has kFirstRewardColumn and kRefillsColumn.
 ///
 /// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
 /// sequences. A reward above 0 counts as a correct prediction. digest() returns what

@@ -56,7 +56,9 @@ public:
   std::vector<ReportedValue> reported_values() const override {
     return reported_values_of(settings_);
   }
-  std::string goal() const override { return "reward"; }
+  std::string goal() const override {
+    return settings_.refills > 0 ? "reward_before_refill" : "reward";
+  }
   LossMeaning loss_meaning() const override;
   MethodCosts costs() const override;
   std::string banner() const override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include <ATen/ATen.h>
@@ -92,7 +93,11 @@ Rollout rollout_of(std::span<const std::int64_t> prompt, const lm::Completion& c
 }  // namespace
 
 RolloutItems::RolloutItems(const GrpoSettings& settings, const RolloutTools& tools)
-    : settings_(settings), tools_(tools), rows_(static_cast<std::size_t>(settings.global_batch)) {}
+    : settings_(settings),
+      tools_(tools),
+      rows_(static_cast<std::size_t>(settings.global_batch)),
+      rewards_(rows_.size()),
+      draws_(rows_.size() / static_cast<std::size_t>(settings.group_size), settings.refills) {}
 
 std::uint64_t RolloutItems::epoch_size() const {
   return tools_.prompts.size() *
@@ -103,12 +108,9 @@ std::size_t RolloutItems::place_of(std::uint64_t ordinal) const {
   return static_cast<std::size_t>(ordinal % rows_.size());
 }
 
-/// Returns the index of the prompt for row `place` of a global batch. `rollout` is the number of
-/// the batch among all batches of sampled completions.
-std::size_t RolloutItems::example_of(std::int64_t rollout, std::size_t place) const {
-  const auto members = static_cast<std::uint64_t>(settings_.group_size);
-  const std::uint64_t number =
-      (static_cast<std::uint64_t>(rollout) * rows_.size() + place) / members;
+/// Returns the index of the prompt for row `place` of the global batch.
+std::size_t RolloutItems::example_of(std::size_t place) const {
+  const std::uint64_t number = draws_.numbers()[group_of(place)];
   const std::uint64_t prompts = tools_.prompts.size();
   const KeyedPermutation order(prompts, settings_.sampling.sampling.seed,
                                static_cast<std::uint32_t>(number / prompts));
@@ -127,32 +129,67 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
   first_ = place_of(first);
   count_ = static_cast<std::size_t>(count);
   if (rollout == rollout_) return;
-  rollout_ = -1;  // in case something below fails
-  sample(model, rollout);
-  judge(rollout);
-  measure(model);
-  rollout_ = rollout;
+  begin_rollout(model, rollout);
+  sample();
+  judge();
+  if (settings_.refills == 0) finish();
 }
 
-/// Samples this rank's completions. The next rank may sample the rest of the last prompt's group.
-void RolloutItems::sample(const lm::TrainableModel& model, std::int64_t rollout) {
+/// Chooses prompts for all groups, and completions for this rank to sample. Without refills, each
+/// sampling has the same number of prompts, so its first prompt follows from its number.
+void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
+  sampled_model_ = &model;
+  rollout_ = -1;  // in case sampling fails
+  next_rollout_ = rollout;
+  is_first_round_ = true;
+  const std::uint64_t groups = draws_.numbers().size();
+  draws_.begin(settings_.refills > 0 ? draws_.next()
+                                     : static_cast<std::uint64_t>(rollout) * groups);
+  made_.resize(count_);
+  std::iota(made_.begin(), made_.end(), first_);
+}
+
+/// Makes the completions ready for the steps that use them.
+void RolloutItems::finish() {
+  for (std::size_t place = first_; settings_.refills > 0 && place < first_ + count_; ++place) {
+    rows_[place].first_reward = first_rewards_[place];
+    rows_[place].refills = draws_.refills(group_of(place));
+  }
+  measure(*sampled_model_);
+  sampled_model_ = nullptr;
+  rollout_ = next_rollout_;
+}
+
+/// Returns the prompts of made_. Another rank may sample the rest of the first or last prompt's
+/// group.
+std::vector<lm::Prompt> RolloutItems::prompts_to_sample() const {
   const auto members = static_cast<std::size_t>(settings_.group_size);
   std::vector<lm::Prompt> prompts;
-  for (std::size_t place = first_; place < first_ + count_;) {
-    const std::size_t end = std::min(first_ + count_, (place / members + 1) * members);
-    prompts.push_back({static_cast<std::uint64_t>(rollout) * rows_.size() + place,
-                       prompt_of(example_of(rollout, place)),
-                       static_cast<std::int64_t>(end - place)});
-    place = end;
+  std::size_t group = draws_.numbers().size();  // of the last prompt
+  for (const std::size_t place : made_) {
+    if (group_of(place) == group) {
+      ++prompts.back().num_samples;
+      continue;
+    }
+    group = group_of(place);
+    prompts.push_back(
+        {draws_.numbers()[group] * members + place % members, prompt_of(example_of(place))});
   }
-  const ShiftedWeight shifted(model.parameters());
-  const lm::LanguageModel decoder = model.decoder();
+  return prompts;
+}
+
+/// Samples the completions of made_.
+void RolloutItems::sample() {
+  const std::vector<lm::Prompt> prompts = prompts_to_sample();
+  if (prompts.empty()) return;
+  const ShiftedWeight shifted(sampled_model_->parameters());
+  const lm::LanguageModel decoder = sampled_model_->decoder();
   lm::Generator generator(decoder, settings_.sampling);
   const std::vector<lm::PromptResult> results = generator.run(prompts);
-  std::size_t place = first_;
+  auto place = made_.begin();
   for (std::size_t p = 0; p < prompts.size(); ++p)
     for (const lm::Completion& completion : results[p].completions)
-      rows_[place++] = rollout_of(prompts[p].ids, completion);
+      rows_[*place++] = rollout_of(prompts[p].ids, completion);
 }
 
 /// Returns the penalty of a long completion, from -1 to 0.
@@ -166,23 +203,25 @@ double RolloutItems::penalty_of(const Rollout& row) const {
                      0.0, 1.0);
 }
 
-void RolloutItems::judge(std::int64_t rollout) {
+/// Gives the completions of made_ their rewards.
+void RolloutItems::judge() {
+  if (made_.empty()) return;
   const auto judging = tools_.clock.enter("rewards");
   std::vector<std::string> outputs;
-  for (const Rollout& row : own())
-    outputs.push_back(
-        tools_.decode(std::span(row.ids).subspan(static_cast<std::size_t>(row.prompt))));
-  std::vector<std::vector<text::ChatMessage>> messages(count_);
+  for (const std::size_t place : made_)
+    outputs.push_back(tools_.decode(
+        std::span(rows_[place].ids).subspan(static_cast<std::size_t>(rows_[place].prompt))));
+  std::vector<std::vector<text::ChatMessage>> messages(made_.size());
   std::vector<rewards::RewardRow> judged;
-  for (std::size_t i = 0; i < count_; ++i) {
-    const std::size_t example = example_of(rollout, first_ + i);
+  for (std::size_t i = 0; i < made_.size(); ++i) {
+    const std::size_t example = example_of(made_[i]);
     messages[i] = messages_of(tools_.prompts.texts.at(kMessagesText)[example]);
     judged.push_back({tools_.prompts.texts.at(kPromptText)[example], outputs[i],
                       tools_.prompts.texts.at(kAnswerText)[example], messages[i]});
   }
   const rewards::Scores scores = tools_.rewards.score(judged);
-  for (std::size_t i = 0; i < count_; ++i)
-    own()[i].reward = scores.total[i] + penalty_of(own()[i]);
+  for (std::size_t i = 0; i < made_.size(); ++i)
+    rows_[made_[i]].reward = scores.total[i] + penalty_of(rows_[made_[i]]);
 }
 
 /// Computes the log-probabilities with which the loss compares: those under the start model, if it
@@ -237,20 +276,28 @@ void RolloutItems::append(std::uint64_t ordinal, lm::LmBatch& batch) const {
   if (start_ != nullptr) add_column(row, row.start, batch.token_columns[kStartColumn]);
   batch.sequence_columns[kRewardColumn].push_back(row.reward);
   batch.sequence_columns[kTruncatedColumn].push_back(row.is_truncated ? 1.0 : 0.0);
+  if (settings_.refills == 0) return;
+  batch.sequence_columns[kFirstRewardColumn].push_back(row.first_reward);
+  batch.sequence_columns[kRefillsColumn].push_back(static_cast<double>(row.refills));
 }
 
 void RolloutItems::save(const cluster::Group& group, RolloutState& state) const {
   state.clear(rollout_);
   for (std::size_t place = first_; place < first_ + count_; ++place)
     state.put(place, rows_[place]);
+  state.put_draws(draws_);
   state.add_ranks(group);
 }
 
 void RolloutItems::restore(const RolloutState& state) {
   rollout_ = state.rollout();
+  if (settings_.refills > 0)
+    draws_.restore(state.prompts(), state.next_prompt());
+  else if (rollout_ >= 0)
+    draws_.begin(static_cast<std::uint64_t>(rollout_) * draws_.numbers().size());
   if (rollout_ < 0) return;
   for (std::size_t place = 0; place < rows_.size(); ++place)
-    rows_[place] = state.get(place, prompt_of(example_of(rollout_, place)));
+    rows_[place] = state.get(place, prompt_of(example_of(place)));
 }
 
 }  // namespace mgpu::recipes

@@ -10,10 +10,14 @@
 
 #include <mgpu/base/phase_clock.hpp>
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/training/lm_items.hpp>
 #include <mgpu/lm/training/lm_windows.hpp>
 #include <mgpu/rewards/registry.hpp>
+#include <mgpu/train/objective.hpp>
 
+#include "group_draws.hpp"
+#include "rollout_bytes.hpp"
 #include "rollout_state.hpp"
 #include "settings.hpp"
 
@@ -30,6 +34,7 @@ struct RolloutTools {
   rewards::WeightedRewards& rewards;  //
   std::function<std::string(std::span<const std::int64_t>)> decode;  // text of a completion
   PhaseClock& clock;
+  int rank = 0;  // of this process among the ranks of the training
 };
 
 /// Completions that the trained model samples itself, with their rewards. Each item is one
@@ -38,9 +43,13 @@ struct RolloutTools {
 ///
 /// Completions are sampled right before the first step that uses them, with the current weights.
 /// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
-/// completion depend only on the seed, on that first step and on its place in the global batch. So
-/// they do not depend on the number of ranks.
-class RolloutItems final : public lm::LmItems {
+/// completion depend only on the seed, on the number of its prompt in the order of GroupDraws and
+/// on its place in the group. So they do not depend on the number of ranks.
+///
+/// If GrpoSettings::refills is above 0, groups whose rewards are all equal are replaced, in so many
+/// rounds at most. In each round all ranks share the new completions, and then send them to the
+/// ranks that learn from them.
+class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);
 
@@ -53,6 +62,9 @@ public:
   /// Samples and judges this rank's completions, unless an earlier step has made them.
   /// Errors: those of Generator::run() and of the rewards.
   void make(const lm::TrainableModel& model, std::uint64_t first, std::int64_t count) override;
+
+  /// Returns nullptr if nothing can be replaced, also in steps that use earlier completions.
+  train::ItemRounds* rounds() override { return sampled_model_ == nullptr ? nullptr : this; }
 
   std::int64_t predictions(std::uint64_t ordinal) const override;
   void append(std::uint64_t ordinal, lm::LmBatch& batch) const override;
@@ -67,14 +79,26 @@ public:
 
 private:
   std::size_t place_of(std::uint64_t ordinal) const;
-  std::size_t example_of(std::int64_t rollout, std::size_t place) const;
+  std::size_t group_of(std::size_t place) const {
+    return place / static_cast<std::size_t>(settings_.group_size);
+  }
+  std::size_t example_of(std::size_t place) const;
   std::span<const std::int64_t> prompt_of(std::size_t example) const;
   std::span<Rollout> own() { return std::span(rows_).subspan(first_, count_); }
-  void sample(const lm::TrainableModel& model, std::int64_t rollout);
-  void judge(std::int64_t rollout);
+  void begin_rollout(const lm::TrainableModel& model, std::int64_t rollout);
+  void finish();
+  std::vector<lm::Prompt> prompts_to_sample() const;
+  void sample();
+  void judge();
   void measure(const lm::TrainableModel& model);
   void measure(const lm::TrainableModel& model, std::span<Rollout> rows) const;
   double penalty_of(const Rollout& row) const;
+
+  // The functions of train::ItemRounds.
+  std::string result() const override;
+  bool read(const std::vector<std::string>& results) override;
+  void make() override;
+  void take(const SentRollout& sent);
 
   GrpoSettings settings_;
   RolloutTools tools_;
@@ -83,6 +107,16 @@ private:
   std::int64_t rollout_ = -1;  // number of the sampling that made rows_; -1: none
   std::size_t first_ = 0;      // this rank's rows are [first_, first_ + count_)
   std::size_t count_ = 0;
+
+  // A sampling in progress.
+  const lm::TrainableModel* sampled_model_ = nullptr;  // nullptr: all completions are ready
+  std::int64_t next_rollout_ = -1;                     // number of the sampling
+  bool is_first_round_ = true;                         // nothing has been replaced yet
+  std::vector<std::size_t> made_;      // places of completions that this rank samples in a round
+  std::vector<double> rewards_;        // [global batch] of all ranks
+  std::vector<double> first_rewards_;  // [global batch] before anything was replaced
+
+  GroupDraws draws_;
 };
 
 }  // namespace mgpu::recipes

@@ -8,6 +8,7 @@ namespace mgpu::recipes {
 namespace {
 
 constexpr std::int64_t kRolloutFacts = 3;
+constexpr std::int64_t kRefillFacts = 2;
 
 template <class T>
 std::span<T> all_of(const at::Tensor& tensor) {
@@ -29,6 +30,8 @@ std::vector<double> first_of(const at::Tensor& tensor, std::size_t place, std::s
 }  // namespace
 
 RolloutState::RolloutState(const GrpoSettings& settings) {
+  const bool has_refills = settings.refills > 0;
+  if (has_refills) next_ = at::zeros({1}, at::kLong);
   if (settings.iterations == 1) return;
   const std::int64_t rows = settings.global_batch;
   const std::int64_t tokens = settings.sampling.max_new_tokens;
@@ -37,17 +40,21 @@ RolloutState::RolloutState(const GrpoSettings& settings) {
   ids_ = at::zeros({rows, tokens}, at::kLong);
   old_ = at::zeros({rows, tokens}, at::kDouble);
   if (settings.beta > 0.0) start_ = at::zeros({rows, tokens}, at::kDouble);
-  facts_ = at::zeros({rows, kRolloutFacts}, at::kDouble);
+  facts_ = at::zeros({rows, kRolloutFacts + (has_refills ? kRefillFacts : 0)}, at::kDouble);
+  if (has_refills) prompts_ = at::zeros({rows / settings.group_size}, at::kLong);
 }
 
 std::vector<KeptTensor> RolloutState::tensors() const {
-  if (!number_.defined()) return {};
-  std::vector<KeptTensor> kept{{"rollout.number", number_},
-                               {"rollout.lengths", lengths_},
-                               {"rollout.ids", ids_},
-                               {"rollout.old_log_probs", old_},
-                               {"rollout.facts", facts_}};
-  if (start_.defined()) kept.push_back({"rollout.start_log_probs", start_});
+  std::vector<KeptTensor> kept;
+  for (const KeptTensor& tensor : {KeptTensor{"rollout.number", number_},
+                                   {"rollout.lengths", lengths_},
+                                   {"rollout.ids", ids_},
+                                   {"rollout.old_log_probs", old_},
+                                   {"rollout.facts", facts_},
+                                   {"rollout.start_log_probs", start_},
+                                   {"rollout.next_prompt", next_},
+                                   {"rollout.prompts", prompts_}})
+    if (tensor.values.defined()) kept.push_back(tensor);
   return kept;
 }
 
@@ -73,6 +80,25 @@ void RolloutState::put(std::size_t place, const Rollout& row) {
   facts[0] = row.reward;
   facts[1] = row.is_truncated ? 1.0 : 0.0;
   facts[2] = row.difference;
+  if (!prompts_.defined()) return;
+  facts[3] = row.first_reward;
+  facts[4] = static_cast<double>(row.refills);
+}
+
+void RolloutState::put_draws(const GroupDraws& draws) {
+  if (next_.defined()) all_of<std::int64_t>(next_)[0] = static_cast<std::int64_t>(draws.next());
+  if (prompts_.defined())
+    std::ranges::copy(draws.numbers(), all_of<std::int64_t>(prompts_).begin());
+}
+
+std::uint64_t RolloutState::next_prompt() const {
+  return next_.defined() ? static_cast<std::uint64_t>(all_of<std::int64_t>(next_)[0]) : 0;
+}
+
+std::vector<std::uint64_t> RolloutState::prompts() const {
+  if (!prompts_.defined()) return {};
+  const auto numbers = all_of<std::int64_t>(prompts_);
+  return {numbers.begin(), numbers.end()};
 }
 
 void RolloutState::add_ranks(const cluster::Group& group) {
@@ -97,6 +123,9 @@ Rollout RolloutState::get(std::size_t place, std::span<const std::int64_t> promp
   row.reward = facts[0];
   row.is_truncated = facts[1] != 0.0;
   row.difference = facts[2];
+  if (!prompts_.defined()) return row;
+  row.first_reward = facts[3];
+  row.refills = static_cast<std::int64_t>(facts[4]);
   return row;
 }
 

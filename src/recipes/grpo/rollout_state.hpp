@@ -10,6 +10,7 @@
 
 #include <mgpu/cluster/group.hpp>
 
+#include "group_draws.hpp"
 #include "recipes/train_state.hpp"
 #include "settings.hpp"
 
@@ -25,16 +26,19 @@ struct Rollout {
   std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
-  double difference = 0.0;  // largest between `sampled` and training
+  double difference = 0.0;    // largest between `sampled` and training
+  double first_reward = 0.0;  // of the completion that was in its place before any refill
+  std::int64_t refills = 0;   // how many times its group was replaced
 };
 
 /// The completions of a global batch as tensors of a checkpoint. A checkpoint between two steps
-/// that use the same completions needs them, because the weights that sampled them have changed.
+/// that use the same completions needs them, because the weights that sampled them have changed. If
+/// GrpoSettings::refills is above 0, a checkpoint also has the position in the prompts.
 ///
 /// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
 class RolloutState {
 public:
-  /// If GrpoSettings::iterations is 1, each step samples new completions, and tensors() is empty.
+  /// If GrpoSettings::iterations is 1, each step samples new completions, and tensors() has none.
   explicit RolloutState(const GrpoSettings& settings);
 
   std::vector<KeptTensor> tensors() const;
@@ -46,6 +50,16 @@ public:
   /// Removes all completions, and sets rollout().
   void clear(std::int64_t rollout);
   void put(std::size_t place, const Rollout& row);
+
+  /// Stores the prompts of the groups. All ranks store the same.
+  void put_draws(const GroupDraws& draws);
+
+  /// Returns the number of the prompt that is drawn next; 0 if GrpoSettings::refills is 0.
+  std::uint64_t next_prompt() const;
+
+  /// Returns the number of the prompt of each group; empty without completions, and if
+  /// GrpoSettings::refills is 0.
+  std::vector<std::uint64_t> prompts() const;
 
   /// Gives all ranks the completions of every rank. put() stored each completion on one rank only.
   /// Ranks:  collective over `group`.
@@ -60,7 +74,11 @@ private:
   at::Tensor ids_;      // [global batch, max_new_tokens] int64
   at::Tensor old_;      // [global batch, max_new_tokens] float64, nats
   at::Tensor start_;    // the same under the start model; undefined: none
-  at::Tensor facts_;    // [global batch, 3] float64: reward, is_truncated, difference
+  at::Tensor facts_;    // [global batch, 3 or 5] float64: reward, is_truncated, difference, and
+                        // first_reward and refills if GrpoSettings::refills is above 0
+  at::Tensor next_;     // [1] int64, number of the next prompt; undefined: no refills
+  at::Tensor prompts_;  // [groups] int64, number of each group's prompt; undefined: the same, or
+                        // no completions
 };
 
 }  // namespace mgpu::recipes

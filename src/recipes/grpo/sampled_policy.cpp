@@ -22,6 +22,7 @@ SampledPolicy::SampledPolicy(const run::RunContext& run, const GrpoSettings& set
     : settings_(with_stops(settings, std::move(data.stop_ids))),
       loss_(settings_),
       clock_(run.clock),
+      rank_(run.topology.world().rank()),
       state_(settings_) {
   const cluster::Group& world = run.topology.world();
   const auto files = rows::read_shared_tokenizer_files(world, folder, {});
@@ -44,9 +45,9 @@ std::string SampledPolicy::decoded(std::span<const std::int64_t> ids) const {
 
 std::unique_ptr<lm::LmItems> SampledPolicy::make_items(const lm::LmWindows& windows) {
   auto items = std::make_unique<RolloutItems>(
-      settings_,
-      RolloutTools{windows.examples(), *rewards_,
-                   [this](std::span<const std::int64_t> ids) { return decoded(ids); }, clock_});
+      settings_, RolloutTools{windows.examples(), *rewards_,
+                              [this](std::span<const std::int64_t> ids) { return decoded(ids); },
+                              clock_, rank_});
   items_ = items.get();
   return items;
 }

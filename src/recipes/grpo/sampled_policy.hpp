@@ -45,6 +45,7 @@ private:
   GrpoSettings settings_;
   GrpoLoss loss_;
   PhaseClock& clock_;
+  int rank_;  // in the world
   std::optional<text::TextFolder> folder_;
   std::unique_ptr<lm::ResidentModels> own_models_;  // nullptr: those of the run, or none
   std::optional<rewards::WeightedRewards> rewards_;

@@ -8,6 +8,7 @@
 #include <mgpu/lm/training/lm_batch.hpp>
 #include <mgpu/lm/training/lm_windows.hpp>
 #include <mgpu/lm/training/on_policy_texts.hpp>
+#include <mgpu/train/objective.hpp>
 
 namespace mgpu::lm {
 
@@ -32,6 +33,9 @@ public:
   /// earlier calls.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
+
+  /// Returns the object that must replace items after make(), or nullptr if none is needed.
+  virtual train::ItemRounds* rounds() { return nullptr; }
 
   /// Returns how many targets of an item are not ignored.
   virtual std::int64_t predictions(std::uint64_t ordinal) const = 0;

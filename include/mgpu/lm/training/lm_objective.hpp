@@ -29,6 +29,7 @@ public:
   tensor::ParameterArena& parameters() override { return model_->parameters(); }
   bool makes_items() const override { return items_->are_made(); }
   void prepare(std::uint64_t first, std::int64_t count) override;
+  train::ItemRounds* rounds() override { return items_->rounds(); }
 
   /// Returns the object that runs the first sweep of a SequenceLoss; nullptr for other losses. Its
   /// function read() throws ShapeError if a group is incomplete, or if sequences have different

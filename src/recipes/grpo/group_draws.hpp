@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mgpu::recipes {
+
+/// Chooses the prompts of the groups that are sampled together. Prompts are numbered in the order
+/// in which a training draws them, over all epochs.
+///
+/// Groups whose rewards are all equal teach nothing, so refill() gives them the next prompts. That
+/// depends only on the rewards, so all ranks draw the same prompts.
+///
+/// Source: dynamic sampling of Yu et al., arXiv 2503.14476, section 3.2. There, groups are sampled
+///         until enough of them have different rewards; here, at most `max_refills` times.
+class GroupDraws {
+public:
+  GroupDraws(std::size_t groups, std::int64_t max_refills)
+      : numbers_(groups), refills_(groups), max_refills_(max_refills) {}
+
+  /// Draws prompts for all groups, beginning with number `next`.
+  void begin(std::uint64_t next);
+
+  /// Draws prompts for the groups whose rewards are all equal, and returns these groups in
+  /// ascending order. Returns no groups after `max_refills` calls since begin().
+  ///
+  /// Shapes: rewards [groups * completions of a prompt], in the order of the groups
+  std::vector<std::size_t> refill(std::span<const double> rewards);
+
+  /// Continues with the prompts of a checkpoint. `next` is the number of the next prompt. If the
+  /// checkpoint has no groups, `numbers` is empty.
+  void restore(std::vector<std::uint64_t> numbers, std::uint64_t next);
+
+  /// Returns the number of the prompt of each group. Shapes: [groups]
+  std::span<const std::uint64_t> numbers() const { return numbers_; }
+
+  /// Returns how many times refill() has drawn a prompt for a group since begin().
+  std::int64_t refills(std::size_t group) const { return refills_[group]; }
+
+  /// Returns the number of the prompt that is drawn next.
+  std::uint64_t next() const { return next_; }
+
+private:
+  std::vector<std::uint64_t> numbers_;  // [groups]
+  std::vector<std::int64_t> refills_;   // [groups]
+  std::int64_t max_refills_;
+  std::int64_t calls_ = 0;  // of refill(), since begin()
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rollout_state.hpp"
+
+namespace mgpu::recipes {
+
+/// A completion in a message between ranks.
+struct SentRollout {
+  std::size_t place = 0;  // in the global batch
+  double reward = 0.0;    // NaN: no score
+  bool is_truncated = false;
+  std::vector<std::int64_t> ids{};  // of the completion; empty if its rank keeps it
+  std::vector<double> sampled{};    // log-probabilities of the sampler, one per id
+};
+
+/// Appends a completion that its rank keeps: only its place and reward.
+void append_reward(std::size_t place, const Rollout& row, std::string& bytes);
+
+/// Appends a completion for another rank.
+void append_rollout(std::size_t place, const Rollout& row, std::string& bytes);
+
+/// Returns the completions of a message, in order.
+std::vector<SentRollout> rollouts_from(std::string_view bytes);
+
+}  // namespace mgpu::recipes
