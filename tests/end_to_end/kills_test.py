@@ -2,7 +2,9 @@
 
 MGPU_E2E_SEED and MGPU_E2E_KILLS (kills per test) try other instants.
 """
+import dataclasses
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -12,8 +14,35 @@ import program
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
 KILLS = int(os.environ.get("MGPU_E2E_KILLS", "10"))
-# Long enough that most instants hit the work itself: about 100 saves.
-LONG = ("train.max_steps=100", "train.eval_every=25", "checkpoint.every=1")
+CONF = program.TOP / "conf"
+
+
+@dataclasses.dataclass(frozen=True)
+class KilledRun:
+    """A run named tiny, long enough that most instants hit the work itself: a save per step."""
+    config: pathlib.Path
+    keys: tuple
+    ranks: tuple = (1, 2, 4)
+    files: tuple = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
+
+
+RUNS = {
+    "ad": KilledRun(program.TINY,
+                    ("train.max_steps=100", "train.eval_every=25", "checkpoint.every=1"),
+                    (1, 2, 4, 8), program.GOLDEN_FILES),
+    # Two steps per sampling, and replaced groups: the completions and the position in the prompts
+    # have to survive.
+    "grpo": KilledRun(CONF / "train/grpo.yaml",
+                      ("run.name=tiny", "model.path=null",
+                       f"model.init={CONF}/examples/tiny_lm/model", "train.max_steps=40",
+                       "train.global_batch_size=16", "train.lanes=4", "grpo.group_size=4",
+                       "grpo.max_new_tokens=6", "grpo.num_iterations=2", "grpo.refill=2",
+                       "grpo.beta=0.05", "reward.functions={regex: 1}", "reward.regex=e",
+                       "checkpoint.every=1", "checkpoint.keep=2")),
+    "value": KilledRun(CONF / "train/value.yaml",
+                       ("run.name=tiny", "train.lanes=4", "train.max_steps=40",
+                        "train.eval_every=10", "checkpoint.every=1", "checkpoint.keep=2")),
+}
 
 DURABLE_PLACES = {
     "run record": "write rename",
@@ -46,19 +75,35 @@ def launcher(_, job):
     return [job.process.pid]
 
 
+def any_victims(random_source, job):
+    return random_source.choice((one_rank, all_ranks, launcher))(random_source, job)
+
+
 class RandomKills(program.ProgramTest):
 
-    def kill_until(self, kills, victims_of):
+    def golden_of(self, run):
+        """The hashes of an uninterrupted run, and its seconds after the start of the ranks."""
+        elsewhere = self.folder / "golden"
+        job = self.start(1, *run.keys, f"run.output={elsewhere}", config=run.config)
+        job.wait_until(lambda: list(elsewhere.glob("tiny/2*/attempts/*.json")))
+        working_since = time.monotonic()
+        ended = job.wait()
+        self.assertEqual(ended.code, 0, ended.err)
+        work_s = time.monotonic() - working_since
+        return program.hashes_of(elsewhere / "tiny/latest", run.files), work_s
+
+    def kill_until(self, run, kills, victims_of):
         """Finishes runs in spite of `kills` kills in all; each must give the golden bytes."""
-        golden = self.golden(*LONG)
+        golden, work_s = self.golden_of(run)
+        hashes = lambda: program.hashes_of(self.run_folder(), run.files)
         random_source = random.Random(SEED)
         begin = time.monotonic()
         killed = attempts = finished = 0
-        work_s = 1.0  # from the run directory to the end of the last run that reached it
         while killed < kills:
-            ranks = random_source.choice((1, 2, 4, 8))
+            ranks = random_source.choice(run.ranks)
             # Every other time the surviving ranks live on for a second or two.
-            job = self.start(ranks, *LONG, env=program.AT_ONCE if attempts % 2 == 0 else {})
+            job = self.start(ranks, *run.keys, config=run.config,
+                             env=program.AT_ONCE if attempts % 2 == 0 else {})
             attempts += 1
             known = len(list(self.output.glob("tiny/2*/attempts/*.json")))
             job.wait_until(lambda: len(list(self.output.glob("tiny/2*/attempts/*.json"))) > known)
@@ -72,21 +117,26 @@ class RandomKills(program.ProgramTest):
             ended = job.wait()
             if ended.code == 0:
                 finished += 1
-                work_s = max(0.3, time.monotonic() - working_since)
-                self.assertEqual(self.hashes(), golden, f"after {killed} kills, seed {SEED}")
-        self.run_to(0, random_source.choice((1, 2, 4, 8)), *LONG)
-        self.assertEqual(self.hashes(), golden, f"after {killed} kills, seed {SEED}")
+                self.assertEqual(hashes(), golden, f"after {killed} kills, seed {SEED}")
+        self.run_to(0, random_source.choice(run.ranks), *run.keys, config=run.config)
+        self.assertEqual(hashes(), golden, f"after {killed} kills, seed {SEED}")
         print(f"{killed} kills, {attempts + 1} attempts, {finished + 1} runs finished, "
               f"{time.monotonic() - begin:.0f} s, seed {SEED}", flush=True)
 
     def test_one_rank(self):
-        self.kill_until(KILLS, one_rank)
+        self.kill_until(RUNS["ad"], KILLS, one_rank)
 
     def test_all_ranks(self):
-        self.kill_until(KILLS, all_ranks)
+        self.kill_until(RUNS["ad"], KILLS, all_ranks)
 
     def test_mpirun(self):
-        self.kill_until(KILLS, launcher)
+        self.kill_until(RUNS["ad"], KILLS, launcher)
+
+    def test_grpo(self):
+        self.kill_until(RUNS["grpo"], KILLS, any_victims)
+
+    def test_value(self):
+        self.kill_until(RUNS["value"], KILLS, any_victims)
 
 
 class SystematicKills(program.ProgramTest):
