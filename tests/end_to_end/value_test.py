@@ -286,6 +286,17 @@ class Value(program.ProgramTest):
         name = next(name for name in alone if name.endswith("output_ids/values"))
         self.assertEqual(self.samples()[name], alone[name])
 
+    def test_the_kl_of_guided_draws_is_that_from_the_model_as_a_reference(self):
+        self.train(1)
+        guide = self.value_folder()
+        keys = ("generate.guide.eta=0.02", "generate.top_k=12")
+        self.generate(2, *keys, guide=guide)
+        expected = self.lists("output_kl")
+        self.assertGreater(np.concatenate(expected).min(), 0.0)
+        self.start_over()
+        self.generate(1, *keys, f"generate.reference={self.model}", guide=guide)
+        self.check_kl(expected, 1e-6)
+
     def test_the_kl_of_guided_draws_is_that_of_transformers(self):
         try:
             import transformers

@@ -22,6 +22,7 @@
 
 #include "golden_folder.hpp"
 #include "golden_model.hpp"
+#include "known_offsets.hpp"
 #include "logits_of.hpp"
 #include "made_folder.hpp"
 #include "toy_language.hpp"
@@ -30,37 +31,6 @@ namespace mgpu::lm {
 namespace {
 
 using testing_support::TemporaryFolder;
-
-double wave(double id) {
-  return 3.0 * std::sin(0.7 * id);
-}
-
-/// Gives each candidate an offset that depends on its id, and records all calls.
-class KnownOffsets final : public CandidateProcessor {
-public:
-  KnownOffsets(std::int64_t candidates, std::function<double(double)> offset_of)
-      : candidates_(candidates), offset_of_(std::move(offset_of)) {}
-
-  std::int64_t candidates() const override { return candidates_; }
-
-  at::Tensor offsets(std::span<const DrawSite> rows, const at::Tensor& ids,
-                     const at::Tensor& /*logits*/) override {
-    at::Tensor result = at::empty(ids.sizes(), at::kFloat);
-    for (std::int64_t i = 0; i < ids.numel(); ++i)
-      result.mutable_data_ptr<float>()[i] = static_cast<float>(
-          offset_of_(static_cast<double>(ids.const_data_ptr<std::int64_t>()[i])));
-    last = {ids, result, {}};
-    record.add(rows, ids, result);
-    return result;
-  }
-
-  CandidateOffsets last{};
-  OffsetRecord record;
-
-private:
-  std::int64_t candidates_;
-  std::function<double(double)> offset_of_;
-};
 
 /// Returns the KL of softmax((logits + offsets) / temperature) from softmax(logits / temperature),
 /// by its definition. Shapes: logits [V]; ids and offsets [K]
