@@ -374,6 +374,10 @@ class Value(program.ProgramTest):
         ended = self.generate(2, *keys, "generate.batch_size=auto", guide=guide)
         self.assertRegex(ended.out, r"8 completions at once \(auto\): .*\+ other models")
         self.assertEqual(self.results(), golden)
+        self.start_over()  # memory runs out during a draw, and the chunk begins again
+        ended = self.generate(1, *keys, guide=guide, env=program.failpoint("generate.drawn:9:EIO"))
+        self.assertIn("out of memory with 8 completions at once", ended.out)
+        self.assertEqual(self.results(), golden)
 
     def test_killed_trainings_and_guided_runs_go_on_to_the_same_bytes(self):
         self.train(1, "checkpoint.every=1")
