@@ -2,6 +2,7 @@
 of ranks, and folders that transformers opens. Also tests guides and rows that cannot be used."""
 import json
 import math
+import re
 import shutil
 import sys
 
@@ -176,6 +177,9 @@ class Value(program.ProgramTest):
             guided = self.reward_of("guided.yaml", f"guided_{eta}", reference, guide,
                                     f"generate.guide.eta={eta}")
             self.assertAlmostEqual(guided, best, delta=0.05)
+        summary = json.loads((self.run_folder("guided_0.5") / "summary.json").read_text())
+        shown = float(re.search(r"KL (0\.\d{4})", pages.block_with("docs/value.md", "; KL 0."))[1])
+        self.assertAlmostEqual(summary["results"]["kl"]["value"], shown, delta=0.005)
 
     # Generation.
 
