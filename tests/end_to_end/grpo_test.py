@@ -7,13 +7,14 @@ import sys
 
 import program
 import tiny_lm
-from recipe_case import RecipeCase
+from recipe_case import RecipeCase, h5py
 
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
 
 START = program.TOP / "conf/train/grpo_start.yaml"
+LENGTHS = program.TOP / "conf/examples/lengths"
 MODEL = program.TOP / "conf/examples/tiny_lm/model"
 SEVERAL = ("grpo.num_iterations=2", "grpo.temperature=0.8", "grpo.beta=0.05", "grpo.top_p=0.95",
            "grpo.clip_low=0.001", "checkpoint.every=1")
@@ -198,6 +199,24 @@ class Grpo(RecipeCase):
         self.train(1, *rows, *match, "data.on_bad_row=mark")
         summary = json.loads((self.run_folder() / "summary.json").read_text())
         self.assertEqual(summary["results"]["bad_rows"]["value"], 2)
+
+    def wrong_length(self, model, name):
+        """The mean length of the wrong answers of a model of conf/examples/lengths."""
+        self.run_long(LENGTHS / "samples.yaml", f"model.path={model}", f"run.name={name}")
+        with h5py.File(self.run_folder(name) / "results.h5") as file:
+            samples = file["samples"]
+            return samples["n_output_tokens"][:][samples["reward"][:] == 0].mean()
+
+    def test_wrong_answers_stay_longer_with_grpo_than_with_dr_grpo(self):
+        self.run_long(LENGTHS / "start.yaml")
+        start = self.run_folder("lengths_start") / "ckpt/last"
+        lengths = {"start": self.wrong_length(start, "samples_start")}
+        for variant in ("grpo", "dr_grpo"):
+            self.run_long(LENGTHS / f"{variant}.yaml", f"model.path={start}")
+            trained = self.run_folder(f"lengths_{variant}") / "ckpt/last"
+            lengths[variant] = self.wrong_length(trained, f"samples_{variant}")
+        self.assertGreater(lengths["grpo"], 1.2 * lengths["dr_grpo"], lengths)
+        self.assertLess(lengths["dr_grpo"], 0.9 * lengths["start"], lengths)
 
     def run_long(self, config, *arguments):
         ended = self.start(2, *arguments, config=config).wait(900)
