@@ -8,6 +8,7 @@ import sys
 
 import program
 import tiny_lm
+import value_case
 
 try:
     import h5py
@@ -21,67 +22,13 @@ import page_numbers
 import pages
 
 CONF = program.TOP / "conf/examples/friendly"
-TRAIN = """
-schema: 1
-job: train
-run: {name: tiny, deterministic: layout}
-train: {recipe: value, seq_len: 24, global_batch_size: 8, lanes: 4, max_steps: 4, eval_every: 2,
-        learning_rate: 0.01, warmup_steps: 1}
-"""
-GENERATE = """
-schema: 1
-job: generate
-run: {name: guided, chunk_size: 4}
-generate: {max_new_tokens: 8, num_samples: 2, do_sample: "true", temperature: 0.9, batch_size: 8}
-"""
 FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
 
 
-def judged_rows(count):
-    """Completions whose return is 1 if they have more tokens below 33 than above, with cuts."""
-    rows = []
-    for i in range(count):
-        ids = [(i * 17 + j * 29 + i * j) % 67 for j in range(2 + i % 7)]
-        low = sum(token < 33 for token in ids)
-        rows.append({"token_ids": [1, 3 + i % 9], "completion_ids": ids,
-                     "label": float(2 * low > len(ids)), "cut": i % len(ids)})
-    return rows
-
-
-class Value(program.ProgramTest):
-
-    def setUp(self):
-        super().setUp()
-        if h5py is None:
-            self.skipTest("h5py or safetensors is not installed")
-        self.model = tiny_lm.make_folder(self.folder / "model")
-        self.train_config = self.folder / "train.yaml"
-        self.train_config.write_text(TRAIN)
-        self.generate_config = self.folder / "generate.yaml"
-        self.generate_config.write_text(GENERATE)
-        self.data = tiny_lm.write_rows(self.folder / "rows.jsonl", judged_rows(40))
-        self.held_out = tiny_lm.write_rows(self.folder / "held_out.jsonl", judged_rows(12))
-
-    def train(self, ranks, *more, code=0, **options):
-        given = {key.split("=")[0] for key in more}
-        keys = {"model.path": self.model, "data.path": self.data, "data.eval_path": self.held_out}
-        return self.run_to(code, ranks,
-                           *[f"{key}={value}" for key, value in keys.items() if key not in given],
-                           *more, config=self.train_config, **options)
+class Value(value_case.ValueCase):
 
     def bytes_of(self, name="tiny"):
         return {file: (self.run_folder(name) / file).read_bytes() for file in FILES}
-
-    def value_folder(self):
-        return self.run_folder("tiny") / "ckpt" / "last"
-
-    def copy_of(self, folder, name):
-        """Returns a copy of a model folder, without the checksums of the checkpoint."""
-        copy = self.folder / name
-        copy.mkdir()
-        for file in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
-            shutil.copy(folder / file, copy / file)
-        return copy
 
     def check_ranks(self, *more):
         self.train(1, *more)
@@ -128,7 +75,7 @@ class Value(program.ProgramTest):
             for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
                 self.assertFalse(report[kind], report)
             losses = []
-            for row in judged_rows(12):
+            for row in value_case.judged_rows(12):
                 begin = len(row["token_ids"]) + row["cut"]
                 ids = torch.tensor([row["token_ids"] + row["completion_ids"]])
                 with torch.no_grad():
@@ -181,86 +128,6 @@ class Value(program.ProgramTest):
         shown = float(re.search(r"KL (0\.\d{4})", pages.block_with("docs/value.md", "; KL 0."))[1])
         self.assertAlmostEqual(summary["results"]["kl"]["value"], shown, delta=0.005)
 
-    # Generation.
-
-    def make_prompts(self):
-        return tiny_lm.write_rows(self.folder / "prompts.jsonl", tiny_lm.mixed_rows(12))
-
-    def generate(self, ranks, *more, code=0, guide=None, **options):
-        given = {key.split("=")[0] for key in more}
-        keys = {"model.path": self.model, "data.path": self.make_prompts(),
-                "generate.guide.path": guide}
-        return self.run_to(code, ranks, *[f"{key}={value}" for key, value in keys.items()
-                                          if value and key not in given],
-                           *more, config=self.generate_config, **options)
-
-    def samples(self):
-        """Returns the columns of the newest run, by name."""
-        with h5py.File(self.run_folder("guided") / "results.h5") as file:
-            found = {}
-            file.visititems(lambda name, item: found.update({name: item[()].tolist()})
-                            if isinstance(item, h5py.Dataset) and "output" in name
-                            and "output_kl" not in name else None)
-            return found
-
-    def lists(self, column):
-        """Returns a column of lists of the newest run, one list per completion."""
-        with h5py.File(self.run_folder("guided") / "results.h5") as file:
-            group = file[f"arrays/samples/{column}"]
-            return np.split(group["values"][:], group["row_offsets"][1:-1])
-
-    def column(self, name, table="samples"):
-        with h5py.File(self.run_folder("guided") / "results.h5") as file:
-            return file[f"{table}/{name}"][:]
-
-    def kl_of_brute_force(self, guide, temperature, top_k, eta, reference=None):
-        """Returns the KL of each token of all completions, by transformers and its definition. The
-        offsets are those of qsharp with a Bernoulli head."""
-        import torch
-        from transformers import AutoModelForCausalLM, AutoModelForTokenClassification
-
-        def opened(kind, folder):
-            return kind.from_pretrained(folder, attn_implementation="eager").eval().double()
-
-        model = opened(AutoModelForCausalLM, self.model)
-        values = opened(AutoModelForTokenClassification, guide)
-        other = opened(AutoModelForCausalLM, reference) if reference else model
-        found = []
-        for prompt, output in zip(self.lists("prompt_ids"), self.lists("output_ids"), strict=True):
-            ids = torch.tensor([*prompt, *output]).long()
-            rows = torch.arange(len(prompt) - 1, len(ids) - 1)
-            with torch.no_grad():
-                logits, others = model(ids[None]).logits[0, rows], other(ids[None]).logits[0, rows]
-                best = logits.topk(top_k).indices
-                # One sequence per candidate. Later tokens do not change the value after it.
-                after = ids.expand(len(rows), top_k, -1).clone()
-                after.scatter_(2, (rows + 1)[:, None, None].expand(-1, top_k, 1), best[..., None])
-                z = values(after.flatten(0, 1)).logits[:, :, 0].view(len(rows), top_k, -1)
-                z = z.gather(2, (rows + 1)[:, None, None].expand(-1, top_k, 1))[..., 0]
-                offsets = torch.logaddexp(z + 1 / eta, torch.zeros(1)) - torch.logaddexp(
-                    z, torch.zeros(1))
-                p = logits.scatter_add(1, best, offsets)
-                p = torch.log_softmax(p / temperature, 1)
-                q = torch.log_softmax(others / temperature, 1)
-                found.append((p.exp() * (p - q)).sum(1).tolist())
-        return found
-
-    def check_kl(self, expected, tolerance=1e-5):
-        found = self.lists("output_kl")
-        self.assertEqual(len(found), 24)
-        for mine, exact in zip(found, expected, strict=True):
-            np.testing.assert_allclose(mine, exact, atol=tolerance, rtol=tolerance)
-        means, prompts = self.column("kl"), self.column("kl", "prompts")
-        exact = [np.mean(values) for values in expected]
-        np.testing.assert_allclose(means, exact, atol=tolerance, rtol=tolerance)
-        np.testing.assert_allclose(prompts, means.reshape(12, 2).mean(1), rtol=1e-12)
-
-    def results(self):
-        return (self.run_folder("guided") / "results.h5").read_bytes()
-
-    def start_over(self):
-        shutil.rmtree(self.output / "guided", ignore_errors=True)
-
     def test_a_guide_gives_the_same_bytes_on_ranks_and_in_groups(self):
         self.train(1)
         guide = self.value_folder()
@@ -289,51 +156,6 @@ class Value(program.ProgramTest):
         self.generate(2, *keys, "model.parallel=tensor", "--gpus-per-model=2", guide=guide)
         name = next(name for name in alone if name.endswith("output_ids/values"))
         self.assertEqual(self.samples()[name], alone[name])
-
-    def test_the_kl_of_guided_draws_is_that_from_the_model_as_a_reference(self):
-        self.train(1)
-        guide = self.value_folder()
-        keys = ("generate.guide.eta=0.02", "generate.top_k=12")
-        self.generate(2, *keys, guide=guide)
-        expected = self.lists("output_kl")
-        self.assertGreater(np.concatenate(expected).min(), 0.0)
-        self.start_over()
-        self.generate(1, *keys, f"generate.reference={self.model}", guide=guide)
-        self.check_kl(expected, 1e-6)
-
-    def test_the_kl_of_guided_draws_is_that_of_transformers(self):
-        try:
-            import transformers
-        except ImportError:
-            self.skipTest("transformers is not installed")
-        self.train(1)
-        guide = self.value_folder()
-        keys = ("generate.guide.eta=0.02", "generate.guide.top_k=8")
-        ended = self.generate(1, *keys, guide=guide)
-        expected = self.kl_of_brute_force(guide, 0.9, 8, 0.02)
-        self.assertGreater(np.mean(np.concatenate(expected)), 0.1)
-        self.check_kl(expected)
-        self.assertRegex(ended.out, r"; KL \d\.\d{4} \[")
-        summary = json.loads((self.run_folder("guided") / "summary.json").read_text())
-        self.assertIn("of the guided draws", summary["results"]["kl"]["label"])
-        self.assertEqual(summary["results"]["kl"]["count"], 12)
-        self.start_over()  # cuts do not count, and the model itself is a reference, too
-        self.generate(1, *keys, "generate.top_p=0.7", f"generate.reference={self.model}",
-                      guide=guide)
-        self.check_kl(self.kl_of_brute_force(guide, 0.9, 8, 0.02))
-        other = tiny_lm.make_folder(self.folder / "other", family="mistral")
-        keys = (*keys, f"generate.reference={other}")
-        self.start_over()
-        self.generate(1, *keys, guide=guide)
-        golden = self.results()
-        self.check_kl(self.kl_of_brute_force(guide, 0.9, 8, 0.02, other))
-        for ranks, more in ((2, ()), (2, ("--gpus-per-model=2",))):
-            self.start_over()
-            self.generate(ranks, *keys, *more, guide=guide)
-            self.assertEqual(self.results(), golden, more)
-        self.start_over()
-        self.generate(2, *keys, "model.parallel=tensor", "--gpus-per-model=2", guide=guide)
-        self.check_kl(self.kl_of_brute_force(guide, 0.9, 8, 0.02, other))
 
     def test_values_of_even_odds_change_no_byte_of_the_completions(self):
         self.train(1)
@@ -367,21 +189,6 @@ class Value(program.ProgramTest):
         planned = self.generate(1, "--plan", guide=guide)
         self.assertRegex(planned.out, r"\n  guide +[\d.]+ [KM]iB")
         self.assertRegex(planned.out, r"\n  caches and passes of other models +[\d.]+ [KM]iB")
-
-    def test_an_automatic_batch_counts_all_models(self):
-        self.train(1)
-        guide = self.value_folder()
-        keys = ("generate.guide.eta=0.02", f"generate.reference={self.model}")
-        self.generate(1, *keys, guide=guide)
-        golden = self.results()
-        self.start_over()
-        ended = self.generate(2, *keys, "generate.batch_size=auto", guide=guide)
-        self.assertRegex(ended.out, r"8 completions at once \(auto\): .*\+ other models")
-        self.assertEqual(self.results(), golden)
-        self.start_over()  # memory runs out during a draw, and the chunk begins again
-        ended = self.generate(1, *keys, guide=guide, env=program.failpoint("generate.drawn:9:EIO"))
-        self.assertIn("out of memory with 8 completions at once", ended.out)
-        self.assertEqual(self.results(), golden)
 
     def test_killed_trainings_and_guided_runs_go_on_to_the_same_bytes(self):
         self.train(1, "checkpoint.every=1")
@@ -447,11 +254,6 @@ class Value(program.ProgramTest):
             (78, "another tokenizer than model.path", other),
             (65, "the classifier has 3 outputs", three))
 
-    def exported(self):
-        folder = self.run_folder("guided")
-        self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
-        return folder / "results.jsonl"
-
     def test_a_roll_in_completes_a_beginning_of_each_stored_completion(self):
         self.generate(1)
         stored = self.exported().rename(self.folder / "stored.jsonl")
@@ -478,9 +280,7 @@ class Value(program.ProgramTest):
         self.start_over()
         self.generate(2, *keys)
         self.assertEqual(self.results(), golden)
-        exported = self.exported().rename(self.folder / "completed.jsonl")
-        self.check_kl_of_roll_in(keys, after)
-        self.train(1, f"data.path={exported}", "data.columns.token_ids=prompt_ids",
+        self.train(1, f"data.path={self.exported()}", "data.columns.token_ids=prompt_ids",
                    "data.columns.completion_ids=output_ids", "data.columns.label=output_log_prob",
                    "data.eval_path=null", "value.head=expectation", "train.max_steps=2",
                    "train.eval_every=0", "train.seq_len=48")
@@ -488,37 +288,6 @@ class Value(program.ProgramTest):
                                   ("do not see the tokens", 78, *keys, "generate.stop=[a]"),
                                   ("completes nothing", 78, *keys, "generate.max_new_tokens=0")):
             self.assertIn(word, self.generate(1, *more, code=code).err)
-
-    def check_kl_of_roll_in(self, keys, rows):
-        """The tokens that another policy drew have a KL from a reference, and none of a guide."""
-        self.train(1)
-        guide = self.value_folder()
-        kept = [row["cut"] + 1 if row["cut"] else 0 for row in rows]
-        other = tiny_lm.make_folder(self.folder / "other", family="mistral")
-        reference = f"generate.reference={other}"
-        self.start_over()
-        self.generate(1, reference)  # the run whose completions are begun again
-        before = self.lists("output_kl")
-        self.start_over()
-        self.generate(1, *keys, reference)
-        alone = self.lists("output_kl")
-        for begun, row, old, new in zip(kept, alone, before, rows, strict=True):
-            self.assertEqual(len(row), len(new["output_ids"]))
-            np.testing.assert_array_equal(row[:begun], old[:begun])
-        self.start_over()
-        self.generate(1, *keys, "generate.guide.eta=0.02", guide=guide)
-        for begun, row in zip(kept, self.lists("output_kl"), strict=True):
-            without = int(np.isnan(row).sum())  # column `cut` is 0 for one begun token, too
-            self.assertIn(without, (begun,) if begun else (0, 1))
-            self.assertTrue(np.isnan(row[:without]).all())
-        self.assertFalse(np.isnan(self.column("kl")).any())
-        self.start_over()
-        self.generate(1, *keys, "generate.guide.eta=0.02", reference, guide=guide)
-        for begun, row, plain in zip(kept, self.lists("output_kl"), alone, strict=True):
-            np.testing.assert_array_equal(row[:begun], plain[:begun])
-            if begun:
-                self.assertNotEqual(row[begun], plain[begun])
-        shutil.rmtree(self.output / "tiny")
 
     def test_rows_that_cannot_be_learned_are_named(self):
         good = {"token_ids": [1, 2], "completion_ids": [3, 4], "label": 1}
