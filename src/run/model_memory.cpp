@@ -166,8 +166,8 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
     if (!group.is_leader()) continue;
     run.log.event({"note",
                    {{"text", "out of memory with " + at_once_text(batch, names) +
-                                 ": these rows are processed again with " + std::to_string(batch / 2) +
-                                 batch_promise(run)}}});
+                                 ": these rows are processed again with " +
+                                 std::to_string(batch / 2) + batch_promise(run)}}});
   }
 }
 

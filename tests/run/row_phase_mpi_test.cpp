@@ -186,9 +186,10 @@ TEST_F(RowPhaseTest, WantOfMemoryHalvesTheBatchUntilItFits) {
   if (worker.chunks.empty()) return;  // other ranks claimed all chunks
   EXPECT_EQ(worker.batch_size(), 2);
   EXPECT_EQ(worker.calls, static_cast<int>(worker.chunks.size()) + 2);
-  EXPECT_THAT(run_->heard.texts("note"),  // with four ranks there is also a note about an idle one
-              IsSupersetOf({"out of memory with 8 texts at once: these rows are processed again with 4",
-                            "out of memory with 4 texts at once: these rows are processed again with 2"}));
+  EXPECT_THAT(
+      run_->heard.texts("note"),  // with four ranks there is also a note about an idle one
+      IsSupersetOf({"out of memory with 8 texts at once: these rows are processed again with 4",
+                    "out of memory with 4 texts at once: these rows are processed again with 2"}));
   const std::vector<PhaseClock::Total> totals = run_->context().clock.totals();
   const auto halved = std::find_if(totals.begin(), totals.end(), [](const auto& total) {
     return total.phase == "batch halved for memory";  // run.h5 has the phases of the clock

@@ -4,20 +4,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "recipes/lm/logistic.hpp"
+
 namespace mgpu::recipes {
 namespace {
 
 // Indices in the facts of a sequence.
 constexpr std::size_t kMeanValue = 0;  // mean over the learned tokens
 constexpr std::size_t kReturn = 1;
-
-double softplus(double z) {
-  return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
-}
-
-double sigmoid(double z) {
-  return z >= 0.0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z));
-}
 
 /// Returns -log p of the histogram's atom nearest to `label`, in nats. Writes the derivatives with
 /// respect to `outputs` to `slopes`.
