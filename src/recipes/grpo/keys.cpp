@@ -69,8 +69,8 @@ lm::GenerationConfig sampling_of_policy(const Config& config) {
   return generation;
 }
 
-void refuse(const Config& config, const char* name, const std::string& why,
-            const std::string& help) {
+void refuse_policy_key(const Config& config, const char* name, const std::string& why,
+                       const std::string& help) {
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
@@ -90,33 +90,38 @@ void check_variant(const Config& config) {
   const std::string name = config.text("grpo.variant");
   for (const char* key : {"grpo.clip_low", "grpo.clip_high"})
     if (!has_clipping(variant) && !config.is(key, "auto"))
-      refuse(config, key, "means nothing with grpo.variant=" + name + ", which clips nothing",
-             "remove it");
+      refuse_policy_key(config, key,
+                        "means nothing with grpo.variant=" + name + ", which clips nothing",
+                        "remove it");
   if (variant == PolicyVariant::cispo && !config.is("grpo.clip_low", "auto"))
-    refuse(config, "grpo.clip_low",
-           "means nothing with grpo.variant=cispo, which bounds only "
-           "large ratios",
-           "remove it");
+    refuse_policy_key(config, "grpo.clip_low",
+                      "means nothing with grpo.variant=cispo, which bounds only "
+                      "large ratios",
+                      "remove it");
   if (variant == PolicyVariant::seed_offline && !config.is("grpo.scale_rewards", "auto"))
-    refuse(config, "grpo.scale_rewards",
-           "means nothing with grpo.variant=seed_offline, which has another scale", "remove it");
+    refuse_policy_key(config, "grpo.scale_rewards",
+                      "means nothing with grpo.variant=seed_offline, which has another scale",
+                      "remove it");
   if (variant == PolicyVariant::reinforce && config.is("grpo.scale_rewards", "group"))
-    refuse(config, "grpo.scale_rewards",
-           "=group means nothing with grpo.variant=reinforce, whose baseline is the batch",
-           "grpo.scale_rewards=batch");
+    refuse_policy_key(
+        config, "grpo.scale_rewards",
+        "=group means nothing with grpo.variant=reinforce, whose baseline is the batch",
+        "grpo.scale_rewards=batch");
   if (variant == PolicyVariant::reinforce && config.integer("grpo.num_iterations") > 1)
-    refuse(config, "grpo.num_iterations",
-           "is above 1, and grpo.variant=reinforce has no ratio that corrects later steps",
-           "grpo.num_iterations=1, or grpo.variant=rloo");
+    refuse_policy_key(
+        config, "grpo.num_iterations",
+        "is above 1, and grpo.variant=reinforce has no ratio that corrects later steps",
+        "grpo.num_iterations=1, or grpo.variant=rloo");
 }
 
 /// Refuses to replace groups whose rewards are all equal, if such groups are learned from.
 void check_refill(const Config& config) {
   if (config.integer("grpo.refill") > 0 && variant_of(config) == PolicyVariant::reinforce)
-    refuse(config, "grpo.refill",
-           "means nothing with grpo.variant=reinforce, which also learns from groups whose rewards "
-           "are all equal",
-           "remove it, or grpo.variant=rloo");
+    refuse_policy_key(
+        config, "grpo.refill",
+        "means nothing with grpo.variant=reinforce, which also learns from groups whose rewards "
+        "are all equal",
+        "remove it, or grpo.variant=rloo");
 }
 
 void check_lengths(const Config& config) {
@@ -136,10 +141,10 @@ void check_lengths(const Config& config) {
 void check_policy_data(const Config& config) {
   for (const char* key : {"data.eval_path", "data.template"})
     if (!config.is(key, "null"))
-      refuse(config, key, "is not used by recipe grpo",
-             std::string(key) == "data.eval_path"
-                 ? "remove it, and measure the reward of a checkpoint with job generate"
-                 : "remove it, and give each row a `prompt` and an `answer`");
+      refuse_policy_key(config, key, "is not used by recipe grpo",
+                        std::string(key) == "data.eval_path"
+                            ? "remove it, and measure the reward of a checkpoint with job generate"
+                            : "remove it, and give each row a `prompt` and an `answer`");
 }
 
 void check_lanes(const Config& config) {

@@ -54,7 +54,7 @@ const char* name_of(ValueLossKind loss) {
   return std::ranges::find(kLosses, loss, &std::pair<const char*, ValueLossKind>::second)->first;
 }
 
-void check_loss(const Config& config) {
+void check_value_loss(const Config& config) {
   const ValueSettings settings = read_value_settings(config);
   if (!fits(settings.kind, settings.head.kind)) {
     const std::string head = lm::name_of(settings.head.kind);
@@ -147,7 +147,7 @@ bool has_value_keys(const Config& config) {
 }
 
 void check_value_keys(const Config& config) {
-  check_all({[&] { check_loss(config); }, [&] { check_atoms(config); },
+  check_all({[&] { check_value_loss(config); }, [&] { check_atoms(config); },
              [&] { refuse_template(config); }});
 }
 
