@@ -100,18 +100,18 @@ private:
     std::vector<Chunk> pending;
     std::ranges::copy_if(block, std::back_inserter(pending),
                          [this](const Chunk& chunk) { return !is_done(chunk); });
-    if (pending.empty()) return;
-    show(phase_, pending.front());
-    if (hooks_.begin_block) hooks_.begin_block(block);
-    for (const Chunk& chunk : pending)
+    for (const Chunk& chunk : pending) {
+      show(phase_, chunk);
+      failpoint("chunk.work");
+      const bool begins = chunk.index == pending.front().index;
+      if (begins && hooks_.begin_block) hooks_.begin_block(block);
       work_on(chunk);
+    }
   }
 
   bool is_done(const Chunk& chunk) const { return std::ranges::binary_search(done_, chunk.index); }
 
   void work_on(const Chunk& chunk) {
-    show(phase_, chunk);
-    failpoint("chunk.work");
     const std::vector<std::byte> payload = hooks_.work(chunk);
     if (!payload.empty()) {
       const auto recording = enter_journal(hooks_);

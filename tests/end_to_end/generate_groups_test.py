@@ -127,7 +127,7 @@ class OutOfMemory(GenerateCase):
 
     def test_the_largest_batch_is_found_and_told(self):
         ended = self.generate(0, 2, "generate.batch_size=auto", "devices.groups=[2]")
-        self.assertRegex(ended.out, r"memory +8 completions at once \(auto\): .* = weights ")
+        self.assertRegex(ended.out, r"memory +32 completions at once \(auto\): .* = weights ")
 
     def test_ranks_with_unequal_room_agree_on_the_largest_batch(self):
         # Rank 0 has two of three layers. A completion of at most 2^20 tokens, of which few are

@@ -10,7 +10,7 @@ import tiny_lm
 
 MGPU_RUN = program.TOP / "launch" / "mgpu-run"
 ROWS = 30
-GUILTY = 7  # of the rows 6 to 8, which are a chunk
+GUILTY = 7
 
 
 def words(i):
@@ -83,8 +83,11 @@ class PoisonCase(program.ProgramTest):
     def kill_at(self, action, ranks, *more, row=GUILTY, code=1):
         plan = f"sample.{row}:1:{action};" + slow_chunks(2)
         ended = self.run_job(code, ranks, *more, env=program.failpoint(plan))
-        spans = [(death["attempt"], death["first"], death["count"]) for death in self.deaths()]
-        self.assertEqual(spans, [(1, row - row % 3, 3), (2, row, 1)])
+        block, alone = [(death["attempt"], death["first"], death["count"])
+                        for death in self.deaths()]
+        self.assertEqual((block[0], alone), (1, (2, row, 1)))
+        self.assertIn(row, range(block[1], block[1] + block[2]))
+        self.assertGreater(block[2], 1)
         return ended
 
 
@@ -170,7 +173,8 @@ class Teacher(PoisonCase):
     def is_at_row_6(self, attempt):
         folder = self.run_folder()
         marks = folder.glob(f"working/attempt_{attempt:04}.*") if folder else []
-        return any(re.search(r" at \d+ 6 3 ", mark.read_text()) for mark in marks)
+        found = [re.search(r" at \d+ (\d+) (\d+) ", mark.read_text()) for mark in marks]
+        return any(6 in range(int(at[1]), int(at[1]) + int(at[2])) for at in found if at)
 
 
 class Classify(PoisonCase):
