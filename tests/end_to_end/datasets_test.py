@@ -1,5 +1,6 @@
 """Data sets with checked answers: training on them, and the scores of completions."""
 
+import json
 import pathlib
 import sys
 
@@ -85,6 +86,40 @@ class Datasets(TinyRun):
         self.assertIn("solution", ended.err)
         ended = self.judge(1, "reward.functions=[regex]", "reward.regex=a(b", code=78)
         self.assertIn("missing closing parenthesis at character 4", ended.err)
+
+    def export_pairs(self, code=0):
+        folder = self.run_folder()
+        ended = self.run_to(code, 1, "--export", "pairs", str(folder), config=None)
+        return folder / "pairs.jsonl", ended
+
+    def test_the_best_and_the_worst_completion_are_a_pair(self):
+        self.judge(2, "reward.functions=[regex]", "reward.regex=[aeiou]", "generate.num_samples=8",
+                   "generate.do_sample=true")
+        path, _ = self.export_pairs()
+        pairs = [json.loads(line) for line in path.read_text().splitlines()]
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            rewards = file["samples/reward"][:].reshape(6, 8)
+        self.assertEqual(len(pairs), sum(len(set(row)) == 2 for row in rewards.tolist()))
+        self.assertGreater(len(pairs), 0)
+        for pair in pairs:
+            self.assertTrue(pair["prompt"].startswith("what is "))
+            self.assertTrue(set(pair["chosen"]) & set("aeiou"))
+            self.assertFalse(set(pair["rejected"]) & set("aeiou"))
+            self.assertEqual((pair["score_chosen"], pair["score_rejected"]), (1, 0))
+        ended = self.run_job(1, "job=train", "train.recipe=dpo", f"data.path={path}",
+                             f"model.path={self.folder / 'texts'}", "train.seq_len=64",
+                             "train.global_batch_size=2", "train.max_steps=1", "run.name=dpo")
+        self.assertIn("Result:        loss 0.6931", ended.out)
+
+    def test_runs_without_pairs_say_why(self):
+        self.judge(1)
+        ended = self.export_pairs(64)[1]
+        self.assertIn("error[E143]: the run has no rewards by which completions", ended.err)
+        self.run_job(1, "job=generate", f"model.path={self.model}", *self.GRAPHS, "run.name=tiny",
+                     "generate.max_new_tokens=3", "generate.num_samples=4",
+                     "generate.do_sample=true", "reward.functions=[length]", "reward.length=2")
+        ended = self.export_pairs(64)[1]
+        self.assertIn("they were given as token ids", ended.err)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@
 #include "comparison.hpp"
 #include "inputs.hpp"
 #include "other_models.hpp"
+#include "pairs.hpp"
 #include "results.hpp"
 #include "work.hpp"
 
@@ -270,6 +271,7 @@ JobSpec generate_job() {
                 const GenerateKeys keys = read_generate_keys(config);
                 return rows::auto_chunk_size(keys.rows, keys.num_samples);
               },
+          .exports = {{"pairs", "", "pairs.jsonl", export_pairs}},
           .compare = compare_completions,
           .has_parts = true};
 }

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/run/export_format.hpp>
+
+// Pairs of completions of one prompt, from which recipes dpo, reward and value learn.
+namespace mgpu::jobs {
+
+/// A chosen and a rejected completion, as rows of table `samples`.
+struct CompletionPair {
+  std::int64_t chosen = 0;
+  std::int64_t rejected = 0;
+};
+
+/// Returns a pair for each prompt: the first of its completions with the highest return, and the
+/// first with the lowest. Completions without a return (NaN) are left out, and so are prompts whose
+/// returns are all equal.
+/// Shapes: prompts and returns have one element per row. The rows of a prompt are consecutive.
+std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts,
+                                           std::span<const double> returns);
+
+/// Writes a JSON line for each pair: `prompt`, `chosen`, `rejected`, `score_chosen` and
+/// `score_rejected`. Returns are column `reward`, or `score` if there are no rewards. Returns the
+/// number of lines. Local.
+/// Errors: Failure E143 (exit 64) if the run has neither column, or prompts without a text; E602
+///         (exit 74) if the file cannot be written; those of reading a result file.
+std::int64_t export_pairs(const run::ExportRequest& request);
+
+}  // namespace mgpu::jobs
