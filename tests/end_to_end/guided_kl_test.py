@@ -147,7 +147,7 @@ class GuidedKl(value_case.ValueCase):
         golden = self.results()
         self.start_over()
         ended = self.generate(2, *keys, "generate.batch_size=auto", guide=guide)
-        self.assertRegex(ended.out, r"8 completions at once \(auto\): .*\+ other models")
+        self.assertRegex(ended.out, r"24 completions at once \(auto\): .*\+ other models")
         self.assertEqual(self.results(), golden)
         self.start_over()  # memory runs out during a draw, and the chunk begins again
         ended = self.generate(1, *keys, guide=guide, env=program.failpoint("generate.drawn:9:EIO"))
