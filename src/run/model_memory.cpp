@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/model_memory.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
@@ -54,10 +55,9 @@ std::string batch_promise(const RunContext& run) {
 }  // namespace
 
 std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device) {
-  constexpr std::int64_t kAutoOnCpu = 32;   // more rows do not make a product of matrices faster
   constexpr std::int64_t kAutoOnGpu = 256;  // a pass reads all weights, so it should have many rows
   if (batch == 0) {
-    batch = std::max(device == DeviceKind::cuda ? kAutoOnGpu : kAutoOnCpu,
+    batch = std::max(device == DeviceKind::cuda ? kAutoOnGpu : kLargestAutoChunk,
                      counts.chunk_rows * counts.results_per_row);
   }
   return std::min(batch, counts.rows * counts.results_per_row);

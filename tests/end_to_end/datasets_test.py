@@ -119,7 +119,19 @@ class Datasets(TinyRun):
                      "generate.max_new_tokens=3", "generate.num_samples=4",
                      "generate.do_sample=true", "reward.functions=[length]", "reward.length=2")
         ended = self.export_pairs(64)[1]
-        self.assertIn("they were given as token ids", ended.err)
+        self.assertIn("no prompt has two completions with text and different rewards", ended.err)
+        self.assertIn("generate.num_samples=8", ended.err)
+
+    def test_pairs_have_the_tokens_of_the_run(self):
+        keys = ("reward.functions=[regex]", "reward.regex=[aeiou]", "generate.num_samples=8",
+                "generate.do_sample=true")
+        self.judge(1, *keys)
+        rows = [{"messages": [{"role": "user", "content": f"what is {i}"}]} for i in range(4)]
+        path = tiny_lm.write_rows(self.folder / "chats.jsonl", rows)
+        self.run_job(1, "job=generate", f"model.path={self.folder / 'texts'}", f"data.path={path}",
+                     "generate.max_new_tokens=3", "run.name=tiny", *keys)
+        ended = self.export_pairs(64)[1]
+        self.assertIn("into other tokens than this run: it was given as messages", ended.err)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,22 @@ class Dpo(RecipeCase):
             self.assertEqual(len(file["reference/log_prob"]), 2 * (24 + 32))
             self.assertLess(file["reference/log_prob"][:].max(), 0.0)
 
+    def test_a_model_learns_from_its_own_answers_as_on_the_page(self):
+        friendly = program.TOP / "conf/examples/friendly"
+        start = f"model.path={self.output}/friendly_reference/latest/ckpt/last"
+        self.run_to(0, 1, config=friendly / "reference.yaml")
+        self.run_to(0, 1, start, config=friendly / "rollouts.yaml")
+        folder = self.run_folder("friendly_rollouts")
+        self.run_to(0, 1, "--export", "pairs", str(folder), config=None)
+        self.run_to(0, 1, "model.init=null", start, f"data.path={folder}/pairs.jsonl",
+                    "data.eval_path=null", config=self.CONFIG)
+        self.run_to(0, 1, "run.name=friendly_after", f"model.path={self.output}/dpo/latest/ckpt/last",
+                    f"data.path={program.TOP}/conf/examples/pairs/held_out.jsonl",
+                    "generate.num_samples=32", config=friendly / "rollouts.yaml")
+        summary = json.loads((self.run_folder("friendly_after") / "summary.json").read_text())
+        shown = page_numbers.numbers(pages.block_with("docs/dpo.md", "reward 0.9"))[0]
+        self.assertAlmostEqual(summary["results"]["reward"]["value"], shown, delta=page_numbers.LOSS)
+
     def test_the_example_prints_the_result_of_the_page(self):
         shown = page_numbers.result_of("docs/dpo.md", "pair accuracy")
         self.run_to(0, 2, config=self.CONFIG)

@@ -8,31 +8,12 @@
 
 #include <mgpu/datasets/pass_rates.hpp>
 
+#include "prompt_rows.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
-
-/// The rows of one prompt.
-struct RowRange {
-  std::size_t first = 0;
-  std::size_t count = 0;
-};
-
-const store::ReadColumn* find_column(const store::ReadTable& rows, const std::string& name) {
-  for (const store::ReadColumn& column : rows.columns)
-    if (column.spec.name == name) return &column;
-  return nullptr;
-}
-
-std::vector<RowRange> ranges_of(std::span<const std::int64_t> prompt_index) {
-  std::vector<RowRange> ranges;
-  for (std::size_t row = 0; row < prompt_index.size(); ++row) {
-    if (row == 0 || prompt_index[row] != prompt_index[row - 1]) ranges.push_back({row, 0});
-    ++ranges.back().count;
-  }
-  return ranges;
-}
 
 /// Returns the mean of the values that are not NaN; NaN if all are NaN.
 double mean_of(std::span<const double> values) {

@@ -18,15 +18,17 @@ struct CompletionPair {
 /// Returns a pair for each prompt: the first of its completions with the highest return, and the
 /// first with the lowest. Completions without a return (NaN) are left out, and so are prompts whose
 /// returns are all equal.
-/// Shapes: prompts and returns have one element per row. The rows of a prompt are consecutive.
+/// Shapes: prompts and returns have one element per row. The rows of a prompt are adjacent.
 std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts,
                                            std::span<const double> returns);
 
 /// Writes a JSON line for each pair: `prompt`, `chosen`, `rejected`, `score_chosen` and
-/// `score_rejected`. Returns are column `reward`, or `score` if there are no rewards. Returns the
-/// number of lines. Local.
-/// Errors: Failure E143 (exit 64) if the run has neither column, or prompts without a text; E602
-///         (exit 74) if the file cannot be written; those of reading a result file.
+/// `score_rejected`. Returns are column `reward`, or `score` if there are no rewards. Empty
+/// completions are left out, because no recipe learns from them. Returns the number of lines.
+/// Local.
+/// Errors: Failure E143 (exit 64) if the run has neither column, no pairs, or prompts whose text
+///         recipes would turn into other tokens than those of the run; E602 (exit 74) if the file
+///         cannot be written; those of reading a result file and the run's tokenizer.
 std::int64_t export_pairs(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs
