@@ -46,7 +46,7 @@ void print_failure(const std::exception& error, const app::Options& options) {
 /// Answers options that need no run and no MPI: --help, --version, --explain, --print-config,
 /// --plan, ... Under a launcher the first rank answers.
 std::optional<ExitCode> answer_alone(const app::Options& options) {
-  const app::FileProvider files = app::FileProvider::alone();
+  const FileProvider files = FileProvider::alone();
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
   if (const auto code =
           app::print_info(options, app::program_keys(), app::program_errors(), files, out))

@@ -6,6 +6,7 @@
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/cluster/gpu_cards.hpp>
+#include <mgpu/cluster/shared_files.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -61,7 +62,7 @@ private:
           return has_config_ ? ranks_of(cluster) : 1;
         });
       };
-      config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_), rules));
+      config_.emplace(load_config(options_, program_keys(), cluster::shared_files(world_), rules));
       return Finding{config_detail()};
     };
     const std::string what = has_config_ ? options_.config : "none: the installation";

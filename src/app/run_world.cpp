@@ -12,6 +12,7 @@
 #include <mgpu/app/run_files.hpp>
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/device_choice.hpp>
+#include <mgpu/cluster/shared_files.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/banner.hpp>
@@ -92,7 +93,7 @@ private:
       keys_ = read_run_keys(config, [&](const auto&) { return world_.size(); });
     };
     return jobs::with_chunk_size(
-        world_, load_config(options, program_keys(), FileProvider::shared(world_), rules));
+        world_, load_config(options, program_keys(), cluster::shared_files(world_), rules));
   }
 
   ExitCode work() {

@@ -8,6 +8,7 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/shared_files.hpp>
 #include <mgpu/config/common_keys.hpp>
 
 namespace mgpu::app {
@@ -42,7 +43,7 @@ protected:
   /// The first line of the failure, which is the same on every rank.
   std::string failure_of(const Options& given, ExitCode exit) {
     try {
-      (void)load_config(given, table_, FileProvider::shared(world_));
+      (void)load_config(given, table_, cluster::shared_files(world_));
       return "";
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.exit_code(), exit);
@@ -59,7 +60,7 @@ TEST_F(LoadConfigTest, EveryRankGetsTheFileThatRankZeroReads) {
   write("a.yaml", "schema: 1\njob: train\ninclude: b.yaml\nrun: {seed: 5}\n");
   write("b.yaml", "run: {chunk_size: 8}\n");
 
-  const Config config = load_config(options("a.yaml"), table_, FileProvider::shared(world_));
+  const Config config = load_config(options("a.yaml"), table_, cluster::shared_files(world_));
 
   EXPECT_EQ(config.integer("run.seed"), 5);
   EXPECT_EQ(config.integer("run.chunk_size"), 8);
@@ -71,7 +72,7 @@ TEST_F(LoadConfigTest, EveryRankGetsTheVariablesOfRankZero) {
   write("seeds.yaml", "run: {seed: 7}\n");
 
   EXPECT_EQ(
-      load_config(options("a.yaml"), table_, FileProvider::shared(world_)).integer("run.seed"), 7);
+      load_config(options("a.yaml"), table_, cluster::shared_files(world_)).integer("run.seed"), 7);
 }
 
 TEST_F(LoadConfigTest, EveryRankFailsAlike) {
@@ -90,7 +91,7 @@ TEST_F(LoadConfigTest, LargeFilesAreRefusedByTheReader) {
 }
 
 TEST_F(LoadConfigTest, WorkingDirectoryIsThatOfRankZero) {
-  const FileProvider files = FileProvider::shared(world_);
+  const FileProvider files = cluster::shared_files(world_);
 
   EXPECT_EQ(files.working_directory(), fs::path(world_.broadcast(fs::current_path(), 0)));
 }

@@ -8,6 +8,7 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/cluster/shared_files.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
@@ -53,7 +54,7 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
   options.config = output.write("tiny.yaml", kTinyConfig);
   options.overrides = {{"run.output", (output.path() / "outputs").string()},
                        {"run.resume", resume}};
-  const Config config = load_config(options, program_keys(), FileProvider::shared(world));
+  const Config config = load_config(options, program_keys(), cluster::shared_files(world));
   StopAtStep sink(stop_at);
   RunForTest run(world, config, request_of(config), sink);
   if (stop_at == 0) std::raise(SIGUSR1);

@@ -36,7 +36,7 @@ Config config_of(Keys keys, const Keys& more) {
   app::Options options;
   for (const auto& [name, value] : keys)
     options.overrides.push_back({name, value});
-  return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+  return app::load_config(options, app::program_keys(), FileProvider::alone());
 }
 
 /// A machine whose ranks have this much memory in addition to the program.

@@ -71,7 +71,7 @@ protected:
                          {"generate.num_samples", "2"},
                          {"generate.do_sample", "true"},
                          {"devices.backend", "mpi"}};
-    return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+    return app::load_config(options, app::program_keys(), FileProvider::alone());
   }
 
   std::string rows(const std::string& name, const std::string& last) const {

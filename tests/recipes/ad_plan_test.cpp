@@ -18,7 +18,7 @@ Config config_of(std::vector<Override> overrides) {
   app::Options options;
   options.overrides = std::move(overrides);
   options.overrides.push_back({"job", "train"});
-  return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+  return app::load_config(options, app::program_keys(), FileProvider::alone());
 }
 
 report::Plan plan_of(const Config& config, const run::PlanMachine& machine) {

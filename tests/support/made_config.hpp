@@ -17,7 +17,7 @@ inline Config config_of(const Keys& keys) {
   for (const auto& [name, value] : keys)
     options.overrides.push_back(
         {name, value, "command line", name + "=" + value, static_cast<int>(name.size()) + 2});
-  return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+  return app::load_config(options, app::program_keys(), FileProvider::alone());
 }
 
 /// The report of the Failure that `work` ends with; an empty one where it ends well.

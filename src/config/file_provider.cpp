@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/config/file_provider.hpp>
+#include <mgpu/config/nearest_name.hpp>
+#include <mgpu/config/yaml_document.hpp>
+#include <mgpu/formats/hub_cache.hpp>
+
+namespace mgpu {
+namespace {
+
+// One byte more than a configuration may have, so that the parser can refuse a longer file.
+constexpr std::size_t kReadBytes = YamlLimits::kBytes + 1;
+
+std::string read_stream(std::istream& stream) {
+  std::string bytes(kReadBytes, '\0');
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  return bytes;
+}
+
+/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when no
+/// process writes for 10 s.
+std::string read_pipe(const fs::path& path) {
+  const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string bytes(kReadBytes, '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    pollfd wait{fd.get(), POLLIN, 0};
+    if (!fd || ::poll(&wait, 1, 10'000) == 0) {
+      throw Failure({"E603",
+                     ExitCode::no_input,
+                     "cannot read a file: no process writes into this pipe",
+                     {"  --> " + path.string()},
+                     ""});
+    }
+    const ssize_t count = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
+    if (count == 0) break;
+    if (count > 0) size += static_cast<std::size_t>(count);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) break;
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+std::vector<std::string> yaml_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Returns a help line with the file that was probably meant, or with the existing files.
+std::string help_for_missing(const fs::path& path) {
+  const std::string nearest =
+      nearest_name(path.filename().string(),
+                   yaml_names(path.has_parent_path() ? path.parent_path() : fs::path(".")));
+  if (!nearest.empty()) return "did you mean " + (path.parent_path() / nearest).string() + "?";
+  std::string text;
+  for (const std::string& name : yaml_names("conf"))
+    text += (text.empty() ? "there are conf/" : ", conf/") + name;
+  if (!text.empty()) return text;
+  return "a path of the command line starts at " + fs::current_path().string();
+}
+
+std::string read_start(const fs::path& path) {
+  if (path == "-") return read_stream(std::cin);
+  std::error_code unknown;
+  if (fs::status(path, unknown).type() == fs::file_type::not_found) {
+    throw Failure({"E603",
+                   ExitCode::no_input,
+                   "cannot read a file: No such file or directory",
+                   {"  --> " + path.string()},
+                   help_for_missing(path)});
+  }
+  if (fs::is_fifo(path, unknown)) return read_pipe(path);
+  std::ifstream file(path, std::ios::binary);
+  std::error_code ignored;
+  if (!file || fs::is_directory(path, ignored)) return read_file(path);  // throws, and says why
+  return read_stream(file);
+}
+
+}  // namespace
+
+FileProvider::FileProvider(std::function<std::string(const Step&)> share,
+                           std::function<void(const std::function<void()>&)> agree)
+    : share_(std::move(share)), agree_(std::move(agree)) {}
+
+FileProvider FileProvider::alone() {
+  return {[](const Step& step) { return step(); },
+          [](const std::function<void()>& step) { step(); }};
+}
+
+ConfigSources FileProvider::sources(std::string file) const {
+  ConfigSources sources;
+  sources.file = std::move(file);
+  sources.working_directory = working_directory();
+  sources.variable = [this](const std::string& name) { return variable(name); };
+  sources.find_model = [this](const fs::path& path, const std::string& name) {
+    return find_model(path, name);
+  };
+  sources.read = [this](const fs::path& path) { return read(path); };
+  return sources;
+}
+
+std::string FileProvider::read(const fs::path& path) const {
+  return share_([&] { return read_start(path); });
+}
+
+fs::path FileProvider::working_directory() const {
+  return share_([] { return fs::current_path().string(); });
+}
+
+std::string FileProvider::variable(const std::string& name) const {
+  return share_([&] {
+    const char* value = std::getenv(name.c_str());
+    return std::string(value == nullptr ? "" : value);
+  });
+}
+
+std::string FileProvider::find_model(const fs::path& path, const std::string& name) const {
+  return share_([&] {
+    std::error_code unknown;
+    if (fs::exists(path, unknown)) return std::string();
+    const std::optional<formats::HubCopy> copy = formats::find_hub_copy(name);
+    // Plans need no weights. A run checks whether the copy is complete.
+    const bool is_usable = copy && fs::is_regular_file(copy->folder / "config.json", unknown);
+    return is_usable ? copy->folder.string() : std::string();
+  });
+}
+
+}  // namespace mgpu
