@@ -7,10 +7,12 @@
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/cluster/shared_files.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/run/run_identity.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
 
@@ -35,13 +37,13 @@ store::RunRequest request_of(const cluster::Group& world, const Config& config,
                              const run::JobKeys& keys, const fs::path& folder) {
   std::map<std::string, std::string> of_device;  // as when the run began; on rank 0, which opens it
   cluster::run_together(world, [&] {
-    if (world.rank() == 0) of_device = device_keys_in(store::keys_of_run(folder), config);
+    if (world.rank() == 0) of_device = run::device_keys_in(store::keys_of_run(folder), config);
   });
   store::RunRequest request;
   request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
   request.job = read_job_name(config);
-  request.identity = run_identity(config, keys, of_device);
+  request.identity = run::run_identity(config, keys, of_device);
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
   return request;
@@ -54,7 +56,7 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
   options.overrides = overrides;
-  Config config = load_config(options, program_keys(), FileProvider::shared(world));
+  Config config = load_config(options, program_keys(), cluster::shared_files(world));
   const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
   // In runs of format 1, results have no columns that were copied from the user's data file.
   return format == 1 ? config.with("output.keep_columns", "[]") : config;

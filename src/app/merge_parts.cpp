@@ -12,6 +12,7 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/run_identity.hpp>
 #include <mgpu/store/journal/journal_copy.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -46,7 +47,7 @@ PartRun open_run(const cluster::Group& world, const fs::path& given) {
   run.is_finished = facts.get<bool>("finished");
   run.format = facts.get<int>("format");
   run.part = run::read_job_keys(run.config).part;
-  run.device_keys = device_keys_in(facts.get<Texts>("keys"), run.config);
+  run.device_keys = run::device_keys_in(facts.get<Texts>("keys"), run.config);
   run.inputs = facts.get<Texts>("inputs");
   return run;
 }
@@ -77,7 +78,7 @@ store::RunRequest request_of(const Config& config, const PartRun& first,
   request.name = store.run_name;
   request.resume = "never";
   request.job = read_job_name(config);
-  request.identity = run_identity(config, {}, first.device_keys);
+  request.identity = run::run_identity(config, {}, first.device_keys);
   request.keys = store::identity_keys(config);
   request.keys.insert(first.device_keys.begin(), first.device_keys.end());
   request.command = command;

@@ -2,8 +2,7 @@
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
-#include <mgpu/lm/forward/pass_sizes.hpp>
-#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/run_identity.hpp>
 
 namespace mgpu::app {
 
@@ -25,42 +24,6 @@ std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const C
   return job;
 }
 
-namespace {
-
-constexpr const char* kPassSizes = "sizes of passes";
-
-}  // namespace
-
-std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device) {
-  if (device == DeviceKind::cpu) return {};
-  std::map<std::string, std::string> keys;
-  for (const KeySpec* key : config.keys())
-    if (key->name.ends_with(".batch_size")) keys.emplace(key->name, config.shown(key->name));
-  const lm::PassSizes sizes = lm::pass_sizes(device);
-  keys.emplace(kPassSizes, std::to_string(sizes.prefill_tokens) + " prompt tokens, head " +
-                               std::to_string(sizes.head_rows) + " x " +
-                               std::to_string(sizes.vocabulary_block));
-  return keys;
-}
-
-std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
-                                                  const Config& config) {
-  const auto of_every_device = store::identity_keys(config);
-  std::map<std::string, std::string> of_device;
-  for (const auto& [name, value] : keys)
-    if (name == kPassSizes || (name.ends_with(".batch_size") && !of_every_device.contains(name)))
-      of_device.emplace(name, value);
-  return of_device;
-}
-
-std::string run_identity(const Config& config, const run::JobKeys& keys,
-                         const std::map<std::string, std::string>& of_device) {
-  std::string whole = config.identity();
-  for (const auto& [name, value] : of_device)
-    whole += ", " + name + "=" + value;
-  return keys.is_part_of_run() ? whole + ", " + run::part_text(keys.part) : whole;
-}
-
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const jobs::Job& job, const RunKeys& keys, DeviceKind device,
                               const std::vector<std::string>& command) {
@@ -69,8 +32,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.name = keys.store.run_name;
   request.resume = keys.store.resume;
   request.job = read_job_name(config);
-  const auto of_device = device_keys(config, device);
-  request.identity = run_identity(config, job.run_keys(), of_device);
+  const auto of_device = run::device_keys(config, device);
+  request.identity = run::run_identity(config, job.run_keys(), of_device);
   request.keys = store::identity_keys(config);
   request.keys.insert(of_device.begin(), of_device.end());
   for (const auto& [name, value] : of_device)

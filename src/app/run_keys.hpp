@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,20 +35,6 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 /// Returns the job of the configuration. Every rank parses the job's keys, and rank 0 checks the
 /// files that the job needs. `config` must outlive the job. Ranks: collective over `world`.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
-
-/// Returns the keys, and other sizes, that change results on this kind of device but not on others.
-/// On a GPU, a matrix product may sum in another order when it has another number of rows. So on a
-/// GPU, the keys *.batch_size and the sizes of passes belong to the identity of a run.
-std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
-
-/// Returns the result of device_keys() in a run whose run.json has these `keys`.
-std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
-                                                  const Config& config);
-
-/// Returns the identity of a run, made from its configuration, its part (--only I/N) and the result
-/// of device_keys(). A run can be resumed only with the same identity.
-std::string run_identity(const Config& config, const run::JobKeys& keys,
-                         const std::map<std::string, std::string>& of_device);
 
 /// Returns the request with which the RunDirectory of this run is opened.
 ///
