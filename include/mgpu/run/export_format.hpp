@@ -26,4 +26,16 @@ struct ExportFormat {
   std::int64_t (*write)(const ExportRequest& request);
 };
 
+/// The format jsonl, which every job with a table `samples` has: one JSON object per row.
+extern const ExportFormat kJsonLines;
+
+/// Returns the path of the export of `results`, a result file.
+std::filesystem::path export_path(const ExportFormat& format, const std::filesystem::path& results);
+
+/// Writes the export of `results` next to it, and returns the number of rows. The file appears only
+/// when it is complete. `config`: configuration of the exported run. Any rank may call it alone.
+/// Errors: Failure E602 (exit 74) if the file cannot be written; those of reading the results.
+std::int64_t write_export(const ExportFormat& format, const Config& config,
+                          const std::filesystem::path& results);
+
 }  // namespace mgpu::run
