@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::cluster {
+
+/// Lets every rank of a group send a request to rank 0 and wait for its answer. Rank 0 may answer
+/// much later, for example after the requests of other ranks.
+///
+/// A thread of rank 0 receives the requests of other ranks, because rank 0 computes meanwhile. It
+/// polls every 2 ms.
+///
+/// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
+///         ask() of every rank; ask() is local.
+class RequestServer {
+public:
+  /// The answer to the request of one rank, which waits for it.
+  struct Answer {
+    int rank = 0;
+    std::string text;
+  };
+
+  /// Called on rank 0 for each request, one at a time, by any of its threads. Returns the answers
+  /// that are now known, for any ranks that wait.
+  using Handler = std::function<std::vector<Answer>(int rank, const std::string& request)>;
+
+  /// `handler` is used on rank 0 only.
+  RequestServer(const Group& group, Handler handler);
+  RequestServer(const RequestServer&) = delete;
+  RequestServer& operator=(const RequestServer&) = delete;
+  ~RequestServer();
+
+  /// Sends a request and returns its answer. Calls `while_waiting` every 2 ms until the answer is
+  /// there; it may throw to end the wait. There is no deadline, because a rank may wait for work as
+  /// long as others have some.
+  /// Errors: LibraryError of MPI; on rank 0 also what the handler throws for any rank.
+  std::string ask(const std::string& request, const std::function<void()>& while_waiting);
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mgpu::cluster
