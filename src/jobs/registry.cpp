@@ -13,7 +13,8 @@
 
 // The registry of jobs, in the order in which --help lists them. Each has a folder with NAME_job(),
 // and its NAME in this list.
-#define MGPU_JOBS(line) line(train) line(generate) line(teacher) line(classify) MGPU_MORE_JOBS(line)
+#define MGPU_JOBS(line) \
+  line(train) line(generate) line(teacher) line(classify) line(experiment) MGPU_MORE_JOBS(line)
 
 namespace mgpu::jobs {
 
@@ -60,6 +61,12 @@ Config with_chunk_size(const cluster::Group& world, const Config& config) {
   const std::string size =
       cluster::on_rank_0(world, [&] { return with_chunk_size(config).shown("run.chunk_size"); });
   return config.with("run.chunk_size", size);
+}
+
+std::vector<run::ExportFormat> export_formats(const JobSpec& job) {
+  std::vector<run::ExportFormat> formats{run::kJsonLines};
+  formats.insert(formats.end(), job.exports.begin(), job.exports.end());
+  return formats;
 }
 
 std::unique_ptr<Job> read_job(const Config& config) {

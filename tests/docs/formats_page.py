@@ -51,7 +51,7 @@ class FormatsPage(PageRuns):
                 stored = columns_of(file, table)
                 self.assertEqual(columns, {key: stored[key] for key in only or stored})
                 compared += 1
-        self.assertEqual(compared, 29)
+        self.assertEqual(compared, 30)
 
     def names_of_files(self):
         """{marker of formats.md: names that files have}; page_blocks_test.py has those of deaths."""
@@ -60,6 +60,8 @@ class FormatsPage(PageRuns):
         root = found_names.attributes([*self.results(), histories])
         of_run_h5 = found_names.attributes([run / "run.h5" for run in runs])
         checkpoint, _ = found_names.of_checkpoint(self.run_folder("ad"))
+        experiment = self.run_folder("experiment")
+        stage = experiment.parent / "stages/labels/latest"
         return {
             "root_attributes": root,
             "run_attributes": found_names.attributes(self.results(), "run"),
@@ -76,6 +78,9 @@ class FormatsPage(PageRuns):
                 [json.loads((run / "run.json").read_text()) for run in runs]),
             "attempt": found_names.members(
                 [json.loads((run / "attempts/0001.json").read_text()) for run in runs]),
+            "job_states": found_names.members(
+                json.loads((experiment / "job_states.json").read_text())["stages"]),
+            "outcome": set(json.loads((stage / "outcome.json").read_text())),
             **checkpoint,
             **found_names.of_exports(self.copy_of("teacher"), self.copy_of("classify")),
         }

@@ -63,12 +63,12 @@ def object_attributes(paths):
 
 
 def event_fields(runs):
-    """The members that all events have, and {event: other members}."""
+    """The members that all events have, and {event: other members}. Those of sessions have one more."""
     events = [event for run in runs for event in objects_of(run / "events.jsonl")]
     common = set.intersection(*map(set, events))
     fields = {}
     for event in events:
-        fields.setdefault(event["event"], set()).update(set(event) - common)
+        fields.setdefault(event["event"], set()).update(set(event) - common - {"session"})
     return common, fields
 
 

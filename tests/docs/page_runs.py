@@ -45,6 +45,8 @@ RUNS = {
     "part_0": ("part_0", f"{TEACHER} run.chunk_size=32 --only 0/2"),
     "part_1": ("part_1", f"{TEACHER} run.chunk_size=32 --only 1/2"),
     "classify": ("sms_spam_labels", f"{CLASSIFY} output.keep_columns=[]"),
+    "experiment": ("experiment", "job=experiment experiment.folder=stages "
+                                 "experiment.stages=[labels]"),
     "answers": ("answers", f"{CLASSIFY} classify.score=generate generate.max_new_tokens=2"),
 }
 # Exports of copies of these runs.
@@ -62,6 +64,10 @@ class PageRuns(unittest.TestCase):
                 for i in range(4)]
         (cls.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (cls.folder / "empty.yaml").write_text("schema: 1\n")
+        (cls.folder / "stages").mkdir()
+        (cls.folder / "stages/labels.yaml").write_text(
+            f"schema: 1\ninclude: [{TOP}/conf/teacher/tiny_lm.yaml]\n"
+            f"model: {{path: {cls.folder}/outputs/tiny_lm/latest/ckpt/last}}\n")
         first, *others = RUNS.values()
         cls.begin(first)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:

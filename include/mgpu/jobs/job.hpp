@@ -131,6 +131,9 @@ Config with_chunk_size(const Config& config);
 /// Ranks:  collective over `world`.
 Config with_chunk_size(const cluster::Group& world, const Config& config);
 
+/// Returns the formats of --export that the job has: jsonl first, then JobSpec::exports.
+std::vector<run::ExportFormat> export_formats(const JobSpec& job);
+
 /// Makes the job that the key `job` chooses, from a configuration that must outlive it. Local.
 std::unique_ptr<Job> read_job(const Config& config);
 

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/sinks.hpp>
+#include <mgpu/cluster/request_server.hpp>
+
+#include "earlier_runs.hpp"
+#include "schedule.hpp"
+#include "stage_end.hpp"
+#include "stages.hpp"
+
+namespace mgpu::jobs {
+
+/// The state of a stage during and after a run.
+struct StageRecord {
+  StageState state = StageState::waiting;
+  std::vector<int> members{};  // ranks that ran it
+  double begin_s = 0.0;        // seconds since the start of the coordinator
+  double end_s = 0.0;
+  StageEnd end{};
+};
+
+/// Tells the ranks of a run what to do next. It exists on rank 0, and answers the requests of a
+/// cluster::RequestServer. An empty request asks for an order. The first rank of a stage sends a
+/// StageEnd instead when the stage has ended.
+///
+/// It writes job_states.json, with the state of every stage, after each change.
+class Coordinator {
+public:
+  /// `states_file`: path of job_states.json.
+  Coordinator(const std::vector<Stage>& stages, int ranks, bool stops_on_failure, StagePlace place,
+              std::filesystem::path states_file);
+
+  /// Handles one request, and returns the orders that are now known. The caller makes one call at a
+  /// time.
+  std::vector<cluster::RequestServer::Answer> take(int rank, const std::string& request);
+
+  /// Returns the events since the last call. Any thread may call it.
+  std::vector<Event> take_events();
+
+  /// Returns the records of all stages. Call it after all ranks have been told to end.
+  const std::vector<StageRecord>& records() const { return records_; }
+
+private:
+  double now_s() const;
+  void record_end(const StageEnd& end);
+  void start_ready();
+  bool reuse_ready();
+  bool prepare(std::size_t stage);
+  void begin(const Assignment& assignment);
+  void fail(std::size_t stage, const ErrorReport& report);
+  void order_all_to_end();
+  std::vector<cluster::RequestServer::Answer> deliver();
+  void tell(std::size_t stage);
+  void write_states();
+
+  const std::vector<Stage>& stages_;
+  int ranks_;
+  bool stops_on_failure_;
+  StagePlace place_;
+  std::filesystem::path states_file_;
+  Schedule schedule_;
+  std::vector<StageRecord> records_;
+  std::vector<StageOrder> orders_;       // of prepared stages, by stage
+  std::set<std::size_t> prepared_{};     //
+  std::map<int, std::string> outbox_{};  // orders for ranks that have not asked yet
+  std::set<int> asking_{};               // ranks that wait for an order
+  std::set<int> has_begun_{};            // ranks that have asked at least once
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::mutex events_mutex_{};
+  std::vector<Event> events_{};
+};
+
+}  // namespace mgpu::jobs

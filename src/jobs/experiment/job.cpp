@@ -1,0 +1,179 @@
+#include "job.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/cluster/request_server.hpp>
+#include <mgpu/cluster/shared_files.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/report/banner.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/plan_parts.hpp>
+#include <mgpu/run/session.hpp>
+
+#include "earlier_runs.hpp"
+#include "results.hpp"
+#include "run_stage.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+std::vector<Stage> read_alone(const ExperimentConfig& keys, const Config& config) {
+  return read_stages(keys, config.table(), FileProvider::alone());
+}
+
+/// Reads the stages on every rank. Ranks:  collective.
+std::vector<Stage> read_together(const cluster::Group& world, const ExperimentConfig& keys,
+                                 const Config& config) {
+  const FileProvider files = cluster::shared_files(world);
+  std::vector<Stage> stages = read_stages(keys, config.table(), files);
+  cluster::run_together(world, [&] { choose_sizes(stages, world.size()); });
+  return stages;
+}
+
+/// The objects that the ranks of an experiment share.
+struct Work {
+  run::RunContext& run;
+  const std::vector<Stage>& stages;
+  StagePlace place;
+  std::optional<Coordinator> coordinator;  // on rank 0
+
+  std::vector<cluster::RequestServer::Answer> answer(int rank, const std::string& request) {
+    return coordinator->take(rank, request);
+  }
+
+  void show(run::SessionHost& host) {
+    if (coordinator)
+      for (const Event& event : coordinator->take_events())
+        run.log.event(event);
+    host.show();
+  }
+};
+
+/// Runs stages until the coordinator says that there is no more work.
+void work_on(Work& work, run::SessionHost& host, cluster::RequestServer& server) {
+  const int rank = work.run.topology.world().rank();
+  std::string request;
+  for (;;) {
+    StageOrder order;
+    {
+      const auto waiting = work.run.clock.enter("waiting for stages");
+      order = order_of(server.ask(request, [&] {
+        mark_progress();  // a rank without work does not hang
+        work.show(host);
+      }));
+    }
+    work.show(host);
+    if (order.is_end) return;
+    const StageEnd end = run_stage(host, work.stages, order, work.place);
+    request = rank == order.members.front() ? to_text(end) : "";
+  }
+}
+
+void print_banner(run::RunContext& run, const std::vector<Stage>& stages) {
+  report::BannerFacts facts;
+  facts.device = run.device.kind;
+  facts.data = std::to_string(stages.size()) + " stages:";
+  for (const Stage& stage : stages)
+    facts.data += " " + stage.name;
+  run.print_banner(facts);
+}
+
+/// Returns the folder of a stage's file, or a note on what it waits for.
+std::string describe(const std::vector<Stage>& stages, const Stage& stage) {
+  std::string text = "job " + read_job_name(stage.config);
+  for (const std::size_t before : stage.after)
+    text += (before == stage.after.front() ? ", after " : ", ") + stages[before].name;
+  return text;
+}
+
+}  // namespace
+
+JobSpec experiment_job() {
+  return {.name = "experiment",
+          .text = "a graph of other jobs, which run on groups of ranks at the same time",
+          .keys = {add_experiment_keys},
+          .check = [](const Config& config, int /*ranks*/) { check_experiment_keys(config); },
+          .read = [](const Config& config) -> std::unique_ptr<Job> {
+            return std::make_unique<ExperimentJob>(config);
+          },
+          .has_samples = false};
+}
+
+void ExperimentJob::check_files() const {
+  for (const Stage& stage : read_alone(keys_, config_))
+    if (stage.inputs.empty()) read_job(with_chunk_size(stage.config))->check_files();
+}
+
+std::vector<run::FileCheck> ExperimentJob::file_checks() const {
+  std::vector<run::FileCheck> checks;
+  checks.push_back({"stages of " + keys_.folder.string(), [this](const cluster::Group& world) {
+                      const std::vector<Stage> stages = read_together(world, keys_, config_);
+                      std::string text;
+                      for (const Stage& stage : stages)
+                        text += (text.empty() ? "" : "; ") + stage.name + ": " +
+                                describe(stages, stage);
+                      return text;
+                    }});
+  return checks;
+}
+
+std::uint64_t ExperimentJob::disk_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Stage& stage : read_alone(keys_, config_))
+    if (stage.inputs.empty()) bytes += read_job(with_chunk_size(stage.config))->disk_bytes();
+  return bytes;
+}
+
+run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
+  const cluster::Group& world = run.topology.world();
+  const std::vector<Stage> stages = read_together(world, keys_, config_);
+  print_banner(run, stages);
+  Work work{run, stages, {stages_folder(run.store), run.device.kind}, std::nullopt};
+  if (world.rank() == 0)
+    work.coordinator.emplace(stages, world.size(), keys_.stops_on_failure, work.place,
+                             run.directory.path() / "job_states.json");
+  run::SessionHost host(run);
+  {
+    cluster::RequestServer server(
+        world, [&](int rank, const std::string& request) { return work.answer(rank, request); });
+    work_on(work, host, server);
+    world.barrier();  // the server answers until all ranks have been told to end
+  }
+  run::SessionsEnd end = host.close();
+  const std::vector<StageRecord> records =
+      work.coordinator ? work.coordinator->records() : std::vector<StageRecord>{};
+  run::JobOutcome outcome = outcome_of(run, stages, records);
+  if (outcome.done < outcome.total && end.exit == ExitCode::done) end.exit = ExitCode::incomplete;
+  if (end.exit != ExitCode::stopped) seal_stages(run, stages, records);
+  outcome.exit = end.exit;
+  outcome.notes = std::move(end.notes);
+  return outcome;
+}
+
+report::Plan ExperimentJob::plan(const run::PlanMachine& machine) const {
+  std::vector<Stage> stages = read_alone(keys_, config_);
+  choose_sizes(stages, machine.ranks);
+  report::Plan plan = run::begin_plan(config_, machine, "stages");
+  const StagePlace place{stages_folder(store::read_store_config(config_)), machine.device};
+  const std::vector<std::string> plans = stage_plans(stages, place);
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    plan.notes.push_back("stage " + stages[s].name + ": " + describe(stages, stages[s]) + "; " +
+                         plans[s]);
+  return plan;
+}
+
+run::MergedRun ExperimentJob::merge(const cluster::Group&, const run::SealPlace&,
+                                    const store::ChunkJournal&) const {
+  throw Failure({"E126",
+                 ExitCode::config,
+                 "the journals of an experiment are in the run directories of its stages",
+                 {},
+                 "--merge the run directory of a stage, or resume the experiment"});
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+
+namespace mgpu::jobs {
+
+/// The values of the keys experiment.*.
+struct ExperimentConfig {
+  run::JobKeys run;
+  std::filesystem::path folder;                           // experiment.folder
+  std::vector<std::string> stages;                        // experiment.stages, in their order
+  std::map<std::string, std::vector<std::string>> after;  // experiment.after
+  std::map<std::string, int> ranks;                       // experiment.ranks
+  bool stops_on_failure = false;                          // experiment.on_failure
+  bool gives_seed = false;  // whether run.seed is given, and replaces that of every stage
+};
+
+void add_experiment_keys(KeyTable& table);
+
+/// Checks the rules between these keys, without reading a file. Errors: Failure (exit 78) E107,
+/// E114 or E124.
+void check_experiment_keys(const Config& config);
+
+/// Returns the values of keys that check_experiment_keys() accepts.
+ExperimentConfig read_experiment_config(const Config& config);
+
+}  // namespace mgpu::jobs

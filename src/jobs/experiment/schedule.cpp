@@ -1,0 +1,122 @@
+#include "schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include <mgpu/base/error.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr int kMostAtOnce = 8;  // stages that run at a time if all can have equal shares
+
+/// Returns for each stage the number of stages on the longest chain that begins with it.
+std::vector<int> chain_lengths(const std::vector<StageNeed>& stages) {
+  std::vector<int> lengths(stages.size(), 1);
+  // A chain has at most as many stages as there are, so this many passes reach all ends.
+  for (std::size_t pass = 1; pass < stages.size(); ++pass) {
+    bool has_changed = false;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      for (const std::size_t before : stages[s].after) {
+        if (lengths[before] > lengths[s]) continue;
+        lengths[before] = lengths[s] + 1;
+        has_changed = true;
+      }
+    }
+    if (!has_changed) break;
+  }
+  return lengths;
+}
+
+}  // namespace
+
+const char* name_of(StageState state) {
+  constexpr std::array kNames = {"waiting", "running",  "done",   "reused",
+                                 "failed",  "left out", "stopped"};
+  return kNames.at(static_cast<std::size_t>(state));
+}
+
+Schedule::Schedule(std::vector<StageNeed> stages, int ranks)
+    : stages_(std::move(stages)),
+      states_(stages_.size(), StageState::waiting),
+      by_urgency_(stages_.size()),
+      ranks_(ranks) {
+  std::iota(by_urgency_.begin(), by_urgency_.end(), std::size_t{0});
+  const std::vector<int> lengths = chain_lengths(stages_);
+  std::ranges::stable_sort(by_urgency_,
+                           [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+}
+
+bool Schedule::has_all_before(std::size_t stage) const {
+  return std::ranges::all_of(stages_[stage].after, [&](std::size_t before) {
+    return states_[before] == StageState::done || states_[before] == StageState::reused;
+  });
+}
+
+std::vector<std::size_t> Schedule::ready() const {
+  std::vector<std::size_t> found;
+  if (is_stopped_) return found;
+  std::ranges::copy_if(by_urgency_, std::back_inserter(found), [&](std::size_t stage) {
+    return states_[stage] == StageState::waiting && has_all_before(stage);
+  });
+  return found;
+}
+
+void Schedule::reuse(std::size_t stage) {
+  if (states_.at(stage) != StageState::waiting) throw Error("only a waiting stage can be reused");
+  states_[stage] = StageState::reused;
+}
+
+void Schedule::fail(std::size_t stage) {
+  if (states_.at(stage) != StageState::waiting) throw Error("only a waiting stage can fail so");
+  states_[stage] = StageState::failed;
+  leave_out_after(stage);
+}
+
+/// Returns how many ranks the stage gets now; 0 if the free ranks cannot run it.
+int Schedule::ranks_for(const StageNeed& need, std::size_t num_ready) const {
+  const int free = static_cast<int>(free_.size());
+  const int share = std::max(free / static_cast<int>(num_ready), ranks_ / kMostAtOnce);
+  const int limit = std::max({need.wish == 0 ? share : need.wish, need.sizes.front(), 1});
+  const auto above = std::ranges::upper_bound(need.sizes, std::min(limit, free));
+  return above == need.sizes.begin() ? 0 : *std::prev(above);
+}
+
+std::optional<Assignment> Schedule::next() {
+  const std::vector<std::size_t> ready = this->ready();
+  for (const std::size_t stage : ready) {
+    const int count = ranks_for(stages_[stage], ready.size());
+    if (count == 0) continue;
+    Assignment assignment{stage, {free_.begin(), std::next(free_.begin(), count)}};
+    free_.erase(free_.begin(), std::next(free_.begin(), count));
+    states_[stage] = StageState::running;
+    return assignment;
+  }
+  return std::nullopt;
+}
+
+void Schedule::leave_out_after(std::size_t stage) {
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (states_[s] != StageState::waiting) continue;
+    if (std::ranges::find(stages_[s].after, stage) == stages_[s].after.end()) continue;
+    states_[s] = StageState::left_out;
+    leave_out_after(s);
+  }
+}
+
+void Schedule::end(std::size_t stage, StageState state) {
+  if (states_.at(stage) != StageState::running) throw Error("only a running stage can end");
+  states_[stage] = state;
+  if (state == StageState::failed) leave_out_after(stage);
+  if (state == StageState::stopped) stop();
+}
+
+bool Schedule::is_over() const {
+  const bool is_busy = std::ranges::find(states_, StageState::running) != states_.end();
+  return !is_busy && ready().empty();
+}
+
+}  // namespace mgpu::jobs

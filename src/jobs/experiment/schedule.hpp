@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace mgpu::jobs {
+
+/// The needs of a stage that the schedule considers.
+struct StageNeed {
+  std::vector<std::size_t> after;  // stages that must be done before, by index
+  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; at least 1
+  int wish = 0;                    // most ranks that the stage gets; 0: see Schedule
+};
+
+enum class StageState {
+  waiting,   // another stage must be done first, or no rank is free
+  running,   //
+  done,      // it ran in this run
+  reused,    // an earlier run did the same stage
+  failed,    // its session failed, or it is incomplete
+  left_out,  // a stage before it failed
+  stopped,   // a soft stop ended it; a resumed run continues it
+};
+
+/// Returns the name of a state in job_states.json and on the page.
+const char* name_of(StageState state);
+
+/// A stage, and the ranks that run it now.
+struct Assignment {
+  std::size_t stage = 0;
+  std::vector<int> members;  // ascending
+};
+
+/// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
+/// messages. Stages with the longest chain of stages after them come first, then those with the
+/// lowest index.
+///
+/// A stage without a wish gets an equal share of the free ranks, but not less than an eighth of all
+/// ranks if that many are free. So few stages run at a time, and the last ones do not run long on
+/// few ranks.
+class Schedule {
+public:
+  /// `ranks`: number of ranks of the run; all are busy until free() is called. The stages must form
+  /// no cycle.
+  Schedule(std::vector<StageNeed> stages, int ranks);
+
+  StageState state(std::size_t stage) const { return states_.at(stage); }
+  std::size_t size() const { return stages_.size(); }
+
+  /// Returns the waiting stages whose earlier stages are done, the most urgent first. It is empty
+  /// after stop().
+  std::vector<std::size_t> ready() const;
+
+  /// Marks a ready stage as done by an earlier run.
+  void reuse(std::size_t stage);
+
+  /// Marks a ready stage as failed before it began, and leaves out all stages after it.
+  void fail(std::size_t stage);
+
+  /// Makes a rank available.
+  void free(int rank) { free_.insert(rank); }
+
+  /// Assigns free ranks to the most urgent ready stage that they can run. Such a stage is running
+  /// from now on. Returns nullopt if the free ranks can run no ready stage.
+  std::optional<Assignment> next();
+
+  /// Records how a running stage ended. If it failed, all stages after it are left out.
+  void end(std::size_t stage, StageState state);
+
+  /// Lets no other stage begin.
+  void stop() { is_stopped_ = true; }
+
+  /// Returns whether no stage is running, and none can begin.
+  bool is_over() const;
+
+private:
+  bool has_all_before(std::size_t stage) const;
+  int ranks_for(const StageNeed& need, std::size_t num_ready) const;
+  void leave_out_after(std::size_t stage);
+
+  std::vector<StageNeed> stages_;
+  std::vector<StageState> states_;
+  std::vector<std::size_t> by_urgency_;
+  std::set<int> free_;
+  int ranks_;
+  bool is_stopped_ = false;
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,85 @@
+#include "stage_end.hpp"
+
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+using formats::JsonValue;
+
+JsonValue json_of(const report::Result& result) {
+  // A number that is not finite has no JSON form, so it is stored as a text.
+  return JsonValue::Members{{"key", result.key},
+                            {"label", result.label},
+                            {"value", report::text_of("%.17g", result.value)},
+                            {"unit", result.unit},
+                            {"decimals", result.decimals}};
+}
+
+report::Result result_of(const JsonValue& value) {
+  return {.key = value.get<std::string>("key"),
+          .label = value.get<std::string>("label"),
+          .value = std::stod(value.get<std::string>("value")),
+          .unit = value.get<std::string>("unit"),
+          .decimals = value.get<int>("decimals")};
+}
+
+JsonValue::List texts_of(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+}  // namespace
+
+std::string to_text(const StageEnd& end) {
+  JsonValue::List results;
+  for (const report::Result& result : end.results)
+    results.push_back(json_of(result));
+  return formats::to_json_line(JsonValue::Members{{"stage", end.stage},
+                                                  {"exit", static_cast<int>(end.exit)},
+                                                  {"directory", end.directory},
+                                                  {"error", end.error},
+                                                  {"result", end.result},
+                                                  {"results", std::move(results)},
+                                                  {"done", end.done},
+                                                  {"total", end.total},
+                                                  {"unit", end.unit}},
+                               formats::BadUtf8::replace);
+}
+
+StageEnd end_of(const std::string& text) {
+  const JsonValue value = formats::parse_json_object(text);
+  StageEnd end{.stage = value.get<std::size_t>("stage"),
+               .exit = static_cast<ExitCode>(value.get<int>("exit")),
+               .directory = value.get<std::string>("directory"),
+               .error = value.get<std::string>("error"),
+               .result = value.get<std::string>("result"),
+               .done = value.get<std::int64_t>("done"),
+               .total = value.get<std::int64_t>("total"),
+               .unit = value.get<std::string>("unit")};
+  for (const JsonValue& result : *value.at("results").list())
+    end.results.push_back(result_of(result));
+  return end;
+}
+
+std::string to_text(const StageOrder& order) {
+  return formats::to_json_line(
+      JsonValue::Members{{"is_end", order.is_end},
+                         {"stage", order.stage},
+                         {"members", JsonValue::List(order.members.begin(), order.members.end())},
+                         {"chunk_size", order.chunk_size},
+                         {"identity", order.identity},
+                         {"directories", texts_of(order.directories)}});
+}
+
+StageOrder order_of(const std::string& text) {
+  const JsonValue value = formats::parse_json_object(text);
+  return {.is_end = value.get<bool>("is_end"),
+          .stage = value.get<std::size_t>("stage"),
+          .members = value.get<std::vector<int>>("members"),
+          .chunk_size = value.get<std::string>("chunk_size"),
+          .identity = value.get<std::string>("identity"),
+          .directories = value.get<std::vector<std::string>>("directories")};
+}
+
+}  // namespace mgpu::jobs

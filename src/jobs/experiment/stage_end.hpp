@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/report/summary.hpp>
+
+namespace mgpu::jobs {
+
+/// How a stage ended, as the first of its ranks tells rank 0 of the run.
+struct StageEnd {
+  std::size_t stage = 0;
+  ExitCode exit = ExitCode::done;
+  std::string directory{};  // run directory of the stage; "" if it could not be opened
+  std::string error{};      // sentence of the failure; "" if it did not fail
+  std::string result{};     // JobOutcome::result
+  std::vector<report::Result> results{};  // without estimates
+  std::int64_t done = 0;                  // JobOutcome::done, total and unit
+  std::int64_t total = 0;
+  std::string unit{};
+};
+
+/// The next work of a rank.
+struct StageOrder {
+  bool is_end = false;         // true: there is no more work, and the other members are unused
+  std::size_t stage = 0;       //
+  std::vector<int> members{};  // ranks of the run that run the stage, ascending
+  std::string chunk_size{};    // value of run.chunk_size
+  std::string identity{};      // see store::RunRequest
+  std::vector<std::string> directories{};  // run directory of each stage that is done; "" if not
+};
+
+/// Packs a message for another rank of the same program, and unpacks it.
+std::string to_text(const StageEnd& end);
+std::string to_text(const StageOrder& order);
+StageEnd end_of(const std::string& text);
+StageOrder order_of(const std::string& text);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/file_provider.hpp>
+
+#include "keys.hpp"
+#include "schedule.hpp"
+
+namespace mgpu::jobs {
+
+/// A file or folder of another stage that a key of a stage names.
+struct StageInput {
+  std::string key;                 // "model.path"
+  std::size_t from = 0;            // index of the other stage
+  std::filesystem::path relative;  // below the run directory of that stage: "ckpt/last"
+};
+
+/// A job of an experiment.
+struct Stage {
+  std::string name;
+  Config config;                       // as in its file, with the seed of the experiment if given
+  std::filesystem::path file;          // that file
+  std::filesystem::path output;        // outputs/NAME/latest, which the paths of others begin with
+  std::vector<StageInput> inputs{};    //
+  std::vector<std::size_t> after{};    // stages to wait for, ascending
+  std::vector<std::string> exports{};  // formats of --export whose files other stages read
+  std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
+  int wish = 0;                        // see StageNeed
+};
+
+/// Reads the configurations of all stages, and finds out which stages read the output of others.
+///
+/// Ranks:  collective over the group of `files`.
+/// Errors: those of reading a configuration. Failure (exit 78) E124 for a stage that is an
+///         experiment itself, for two stages with one output, and for a cycle.
+std::vector<Stage> read_stages(const ExperimentConfig& keys, const KeyTable& table,
+                               const FileProvider& files);
+
+/// Sets Stage::sizes to the numbers of ranks up to `ranks` that the stages' jobs accept. It tries
+/// all numbers up to 16, the powers of two, three times these, and `ranks`. Local.
+/// Errors: what the job of a stage says about one rank, if it accepts none of these.
+void choose_sizes(std::vector<Stage>& stages, int ranks);
+
+/// Returns the needs of all stages, for the schedule.
+std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
+
+/// Returns the configuration of a stage in which the outputs of other stages are those in
+/// `directories`, the run directories of these stages by index. Local.
+Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+
+#include "jobs/experiment/schedule.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<int> up_to(int ranks) {
+  std::vector<int> sizes;
+  for (int size = 1; size <= ranks; ++size)
+    sizes.push_back(size);
+  return sizes;
+}
+
+Schedule with_free_ranks(std::vector<StageNeed> stages, int ranks) {
+  Schedule schedule(std::move(stages), ranks);
+  for (int rank = 0; rank < ranks; ++rank)
+    schedule.free(rank);
+  return schedule;
+}
+
+/// Frees the ranks of a stage and ends it.
+void end(Schedule& schedule, const Assignment& assignment, StageState state = StageState::done) {
+  schedule.end(assignment.stage, state);
+  for (const int rank : assignment.members)
+    schedule.free(rank);
+}
+
+TEST(ScheduleTest, AStageAloneGetsAllRanksAndTwoShareThem) {
+  Schedule schedule = with_free_ranks({{{}, up_to(4)}, {{0}, up_to(4)}, {{0}, up_to(4)}}, 4);
+  const Assignment first = schedule.next().value();
+  EXPECT_THAT(first.members, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(schedule.next());
+  end(schedule, first);
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(0, 1));
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(2, 3));
+  EXPECT_FALSE(schedule.is_over());
+}
+
+TEST(ScheduleTest, AStageGetsNoMoreRanksThanItWishesAndASizeThatItAccepts) {
+  Schedule schedule = with_free_ranks({{{}, {1, 2, 4}, 2}, {{}, {1, 2, 4}, 4}}, 6);
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(0, 1));
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(2, 3, 4, 5));
+  Schedule three = with_free_ranks({{{}, {1, 2, 4}, 4}}, 3);
+  EXPECT_THAT(three.next().value().members, ElementsAre(0, 1));
+}
+
+TEST(ScheduleTest, AStageWaitsForTheRanksThatItNeeds) {
+  Schedule schedule = with_free_ranks({{{}, {1}, 1}, {{}, {4}}, {{}, {1}}}, 4);
+  const Assignment first = schedule.next().value();
+  EXPECT_EQ(first.stage, 0U);
+  EXPECT_EQ(schedule.next().value().stage, 2U);  // three ranks are too few for stage 1
+  EXPECT_FALSE(schedule.next());
+}
+
+TEST(ScheduleTest, TheLongestChainComesFirst) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, {1}}, {{1}, {1}}}, 1);
+  EXPECT_EQ(schedule.next().value().stage, 1U);
+}
+
+TEST(ScheduleTest, AFailureLeavesOutAllStagesAfterIt) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{0}, {1}}, {{1}, {1}}, {{}, {1}}}, 1);
+  end(schedule, schedule.next().value(), StageState::failed);
+  EXPECT_EQ(schedule.state(1), StageState::left_out);
+  EXPECT_EQ(schedule.state(2), StageState::left_out);
+  EXPECT_THAT(schedule.ready(), ElementsAre(3));
+  schedule.stop();
+  EXPECT_THAT(schedule.ready(), IsEmpty());
+  EXPECT_TRUE(schedule.is_over());
+}
+
+TEST(ScheduleTest, AReusedStageNeedsNoRanks) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{0}, {1}}}, 1);
+  schedule.reuse(0);
+  EXPECT_EQ(schedule.next().value().stage, 1U);
+  EXPECT_THROW(schedule.reuse(0), Error);
+  EXPECT_THROW(schedule.fail(0), Error);
+  EXPECT_THROW(schedule.end(0, StageState::done), Error);
+}
+
+TEST(ScheduleTest, AStoppedStageLetsNoOtherBegin) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, {1}}}, 1);
+  end(schedule, schedule.next().value(), StageState::stopped);
+  EXPECT_FALSE(schedule.next());
+  EXPECT_TRUE(schedule.is_over());
+}
+
+// --- simulated runs --------------------------------------------------------------------------
+
+/// A graph whose stages take `work` rank-seconds, whatever the number of their ranks.
+struct Graph {
+  std::vector<StageNeed> stages;
+  std::vector<double> work;
+};
+
+/// Cells of an experiment: chains of generate, score, train and evaluate, several rounds each.
+/// `sizes`: numbers of ranks that all stages accept.
+Graph matrix_of(std::size_t cells, std::size_t rounds, const std::vector<int>& sizes,
+                std::mt19937_64& draws) {
+  constexpr std::size_t kStages = 4;  // of a round
+  Graph graph;
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    for (std::size_t stage = 0; stage < rounds * kStages; ++stage) {
+      StageNeed need{{}, sizes};
+      if (stage > 0) need.after.push_back(graph.stages.size() - 1);
+      graph.stages.push_back(need);
+      graph.work.push_back(1.0 + static_cast<double>(draws() % 1000) / 10.0);
+    }
+  }
+  return graph;
+}
+
+/// Returns the seconds of a run in which a stage on n ranks takes 1 / n of its work.
+double makespan(const Graph& graph, int ranks) {
+  struct Running {
+    double end;
+    Assignment assignment;
+  };
+  Schedule schedule = with_free_ranks(graph.stages, ranks);
+  std::vector<Running> running;
+  double now = 0.0;
+  while (!schedule.is_over()) {
+    while (auto assignment = schedule.next()) {
+      const auto size = static_cast<double>(assignment->members.size());
+      running.push_back({now + graph.work[assignment->stage] / size, std::move(*assignment)});
+    }
+    const auto next = std::ranges::min_element(running, {}, &Running::end);
+    now = next->end;
+    end(schedule, next->assignment);
+    running.erase(next);
+  }
+  return now;
+}
+
+/// Returns the larger one of all work on all ranks, and of the longest chain on its largest sizes.
+double bound(const Graph& graph, int ranks) {
+  double all = 0.0;
+  double longest = 0.0;
+  std::vector<double> ends(graph.stages.size());
+  for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+    double begin = 0.0;
+    for (const std::size_t before : graph.stages[s].after)
+      begin = std::max(begin, ends[before]);
+    ends[s] = begin + graph.work[s] / graph.stages[s].sizes.back();
+    longest = std::max(longest, ends[s]);
+    all += graph.work[s];
+  }
+  return std::max(all / ranks, longest);
+}
+
+struct Shape {
+  std::size_t cells, rounds;
+};
+
+TEST(ScheduleTest, TheTimeOfMixedMatricesIsNearTheBound) {
+  constexpr Shape kShapes[] = {{3, 5}, {5, 3}, {15, 1}};  // 60 stages each
+  std::mt19937_64 draws(1);
+  std::vector<double> ratios;
+  for (int matrix = 0; matrix < 100; ++matrix) {
+    const int ranks = 4 << (draws() % 3);
+    const Shape shape = kShapes[draws() % 3];
+    std::vector<int> sizes{1, 2, 4, 8, 16};
+    std::erase_if(sizes, [&](int size) { return size > ranks; });
+    const Graph graph = matrix_of(shape.cells, shape.rounds, sizes, draws);
+    ASSERT_EQ(graph.stages.size(), 60U);
+    ratios.push_back(makespan(graph, ranks) / bound(graph, ranks));
+  }
+  std::ranges::sort(ratios);
+  EXPECT_LE(ratios[50], 1.10);
+  EXPECT_LE(ratios.back(), 1.25);
+  std::printf("measured: makespan / bound, median %.3f, worst %.3f\n", ratios[50], ratios.back());
+}
+
+TEST(ScheduleTest, ThousandsOfStagesOnAThousandRanksEnd) {
+  std::mt19937_64 draws(2);
+  const Graph graph = matrix_of(500, 5, {1, 2, 4, 8, 16}, draws);
+  ASSERT_EQ(graph.stages.size(), 10'000U);
+  EXPECT_LE(makespan(graph, 1024) / bound(graph, 1024), 1.25);
+}
+
+}  // namespace
+}  // namespace mgpu::jobs
