@@ -184,6 +184,17 @@ class Experiment(ExperimentCase):
         self.assertEqual(self.num_runs("graph"), 1)
         self.assertEqual(set(self.state_names().values()), {"done"})
 
+    def test_a_rank_that_hangs_in_a_stage_is_named_while_others_wait(self):
+        self.write_stages(4000)
+        job = self.start(3, "watchdog.limit_s=5", "experiment.ranks={reference: 2}",
+                         config=self.config)
+        self.assertTrue(job.wait_until(lambda: " step 1" in job.out() + job.err()))
+        program.send(sorted(job.ranks())[1], signal.SIGSTOP)
+        ended = job.wait()
+        self.assertEqual(ended.code, 76, ended.out[-1000:] + ended.err[-1000:])
+        self.assertRegex(ended.err, r"rank [01]")
+        self.assertNotRegex(ended.err, r"rank 2 (hangs|is silent)")
+
     def test_wrong_graphs_are_refused_before_any_work(self):
         alone = self.stages / "alone.yaml"
         reference = self.stages / "reference.yaml"

@@ -62,6 +62,7 @@ void work_on(Work& work, run::SessionHost& host, cluster::RequestServer& server)
     StageOrder order;
     {
       const auto waiting = work.run.clock.enter("waiting for stages");
+      activity().position.set("no stage");
       order = order_of(server.ask(request, [&] {
         mark_progress();  // a rank without work does not hang
         work.show(host);
