@@ -117,34 +117,49 @@ HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t st
   hwy::Prefetch(from + std::min(t + kAhead, b.tokens - 1) * stride);
 }
 
-HWY_INLINE void load_rows(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
-  for (std::size_t t = 0; t < b.tokens; ++t) {
+/// Tokens begin .. end - 1 of a sequence.
+struct Tokens {
+  std::size_t begin;
+  std::size_t end;
+};
+
+HWY_INLINE Tokens all_tokens(const HeadBuffers& b) {
+  return {0, b.tokens};
+}
+
+/// Copies the lines of some tokens to `to`. `from` is the line of token 0.
+HWY_INLINE void load_rows(const HeadBuffers& b, const float* from, std::size_t stride,
+                          const Tokens& tokens, float* to) {
+  for (std::size_t t = tokens.begin; t < tokens.end; ++t) {
     prefetch(b, from, stride, t);
     std::copy_n(from + t * stride, b.head_dim, to + t * b.column_pitch);
   }
 }
 
+/// Copies the lines of some tokens to columns of `to`. `from` is the line of token 0.
 HWY_INLINE void load_columns(const HeadBuffers& b, const float* from, std::size_t stride,
-                             float* to) {
-  std::size_t t = 0;
+                             const Tokens& tokens, float* to) {
+  std::size_t t = tokens.begin;
 #if HWY_TARGET != HWY_SCALAR
-  const std::size_t whole = b.head_dim % 4 == 0 ? b.tokens / 4 * 4 : 0;
-  for (; t < whole; t += 4) {
+  const std::size_t fours = b.head_dim % 4 == 0 ? (tokens.end - tokens.begin) / 4 : 0;
+  for (const std::size_t end = t + 4 * fours; t < end; t += 4) {
     for (std::size_t next = t; next < t + 4; ++next)
       prefetch(b, from, stride, next);
     for (std::size_t c = 0; c < b.head_dim; c += 4)
       transpose_four(from + t * stride + c, stride, to + c * b.keys_pitch + t, b.keys_pitch);
   }
 #endif
-  for (; t < b.tokens; ++t) {
+  for (; t < tokens.end; ++t) {
     prefetch(b, from, stride, t);
     for (std::size_t c = 0; c < b.head_dim; ++c)
       to[c * b.keys_pitch + t] = from[t * stride + c];
   }
 }
 
-HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
-  for (std::size_t t = 0; t < b.tokens; ++t)
+/// Copies the lines of some tokens to an array in which token 0 has the line `to`.
+HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t stride,
+                           const Tokens& tokens, float* to) {
+  for (std::size_t t = tokens.begin; t < tokens.end; ++t)
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 

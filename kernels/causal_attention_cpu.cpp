@@ -69,8 +69,8 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   const HeadPlace v(args, row, head, 3, 2);
   const HeadPlace out(args, row, head, 1, 0);
   const float scale = 1.0F / std::sqrt(static_cast<float>(args.head_dim));
-  load_columns(b, args.qkv + k.offset, k.stride, b.k_columns);
-  load_rows(b, args.qkv + v.offset, v.stride, b.v);
+  load_columns(b, args.qkv + k.offset, k.stride, all_tokens(b), b.k_columns);
+  load_rows(b, args.qkv + v.offset, v.stride, all_tokens(b), b.v);
   for (std::size_t first = 0; first < args.tokens; first += kRows) {
     const std::size_t rows = std::min(kRows, args.tokens - first);
     const std::size_t keys = keys_of(b, first);
@@ -143,15 +143,15 @@ void backward_head(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::siz
   const CausalAttentionArgs& args = grad.forward;
   const HeadPlace k(args, row, head, 3, 1);
   const HeadPlace v(args, row, head, 3, 2);
-  load_columns(b, args.qkv + k.offset, k.stride, b.k_columns);
-  load_columns(b, args.qkv + v.offset, v.stride, b.v_columns);
-  load_rows(b, args.qkv + k.offset, k.stride, b.k);
+  load_columns(b, args.qkv + k.offset, k.stride, all_tokens(b), b.k_columns);
+  load_columns(b, args.qkv + v.offset, v.stride, all_tokens(b), b.v_columns);
+  load_rows(b, args.qkv + k.offset, k.stride, all_tokens(b), b.k);
   std::fill_n(b.grad_k, b.keys_pitch * b.column_pitch, 0.0F);
   std::fill_n(b.grad_v, b.keys_pitch * b.column_pitch, 0.0F);
   for (std::size_t first = 0; first < args.tokens; first += kRows)
     backward_block(grad, b, row, head, first);
-  store_rows(b, b.grad_k, k.stride, grad.grad_qkv + k.offset);
-  store_rows(b, b.grad_v, v.stride, grad.grad_qkv + v.offset);
+  store_rows(b, b.grad_k, k.stride, all_tokens(b), grad.grad_qkv + k.offset);
+  store_rows(b, b.grad_v, v.stride, all_tokens(b), grad.grad_qkv + v.offset);
 }
 
 }  // namespace

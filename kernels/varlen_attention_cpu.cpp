@@ -2,6 +2,7 @@
 // rows are multiplied with their visible keys.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/varlen_attention.hpp>
@@ -20,16 +21,42 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
+/// Where the tokens of a sequence are in the arrays.
+struct SequencePlace {
+  std::size_t prefix_begin;  // first token of the prefix
+  std::size_t prefix;        // number of tokens of the prefix
+  std::size_t begin;         // first own token
+  std::size_t own;           // number of own tokens
+
+  SequencePlace(const VarlenAttentionGradArgs& args, std::size_t sequence)
+      : prefix_begin(value(args.prefix_begins, sequence)),
+        prefix(value(args.prefix_counts, sequence)),
+        begin(value(args.sequence_begins, sequence)),
+        own(value(args.sequence_begins, sequence + 1) - begin) {}
+
+  Tokens prefix_tokens() const { return {0, prefix}; }
+  Tokens own_tokens() const { return {prefix, prefix + own}; }
+
+  /// Returns where token 0 would be if the sequence's own tokens followed it.
+  std::size_t origin() const { return begin - prefix; }
+
+private:
+  static std::size_t value(const std::int64_t* values, std::size_t sequence) {
+    return values == nullptr ? 0 : static_cast<std::size_t>(values[sequence]);
+  }
+};
+
 /// One query head of one sequence. The data of its key head are already in the buffers.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
-  std::size_t begin;   // first token of the sequence
-  std::size_t tokens;  // number of tokens of the sequence
+  const SequencePlace& place;
   std::size_t head;
 
-  /// Returns the offset of a token's head in queries, grad_out and grad_queries.
+  std::size_t tokens() const { return place.prefix + place.own; }
+
+  /// Returns the offset of an own token's head in queries, grad_out and grad_queries.
   std::size_t line(std::size_t token) const {
-    return ((begin + token) * args.heads + head) * args.head_dim;
+    return ((place.origin() + token) * args.heads + head) * args.head_dim;
   }
   std::size_t stride() const { return args.heads * args.head_dim; }
   std::size_t first_key(std::size_t query) const {
@@ -87,7 +114,7 @@ float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
 /// Processes queries first .. first + kRows - 1 of a head.
 void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::size_t first) {
   const VarlenAttentionGradArgs& args = sequence.args;
-  const std::size_t rows = std::min(kRows, sequence.tokens - first);
+  const std::size_t rows = std::min(kRows, sequence.tokens() - first);
   const std::size_t tile = b.lanes * kKeyVectors;
   const Keys tiles{sequence.first_key(first) / tile * tile, keys_of(b, first)};
   load_block(b, args.queries + sequence.line(0), sequence.stride(), first, rows, args.scale, b.q);
@@ -103,37 +130,51 @@ void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::siz
     const float along = grad_scores(b, tiles, p, s);
     if (sink != nullptr) args.grad_sinks[sequence.head] -= of_sink * along;
   }
-  accumulate_grads(b, {tiles.begin, std::min(first + kRows, sequence.tokens)}, rows, args.scale,
+  accumulate_grads(b, {tiles.begin, std::min(first + kRows, sequence.tokens())}, rows, args.scale,
                    args.grad_queries + sequence.line(first), sequence.stride());
 }
 
+/// Adds the lines of some tokens to an array in which token 0 has the line `to`.
+void add_rows(const HeadBuffers& b, const float* from, std::size_t stride, const Tokens& tokens,
+              float* to) {
+  for (std::size_t t = tokens.begin; t < tokens.end; ++t)
+    for (std::size_t c = 0; c < b.head_dim; ++c)
+      to[t * stride + c] += from[t * b.column_pitch + c];
+}
+
 /// Computes the gradients of one key head and of all query heads that read it, in one sequence.
-void backward_group(const VarlenAttentionGradArgs& args, const HeadBuffers& b, std::size_t begin,
-                    std::size_t group) {
+void backward_group(const VarlenAttentionGradArgs& args, const HeadBuffers& b,
+                    const SequencePlace& place, std::size_t group) {
   const std::size_t stride = args.kv_heads * args.head_dim;
-  const std::size_t place = begin * stride + group * args.head_dim;
-  load_columns(b, args.keys + place, stride, b.k_columns);
-  load_columns(b, args.values + place, stride, b.v_columns);
-  load_rows(b, args.keys + place, stride, b.k);
+  const std::size_t own = place.origin() * stride + group * args.head_dim;
+  const std::size_t prefix = place.prefix_begin * stride + group * args.head_dim;
+  for (const auto& [from, tokens] :
+       {std::pair{prefix, place.prefix_tokens()}, std::pair{own, place.own_tokens()}}) {
+    load_columns(b, args.keys + from, stride, tokens, b.k_columns);
+    load_columns(b, args.values + from, stride, tokens, b.v_columns);
+    load_rows(b, args.keys + from, stride, tokens, b.k);
+  }
   std::fill_n(b.grad_k, b.keys_pitch * b.column_pitch, 0.0F);
   std::fill_n(b.grad_v, b.keys_pitch * b.column_pitch, 0.0F);
   const std::size_t shared = args.heads / args.kv_heads;
   for (std::size_t head = group * shared; head < (group + 1) * shared; ++head)
-    for (std::size_t first = 0; first < b.tokens; first += kRows)
-      backward_block({args, begin, b.tokens, head}, b, first);
-  store_rows(b, b.grad_k, stride, args.grad_keys + place);
-  store_rows(b, b.grad_v, stride, args.grad_values + place);
+    for (std::size_t first = place.prefix; first < b.tokens; first += kRows)
+      backward_block({args, place, head}, b, first);
+  store_rows(b, b.grad_k, stride, place.own_tokens(), args.grad_keys + own);
+  store_rows(b, b.grad_v, stride, place.own_tokens(), args.grad_values + own);
+  add_rows(b, b.grad_k, stride, place.prefix_tokens(), args.grad_keys + prefix);
+  add_rows(b, b.grad_v, stride, place.prefix_tokens(), args.grad_values + prefix);
 }
 
 }  // namespace
 
 void backward_sequences(const VarlenAttentionGradArgs& args) {
   for (std::size_t sequence = 0; sequence < args.num_sequences; ++sequence) {
-    const auto begin = static_cast<std::size_t>(args.sequence_begins[sequence]);
-    const HeadBuffers b(static_cast<std::size_t>(args.sequence_begins[sequence + 1]) - begin,
-                        args.head_dim);
+    const SequencePlace place(args, sequence);
+    if (place.own == 0) continue;
+    const HeadBuffers b(place.prefix + place.own, args.head_dim);
     for (std::size_t group = 0; group < args.kv_heads; ++group)
-      backward_group(args, b, begin, group);
+      backward_group(args, b, place, group);
   }
 }
 
@@ -145,9 +186,22 @@ namespace mgpu::kernels::cpu {
 
 HWY_EXPORT(backward_sequences);
 
+namespace {
+
+void check_prefixes(const VarlenAttentionGradArgs& args) {
+  if (args.prefix_counts == nullptr) return;
+  for (std::size_t s = 0; s < args.num_sequences; ++s)
+    if (args.prefix_begins[s] < 0 || args.prefix_counts[s] < 0 ||
+        args.prefix_begins[s] + args.prefix_counts[s] > args.sequence_begins[s])
+      throw ShapeError("varlen_attention_grad: a prefix is not before its sequence");
+}
+
+}  // namespace
+
 void varlen_attention_grad(const VarlenAttentionGradArgs& args) {
   if (args.kv_heads == 0 || args.heads % args.kv_heads != 0)
     throw ShapeError("varlen_attention_grad: key heads do not divide query heads");
+  check_prefixes(args);
   HWY_DYNAMIC_DISPATCH(backward_sequences)(args);
 }
 

@@ -184,6 +184,103 @@ INSTANTIATE_TEST_SUITE_P(Shapes, VarlenAttentionGradTest,
                                          Sizes{{0, 90, 90, 128}, 8, 1, 80, 8, true},
                                          Sizes{{0, 65}, 2, 1, 256, 1, false}));
 
+/// Sequences with prefixes, and the array in which each sequence has a copy of its prefix.
+struct PrefixSizes {
+  Sizes sizes;
+  std::vector<std::int64_t> begins;  // [R] first token of each prefix
+  std::vector<std::int64_t> counts;  // [R] tokens of each prefix
+
+  /// Returns the token of each token of the copies, and appends the begins of the copies.
+  std::vector<std::size_t> tokens_of_copies(std::vector<std::int64_t>& copy_begins) const {
+    std::vector<std::size_t> tokens;
+    copy_begins = {0};
+    for (std::size_t s = 0; s < begins.size(); ++s) {
+      for (std::int64_t t = begins[s]; t < begins[s] + counts[s]; ++t)
+        tokens.push_back(static_cast<std::size_t>(t));
+      for (std::int64_t t = sizes.sequence_begins[s]; t < sizes.sequence_begins[s + 1]; ++t)
+        tokens.push_back(static_cast<std::size_t>(t));
+      copy_begins.push_back(std::ssize(tokens));
+    }
+    return tokens;
+  }
+};
+
+/// Copies the lines of `tokens`.
+std::vector<float> copies_of(const std::vector<float>& lines,
+                             const std::vector<std::size_t>& tokens, std::size_t width) {
+  std::vector<float> copies;
+  for (const std::size_t token : tokens)
+    copies.insert(copies.end(), lines.begin() + static_cast<std::ptrdiff_t>(token * width),
+                  lines.begin() + static_cast<std::ptrdiff_t>((token + 1) * width));
+  return copies;
+}
+
+/// Adds the lines of the copies to the lines of their tokens.
+std::vector<double> sums_of(const std::vector<double>& copies,
+                            const std::vector<std::size_t>& tokens, std::size_t width,
+                            std::size_t count) {
+  std::vector<double> sums(count, 0.0);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    for (std::size_t c = 0; c < width; ++c)
+      sums[tokens[i] * width + c] += copies[i * width + c];
+  return sums;
+}
+
+class VarlenAttentionPrefixTest : public testing::TestWithParam<PrefixSizes> {};
+
+// Copies of a prefix get no gradient of their outputs, because the prefix itself has it.
+TEST_P(VarlenAttentionPrefixTest, IsTheReferenceWithCopiesOfThePrefix) {
+  const PrefixSizes shape = GetParam();
+  const Case given(shape.sizes);
+  Sizes copied = shape.sizes;
+  const std::vector<std::size_t> tokens = shape.tokens_of_copies(copied.sequence_begins);
+  Case copies(copied);
+  const std::size_t width = copied.heads * copied.head_dim;
+  const std::size_t key_width = copied.kv_heads * copied.head_dim;
+  copies.queries = copies_of(given.queries, tokens, width);
+  copies.keys = copies_of(given.keys, tokens, key_width);
+  copies.values = copies_of(given.values, tokens, key_width);
+  copies.grad_out = copies_of(given.grad_out, tokens, width);
+  copies.sinks = given.sinks;
+  for (std::size_t s = 0; s < shape.counts.size(); ++s)
+    std::fill_n(
+        copies.grad_out.begin() + copied.sequence_begins[s] * static_cast<std::ptrdiff_t>(width),
+        static_cast<std::size_t>(shape.counts[s]) * width, 0.0F);
+  const Grads<double> expected = Reference(copies).grads;
+  Grads<float> grads(shape.sizes);
+  VarlenAttentionGradArgs args = given.args(grads);
+  args.prefix_begins = shape.begins.data();
+  args.prefix_counts = shape.counts.data();
+
+  cpu::varlen_attention_grad(args);
+
+  expect_near(grads.queries, sums_of(expected.queries, tokens, width, grads.queries.size()));
+  expect_near(grads.keys, sums_of(expected.keys, tokens, key_width, grads.keys.size()));
+  expect_near(grads.values, sums_of(expected.values, tokens, key_width, grads.values.size()));
+  if (shape.sizes.has_sinks) expect_near(grads.sinks, expected.sinks);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, VarlenAttentionPrefixTest,
+    testing::Values(
+        PrefixSizes{{{0, 9, 12}, 1, 1, 1, 0, false}, {0, 0}, {0, 5}},
+        PrefixSizes{{{0, 40, 47, 48, 48}, 4, 2, 17, 0, true}, {0, 0, 0, 0}, {0, 33, 40, 31}},
+        PrefixSizes{{{0, 70, 90, 130}, 6, 6, 64, 33, false}, {0, 0, 0}, {0, 66, 20}},
+        PrefixSizes{{{0, 11, 24, 72, 80}, 4, 2, 24, 20, true}, {0, 0, 0, 24}, {0, 7, 0, 45}},
+        PrefixSizes{{{0, 90, 128}, 8, 1, 80, 8, true}, {0, 0}, {0, 83}}));
+
+TEST(VarlenAttentionGradTest, APrefixHasToBeBeforeItsSequence) {
+  const Case given({{0, 8, 12}, 1, 1, 4, 0, false});
+  Grads<float> out(given.sizes);
+  VarlenAttentionGradArgs args = given.args(out);
+  const std::vector<std::int64_t> begins{0, 4};
+  const std::vector<std::int64_t> counts{0, 5};
+  args.prefix_begins = begins.data();
+  args.prefix_counts = counts.data();
+
+  EXPECT_THROW(cpu::varlen_attention_grad(args), ShapeError);
+}
+
 TEST(VarlenAttentionGradTest, NanReachesTheGradients) {
   Case given({{0, 60}, 1, 1, 16, 0, false});
   given.keys[50 * 16] = std::nanf("");

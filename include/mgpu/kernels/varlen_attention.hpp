@@ -9,6 +9,9 @@ namespace mgpu::kernels {
 
 /// Arguments of varlen_attention_grad(). The sequences are whole and concatenated. A token attends
 /// only to tokens of its sequence, up to its position.
+///
+/// Sequences that begin with the same tokens can share them. A sequence then begins with a prefix,
+/// consecutive tokens of an earlier sequence, and only its own tokens follow in the arrays.
 struct VarlenAttentionGradArgs {
   const float* queries;                 // [N, H, C]
   const float* keys;                    // [N, G, C]
@@ -17,7 +20,7 @@ struct VarlenAttentionGradArgs {
   float* grad_queries;                  // [N, H, C] written
   float* grad_keys;                     // [N, G, C] written
   float* grad_values;                   // [N, G, C] written
-  const std::int64_t* sequence_begins;  // [R + 1] first token of each sequence, and N
+  const std::int64_t* sequence_begins;  // [R + 1] first own token of each sequence, and N
   std::size_t num_sequences;            // R
   std::size_t heads;                    // H
   std::size_t kv_heads;                 // G
@@ -26,14 +29,19 @@ struct VarlenAttentionGradArgs {
   float scale;          // multiplies the product of query and key
   const float* sinks = nullptr;  // [H] score of the sink, a key without a value; nullptr: none
   float* grad_sinks = nullptr;   // [H] incremented; required if there are sinks
+
+  // The prefix of each sequence; nullptr: no sequence has one.
+  const std::int64_t* prefix_begins = nullptr;  // [R] first token of the prefix
+  const std::int64_t* prefix_counts = nullptr;  // [R] tokens of the prefix; 0: none
 };
 
 /// Computes the gradients of attention as in paged_attention(), for whole sequences that attend
 /// only to their own tokens. It recomputes the probabilities of up to 16 queries at a time. It runs
-/// only on the CPU. On GPUs, training makes these gradients from matrix products by cuBLAS.
+/// only on the CPU. On GPUs, training makes these gradients from matrix products by cuBLAS. The
+/// gradients of a prefix are added in the order of the sequences that have it.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
-/// Errors: ShapeError when G does not divide H.
+/// Errors: ShapeError when G does not divide H, or a prefix is not before its sequence.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B; Xiao et al., arXiv 2309.17453
 ///         (sinks).
 namespace cpu {

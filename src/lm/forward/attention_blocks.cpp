@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -10,18 +11,31 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;  // queries per block
 
+/// Consecutive rows among the N tokens of a call.
+struct Rows {
+  std::int64_t begin;
+  std::int64_t count;
+};
+
 /// A block of queries of one span with the keys that they attend to. Shapes here: S query heads per
 /// key head, B queries, K keys.
 class Block {
 public:
+  /// `first` is the number of the block's first query among the span's own tokens.
   Block(const TokenRange& range, std::int64_t first, const LayerConfig& layer)
       : scale_(layer.score_scale),
         window_(layer.window),
         first_query_(range.begin + first),
-        queries_(std::min(kBlock, range.count - first)),
-        first_key_(range.begin +
-                   (layer.window == 0 ? 0 : std::max<std::int64_t>(0, first - layer.window + 1))),
-        keys_(first_query_ + queries_ - first_key_) {}
+        queries_(std::min(kBlock, range.count - first)) {
+    const std::int64_t query = range.prefix_count + first;  // its position in the sequence
+    const std::int64_t key = window_ == 0 ? 0 : std::max<std::int64_t>(0, query - window_ + 1);
+    first_offset_ = query - key;
+    keys_ = first_offset_ + queries_;
+    if (key < range.prefix_count)
+      key_rows_.push_back({range.prefix_begin + key, range.prefix_count - key});
+    const std::int64_t skipped = std::max<std::int64_t>(0, key - range.prefix_count);
+    key_rows_.push_back({range.begin + skipped, first + queries_ - skipped});
+  }
 
   /// Returns the rows of the block's queries in x, [N, H, C], as a tensor [G, S * B, C].
   at::Tensor of_queries(const at::Tensor& x, std::int64_t kv_heads) const {
@@ -38,9 +52,21 @@ public:
         .reshape({queries_, -1, x.size(2)});
   }
 
-  /// Returns the rows of the block's keys in x, [N, G, C], as a view [G, K, C].
+  /// Returns the rows of the block's keys in x, [N, G, C], as a tensor [G, K, C].
   at::Tensor of_keys(const at::Tensor& x) const {
-    return x.narrow(0, first_key_, keys_).transpose(0, 1);
+    std::vector<at::Tensor> parts;
+    for (const Rows& rows : key_rows_)
+      parts.push_back(x.narrow(0, rows.begin, rows.count));
+    return (parts.size() == 1 ? parts.front() : at::cat(parts)).transpose(0, 1);
+  }
+
+  /// Adds x, [G, K, C], to the rows of the block's keys in `sums`, [N, G, C].
+  void add_to_keys(const at::Tensor& sums, const at::Tensor& x) const {
+    std::int64_t done = 0;
+    for (const Rows& rows : key_rows_) {
+      sums.narrow(0, rows.begin, rows.count).transpose(0, 1).add_(x.narrow(1, done, rows.count));
+      done += rows.count;
+    }
   }
 
   at::Tensor rows(const at::Tensor& x) const { return x.narrow(0, first_query_, queries_); }
@@ -74,9 +100,9 @@ private:
   /// Returns the mask [queries, keys], true where a query must not attend to a key.
   at::Tensor hidden(const at::Tensor& like) const {
     const auto options = like.options().dtype(at::kLong);
-    const std::int64_t offset = first_query_ - first_key_;
     const at::Tensor distance =
-        at::arange(offset, offset + queries_, options).unsqueeze(1) - at::arange(keys_, options);
+        at::arange(first_offset_, first_offset_ + queries_, options).unsqueeze(1) -
+        at::arange(keys_, options);
     const at::Tensor later = distance < 0;
     return window_ == 0 ? later : later.logical_or(distance >= window_);
   }
@@ -85,8 +111,9 @@ private:
   std::int64_t window_;
   std::int64_t first_query_;  // index among the N tokens of the call
   std::int64_t queries_;
-  std::int64_t first_key_;  // index among the N tokens of the call
-  std::int64_t keys_;
+  std::int64_t first_offset_ = 0;  // positions from the first key to the first query
+  std::int64_t keys_ = 0;
+  std::vector<Rows> key_rows_;  // of the prefix, if the block attends to it, and of the span
 };
 
 template <class Visit>
@@ -118,13 +145,13 @@ AttentionGrads grads_in_blocks(const AttentionGrads& in, const at::Tensor& grad_
     const at::Tensor queries = block.of_queries(in.q, kv_heads);
     const at::Tensor grad = block.of_queries(grad_out, kv_heads);
     const auto [p, of_sinks] = block.probabilities(queries, block.of_keys(in.k), in.sinks);
-    block.of_keys(grads.v).add_(at::bmm(p.transpose(1, 2), grad));
+    block.add_to_keys(grads.v, at::bmm(p.transpose(1, 2), grad));
     at::Tensor grad_p = at::bmm(grad, block.of_keys(in.v).transpose(1, 2));
     const at::Tensor along = (grad_p * p).sum(-1, true);
     if (in.sinks.numel() > 0) grads.sinks.sub_(block.to_heads(of_sinks * along));
     const at::Tensor grad_scores = grad_p.sub_(along).mul_(p).mul_(block.scale());
     block.rows(grads.q).copy_(block.to_rows(at::bmm(grad_scores, block.of_keys(in.k))));
-    block.of_keys(grads.k).add_(at::bmm(grad_scores.transpose(1, 2), queries));
+    block.add_to_keys(grads.k, at::bmm(grad_scores.transpose(1, 2), queries));
   });
   return grads;
 }

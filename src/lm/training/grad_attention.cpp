@@ -13,23 +13,28 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-Sequences with_ranges(const std::vector<std::int64_t>& begins,
-                      const std::vector<std::int64_t>& counts) {
+constexpr std::size_t kRangeValues = 4;
+
+Sequences saved_ranges(AutogradContext& ctx) {
+  const std::vector<std::int64_t> values = ctx.saved_data["ranges"].toIntVector();
   Sequences sequences;
-  for (std::size_t i = 0; i < begins.size(); ++i)
-    sequences.ranges.push_back({begins[i], counts[i]});
+  for (std::size_t i = 0; i < values.size(); i += kRangeValues)
+    sequences.ranges.push_back({values[i], values[i + 1], values[i + 2], values[i + 3]});
   return sequences;
 }
 
 void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
-  std::vector<std::int64_t> begins;
-  std::vector<std::int64_t> counts;
-  for (const TokenRange& range : sequences.ranges) {
-    begins.push_back(range.begin);
-    counts.push_back(range.count);
-  }
-  ctx.saved_data["begins"] = begins;
-  ctx.saved_data["counts"] = counts;
+  std::vector<std::int64_t> values;
+  for (const TokenRange& range : sequences.ranges)
+    for (const std::int64_t value :
+         {range.begin, range.count, range.prefix_begin, range.prefix_count})
+      values.push_back(value);
+  ctx.saved_data["ranges"] = values;
+}
+
+/// Returns keys or values, [slots, G, C], in the slots of the sequences' AttentionIndex.
+at::Tensor in_slots(const at::Tensor& rows, const Sequences& sequences) {
+  return sequences.key_rows.defined() ? rows.index_select(0, sequences.key_rows) : rows;
 }
 
 AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_out,
@@ -37,8 +42,13 @@ AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_
   AttentionGrads grads{at::empty_like(in.q), at::empty_like(in.k), at::empty_like(in.v),
                        at::zeros_like(in.sinks)};
   std::vector<std::int64_t> begins;
-  for (const TokenRange& range : sequences.ranges)
+  std::vector<std::int64_t> prefix_begins;
+  std::vector<std::int64_t> prefix_counts;
+  for (const TokenRange& range : sequences.ranges) {
     begins.push_back(range.begin);
+    prefix_begins.push_back(range.prefix_begin);
+    prefix_counts.push_back(range.prefix_count);
+  }
   begins.push_back(in.q.size(0));
   kernels::VarlenAttentionGradArgs args{};
   args.queries = in.q.const_data_ptr<float>();
@@ -49,6 +59,8 @@ AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_
   args.grad_keys = grads.k.mutable_data_ptr<float>();
   args.grad_values = grads.v.mutable_data_ptr<float>();
   args.sequence_begins = begins.data();
+  args.prefix_begins = prefix_begins.data();
+  args.prefix_counts = prefix_counts.data();
   args.num_sequences = sequences.ranges.size();
   args.heads = static_cast<std::size_t>(in.q.size(1));
   args.kv_heads = static_cast<std::size_t>(in.k.size(1));
@@ -73,16 +85,15 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
     ctx->saved_data["window"] = layer.window;
     ctx->saved_data["scale"] = layer.score_scale;
     if (q.scalar_type() == at::kFloat)
-      return lm::attend(q, k, v, attended->sequences.index, layer,
-                        sinks.numel() > 0 ? sinks : at::Tensor());
+      return lm::attend(q, in_slots(k, attended->sequences), in_slots(v, attended->sequences),
+                        attended->sequences.index, layer, sinks.numel() > 0 ? sinks : at::Tensor());
     return attend_in_blocks(q, k, v, sinks, *attended);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const AttentionGrads in{saved[0], saved[1], saved[2], saved[3]};
-    const Sequences sequences = with_ranges(ctx->saved_data["begins"].toIntVector(),
-                                            ctx->saved_data["counts"].toIntVector());
+    const Sequences sequences = saved_ranges(*ctx);
     const LayerConfig layer{ctx->saved_data["window"].toInt(), ctx->saved_data["scale"].toDouble()};
     const at::Tensor grad_out = grads[0].reshape(in.q.sizes()).contiguous();
     const bool has_kernel = !tensor::runs_on_gpu(in.q) && in.q.scalar_type() == at::kFloat;

@@ -65,16 +65,20 @@ at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tenso
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// A whole sequence: tokens begin .. begin + count - 1 of a pass.
+/// A whole sequence: rows begin .. begin + count - 1 of a pass. If the sequence shares its first
+/// tokens with an earlier one, the rows of the prefix come before these rows.
 struct TokenRange {
   std::int64_t begin;
   std::int64_t count;
+  std::int64_t prefix_begin = 0;  // first row of the prefix, which an earlier sequence owns
+  std::int64_t prefix_count = 0;  // number of rows of the prefix; 0: none
 };
 
 /// The whole sequences of a pass, which do not attend to each other.
 struct Sequences {
-  AttentionIndex index;  // from index_without_cache()
-  std::vector<TokenRange> ranges;
+  AttentionIndex index;            // from index_without_cache() or index_of()
+  std::vector<TokenRange> ranges;  // [sequences]
+  at::Tensor key_rows;  // [slots] int64: the row in each slot of `index`; undefined: slots are rows
 };
 
 /// The inputs of attend() other than tensors. Both references have to outlive the call of attend().

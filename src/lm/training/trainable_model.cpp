@@ -24,6 +24,7 @@
 #include "grad_ops.hpp"
 #include "lm/forward/sequence_spans.hpp"
 #include "lm/weights/folder_source.hpp"
+#include "pass_rows.hpp"
 #include "token_values.hpp"
 
 namespace mgpu::lm {
@@ -91,12 +92,14 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
   return specs;
 }
 
-/// The state of a batch during a pass.
+/// The state of a batch during a pass. Tokens that PassRows shares have a common row of the M rows.
 struct TrainableModel::Call {
-  LmWeights weights;   // views with autograd, for this batch only
-  at::Tensor ids;      // [N]
-  at::Tensor targets;  // [N]
+  LmWeights weights;                      // views with autograd, for this batch only
+  at::Tensor ids;                         // [M] of the rows
+  at::Tensor targets;                     // [N]
+  std::vector<std::int64_t> last_tokens;  // [S] last token of each sequence; -1: it has no tokens
   grad::Sequences sequences;
+  at::Tensor rows_of_tokens;            // [N] row of each token; undefined: rows are tokens
   Rotation rotation;                    // undefined with learned positions
   std::vector<LayerCall> checkpointed;  // recomputed by the backward pass
 };
@@ -163,20 +166,34 @@ TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
     if (target != kernels::kIgnoreTarget && (target < 0 || target >= config_.vocab))
       throw ShapeError("target " + std::to_string(target) + " in a vocabulary of " +
                        std::to_string(config_.vocab));
-  call.ids = call.ids.to(like.device());
   call.targets = at::tensor(batch.targets, at::kLong).to(like.device());
-  call.sequences.index = index_without_cache(batch.spans, like);
-  std::int64_t begin = 0;
+  std::int64_t end = 0;
   for (const SequenceSpan& span : batch.spans) {
-    call.sequences.ranges.push_back({begin, static_cast<std::int64_t>(span.ids.size())});
-    begin += call.sequences.ranges.back().count;
+    end += std::ssize(span.ids);
+    call.last_tokens.push_back(span.ids.empty() ? -1 : end - 1);
   }
+  set_rows(batch, call);
+  return call;
+}
+
+/// Sets ids, sequences and rotation of the rows. On entry, `call.ids` has the ids of all tokens.
+void TrainableModel::set_rows(const LmBatch& batch, Call& call) const {
+  const at::Tensor& like = weights_.embedding;
+  const PassRows rows = rows_of(config_, batch, options_.shares_prefixes);
+  if (rows.are_shared()) {
+    call.ids = call.ids.index_select(0, at::tensor(rows.tokens, at::kLong));
+    call.rows_of_tokens = integers(rows.rows, like);
+    call.sequences = shared_sequences(rows, like);
+  } else {
+    call.sequences.index = index_without_cache(batch.spans, like);
+    call.sequences.ranges = rows.ranges;
+  }
+  call.ids = call.ids.to(like.device());
   const std::vector<RotatedSpan> rotated = rotated_spans(config_, batch.spans, nullptr);
-  if (config_.rope.kind == RopeKind::none || begin == 0) return call;
-  const Rotation rotation = make_rotation(config_, rotated, like);
+  if (config_.rope.kind == RopeKind::none || call.ids.numel() == 0) return;
+  const Rotation rotation = make_rotation(config_, own_spans(rows, rotated), like);
   const at::ScalarType type = like.scalar_type();
   call.rotation = {rotation.cosine.to(type), rotation.sine.to(type)};
-  return call;
 }
 
 at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::Tensor& x) const {
@@ -194,7 +211,7 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
   }
   const at::Tensor attention_out =
       grad::attend(q, k, v, weights.sinks, {call.sequences, config_.layers[index]});
-  const at::Tensor residual = x + project(attention_out, weights.out);  // [N, D]
+  const at::Tensor residual = x + project(attention_out, weights.out);  // [M, D]
   const at::Tensor mlp_in = grad::normalize(config_, residual, weights.mlp_norm);
   if (!weights.experts.empty())
     return residual + grad::mix_experts(config_, weights, mlp_in, options_.compute);
@@ -206,9 +223,10 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
   return residual + project(active, weights.down);
 }
 
+/// Returns the states of all tokens, [N, D]. The layers compute only the M rows.
 at::Tensor TrainableModel::hidden(const Call& call) const {
   const LmWeights& weights = call.weights;
-  at::Tensor x = grad::embed(weights.embedding, call.ids);  // [N, D]
+  at::Tensor x = grad::embed(weights.embedding, call.ids);  // [M, D]
   if (weights.positions.defined())
     x = x + grad::embed_positions(weights.positions, call.sequences.index.positions);
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
@@ -216,7 +234,8 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
                                   : CheckpointFunction::apply(x, &call.checkpointed[i]);
     mark_progress();
   }
-  return grad::normalize(config_, x, weights.norm);
+  x = grad::normalize(config_, x, weights.norm);
+  return call.rows_of_tokens.defined() ? grad::embed(x, call.rows_of_tokens) : x;
 }
 
 /// Returns the indices of the tokens whose states ModelHead gets, [rows].
@@ -226,12 +245,9 @@ at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
         tensor::places_of_true(call.targets != kernels::kIgnoreTarget).squeeze(1);
     return rows == HeadRows::learned ? learned : learned + 1;
   }
-  std::vector<std::int64_t> last;
-  for (const grad::TokenRange& span : call.sequences.ranges) {
-    if (span.count == 0) throw ShapeError("TrainableModel: a sequence without tokens has no last");
-    last.push_back(span.begin + span.count - 1);
-  }
-  return at::tensor(last, at::kLong).to(call.targets.device());
+  for (const std::int64_t token : call.last_tokens)
+    if (token < 0) throw ShapeError("TrainableModel: a sequence without tokens has no last");
+  return integers(call.last_tokens, call.targets);
 }
 
 void TrainableModel::require_heads(bool logits, bool own) const {

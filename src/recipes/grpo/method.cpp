@@ -76,7 +76,9 @@ LossMeaning GrpoMethod::loss_meaning() const {
 }
 
 MethodCosts GrpoMethod::costs() const {
-  MethodCosts costs{.sampled = 1.0, .sampling_batch = settings_.sampling.batch_size};
+  MethodCosts costs{.sampled = 1.0,
+                    .sampling_batch = settings_.sampling.batch_size,
+                    .own_tokens = settings_.sampling.max_new_tokens};
   const auto weights = start_.has_weights ? lm::FolderWeights::used : lm::FolderWeights::ignored;
   if (settings_.beta > 0.0)
     costs.resident_parameters = run::num_parameters(lm::read_lm_config(start_.folder, weights));

@@ -114,13 +114,17 @@ void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");
   for (std::size_t begin = 0; begin < count_; begin += kMeasuredAtOnce)
-    measure(model, own().subspan(begin, std::min(kMeasuredAtOnce, count_ - begin)));
+    measure(model, first_ + begin, std::min(kMeasuredAtOnce, count_ - begin));
 }
 
-void RolloutItems::measure(const lm::TrainableModel& model, std::span<Rollout> rows) const {
+/// Measures `count` completions, from place `first` of the global batch on.
+void RolloutItems::measure(const lm::TrainableModel& model, std::size_t first, std::size_t count) {
+  const std::span<Rollout> rows = std::span(rows_).subspan(first, count);
   lm::LmBatch batch;
-  for (const Rollout& row : rows)
-    add_targets(row, batch);
+  for (std::size_t i = 0; i < count; ++i) {
+    add_targets(rows[i], batch);
+    batch.groups.push_back(group_of(first + i));
+  }
   const lm::ValueRequest request{.temperature = settings_.sampling.sampling.temperature,
                                  .plain_log_probs = settings_.iterations > 1};
   if (settings_.iterations > 1) {

@@ -84,14 +84,13 @@ private:
   }
   std::size_t example_of(std::size_t place) const;
   std::span<const std::int64_t> prompt_of(std::size_t example) const;
-  std::span<Rollout> own() { return std::span(rows_).subspan(first_, count_); }
   void begin_rollout(const lm::TrainableModel& model, std::int64_t rollout);
   void finish();
   std::vector<lm::Prompt> prompts_to_sample() const;
   void sample();
   void judge();
   void measure(const lm::TrainableModel& model);
-  void measure(const lm::TrainableModel& model, std::span<Rollout> rows) const;
+  void measure(const lm::TrainableModel& model, std::size_t first, std::size_t count);
   double penalty_of(const Rollout& row) const;
 
   // The functions of train::ItemRounds.

@@ -117,6 +117,15 @@ bool needs_tokenizer(const Config& config, const LmMethod& method) {
          !config.is("data.eval_path", "null") || method.needs_tokenizer();
 }
 
+/// Refuses train.share_prompts=false if no two sequences belong together.
+void check_shared_prompts(const Config& config, const LmMethod& method) {
+  if (config.flag("train.share_prompts") || method.items_together() > 1) return;
+  throw config.problem("E124", "train.share_prompts",
+                       "`train.share_prompts` means nothing here, because each sequence is "
+                       "learned alone",
+                       "remove it");
+}
+
 }  // namespace
 
 void add_lm_train_keys(KeyTable& table) {
@@ -166,6 +175,13 @@ void add_lm_train_keys(KeyTable& table) {
              .summary = "compute each layer again in backward instead of keeping it (language "
                         "models); changes time and memory only",
              .identity = false});
+  table.add({.name = "train.share_prompts",
+             .type = KeyType::flag,
+             .default_value = "true",
+             .summary =
+                 "compute the tokens with which the sequences of a group begin once per "
+                 "pass (recipes with groups: grpo, dpo, kto, reward, value); gradients change "
+                 "by rounding only"});
 }
 
 bool trains_language_model(const Config& config) {
@@ -186,7 +202,8 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   LmTrainSettings settings;
   check_all({[&] { settings.loop = read_loop_settings(config); },
              [&] { check_sources(config, method); }, [&] { refuse_row_keys(config); },
-             [&] { check_template(config, method); }});
+             [&] { check_template(config, method); },
+             [&] { check_shared_prompts(config, method); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = read_trained_folder(config);
   read_rows(config, settings);
@@ -197,6 +214,7 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.seq_len = read_seq_len(config);
   settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
+  settings.options.shares_prefixes = config.flag("train.share_prompts");
   settings.loop.step_values = method.reported_values();
   settings.loop.accuracy_scalar = method.accuracy_scalar();
   if (settings.eval_rows) settings.loop.evaluation_values = {"loss", "accuracy"};

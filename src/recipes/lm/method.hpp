@@ -46,6 +46,9 @@ struct MethodCosts {
   /// How many temporary tensors the loss needs. Each has the size of one piece of the logits, which
   /// is HeadBlocks::rows x HeadBlocks::vocabulary_block.
   std::int64_t loss_pieces = 0;
+  /// The most tokens that a sequence has after the prompt of its group. 0: groups have no prompt,
+  /// or one of unknown length.
+  std::int64_t own_tokens = 0;
 };
 
 /// Describes the loss of a training, for the page and the curves.

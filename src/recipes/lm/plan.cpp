@@ -47,11 +47,35 @@ struct LmSizes {
         head(method.head(model)),
         has_two_sweeps(method.loss().in_two_sweeps() != nullptr),
         costs(method.costs()),
+        items_together(method.items_together()),
         parameters(run::num_parameters(lm::trained_specs(model, head))),
         referenced(method.needs_reference() ? num_examples(of, method) : 0) {
     const std::filesystem::path folder = method.reference_folder();
     if (!folder.empty())
       other_reference = run::num_parameters(lm::read_lm_config(folder, lm::FolderWeights::ignored));
+  }
+
+  /// Returns whether the sequences of a group certainly compute their prompt once per pass.
+  bool shares_prompts() const {
+    const bool rotates_alike =
+        model.rope.kind != lm::RopeKind::dynamic || settings.seq_len <= model.max_positions;
+    return settings.options.shares_prefixes && costs.own_tokens > 0 && rotates_alike;
+  }
+
+  /// Returns of how many groups a pass of `count` sequences has members at most.
+  std::int64_t groups_in(std::int64_t count) const {
+    const train::BatchShape& batch = settings.loop.train.batch;
+    const std::int64_t lane = std::max<std::int64_t>(batch.global_batch / batch.lanes, 1);
+    if (lane % items_together == 0 && count % items_together == 0) return count / items_together;
+    if (items_together % lane == 0 && lane % count == 0) return 1;
+    return std::min(count, (count + items_together - 2) / items_together + 1);
+  }
+
+  /// Returns the most tokens that a pass of `count` sequences computes.
+  std::int64_t tokens_in(std::int64_t count) const {
+    if (!shares_prompts() || count == 0) return count * settings.seq_len;
+    const std::int64_t prompt = settings.seq_len - costs.own_tokens;
+    return groups_in(count) * prompt + count * costs.own_tokens;
   }
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
@@ -100,6 +124,7 @@ struct LmSizes {
   std::optional<lm::ModelHead> head;
   bool has_two_sweeps;  // true: each step begins with an additional forward pass
   MethodCosts costs;
+  std::int64_t items_together;  // sequences of a group
   std::int64_t parameters;
   std::int64_t referenced;           // examples that the reference computes before the training
   std::int64_t other_reference = 0;  // parameters of a reference from another folder
@@ -133,7 +158,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
   const std::uint64_t weights = sizes.weight_bytes();
   const std::int64_t rows = rows_at_once(sizes, machine.ranks, machine.device);
   const auto activations = [&](std::int64_t count) {
-    return sizes.activation_bytes(count * sizes.settings.seq_len);
+    return sizes.activation_bytes(sizes.tokens_in(count));
   };
   const auto bucket = static_cast<std::uint64_t>(cluster::read_cluster_config(config).bucket_mb)
                       << 20;
@@ -163,6 +188,40 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
       return need - activations(rows) + activations(fewer);
     });
   });
+}
+
+/// Returns the most tokens that the passes of rank 0 compute in a step.
+std::int64_t tokens_of_step(const LmSizes& sizes, const run::PlanMachine& machine) {
+  std::int64_t tokens = 0;
+  for (const train::MicroBatch& pass :
+       train::plan_micro_batches(sizes.settings.loop.train.batch, 0, machine.ranks, machine.device))
+    tokens += sizes.tokens_in(pass.count);
+  return tokens;
+}
+
+/// Adds the time of all steps.
+void add_training_time(const LmSizes& sizes, const run::PlanMachine& machine, Plan& plan) {
+  const std::int64_t all = rows_of(sizes, 0, machine) * sizes.settings.seq_len;
+  const std::int64_t computed = tokens_of_step(sizes, machine);
+  const double drawn = sizes.costs.sampled;
+  const auto steps = static_cast<double>(sizes.settings.loop.optimizer.schedule.max_steps);
+  const auto parameters = static_cast<double>(sizes.parameters);
+  const double per_token = (sizes.has_two_sweeps ? 8.0 : 6.0) * parameters +
+                           2.0 * static_cast<double>(sizes.costs.resident_parameters);
+  const double flops = steps * (static_cast<double>(computed) * per_token +
+                                static_cast<double>(all) * 2.0 * drawn * parameters);
+  const std::string once =
+      computed == all
+          ? ""
+          : report::text_of("; prompts once per pass: at most %s tokens a step, not %s",
+                            report::grouped(computed).c_str(), report::grouped(all).c_str());
+  plan.times.push_back(
+      {"training", flops / training_speed(sizes, machine),
+       report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s", flops,
+                       drawn > 0.0 ? ", 2 where the model samples" : "",
+                       sizes.costs.resident_parameters > 0 ? ", 2 of each resident one" : "",
+                       sizes.has_two_sweeps ? ", 2 for the first sweep" : "") +
+           once});
 }
 
 /// Adds the time that the reference model needs for the log-probabilities of all examples.
@@ -210,20 +269,7 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
                            rows_of(sizes, rank, machine)});
   }
   add_memory(sizes, config_, machine, plan);
-  const auto tokens = static_cast<double>(rows_of(sizes, 0, machine)) *
-                      static_cast<double>(sizes.settings.seq_len) *
-                      static_cast<double>(sizes.settings.loop.optimizer.schedule.max_steps);
-  const double drawn = sizes.costs.sampled;
-  const double forward = 2.0 * drawn + (sizes.has_two_sweeps ? 2.0 : 0.0);
-  const double per_token = (6.0 + forward) * static_cast<double>(sizes.parameters) +
-                           2.0 * static_cast<double>(sizes.costs.resident_parameters);
-  const double flops = tokens * per_token;
-  plan.times.push_back(
-      {"training", flops / training_speed(sizes, machine),
-       report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s", flops,
-                       drawn > 0.0 ? ", 2 where the model samples" : "",
-                       sizes.costs.resident_parameters > 0 ? ", 2 of each resident one" : "",
-                       sizes.has_two_sweeps ? ", 2 for the first sweep" : "")});
+  add_training_time(sizes, machine, plan);
   add_reference_time(sizes, machine, plan);
   run::add_gradient_traffic(plan, sizes.settings.loop.train.batch, sizes.weight_bytes());
   run::add_limit(plan, "free disk", disk_bytes(), machine.disk_bytes, "run.output");

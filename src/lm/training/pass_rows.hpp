@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/training/lm_batch.hpp>
+
+#include "grad_ops.hpp"
+#include "lm/forward/rope.hpp"
+
+// Shapes in this header: N = tokens of a batch, M = rows of a pass, S = sequences.
+namespace mgpu::lm {
+
+/// The rows that a pass computes for the tokens of a batch. A row is the state of a token, which
+/// depends on the ids up to that token only. So if sequences begin with the same ids, a row can
+/// stand for one token of each of them.
+struct PassRows {
+  std::vector<grad::TokenRange> ranges;  // [S] rows of each sequence
+  std::vector<std::int64_t> tokens;      // [M] a token of each row
+  std::vector<std::int64_t> rows;        // [N] the row of each token
+
+  bool are_shared() const { return tokens.size() < rows.size(); }
+};
+
+/// Returns the rows of a pass. With `shares`, each sequence uses the rows of the first sequence of
+/// its group for the ids with which both begin. Sequences of a group must be neighbors in the batch
+/// for that. With RopeKind::dynamic, sequences share only if they are rotated alike.
+PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
+
+/// Returns the sequences of a pass with shared rows, on the device of `like`. Their keys are in
+/// pages of a few slots. A page of a shared prefix is in the page list of each sequence that has
+/// the prefix. The last page of a prefix, which is not full, is repeated for each sequence.
+///
+/// Source: Kwon et al., SOSP 2023 (pages of a shared prompt).
+grad::Sequences shared_sequences(const PassRows& rows, const at::Tensor& like);
+
+/// Returns the positions of each sequence's own rows, given those of all its tokens.
+std::vector<RotatedSpan> own_spans(const PassRows& rows, std::vector<RotatedSpan> spans);
+
+}  // namespace mgpu::lm
