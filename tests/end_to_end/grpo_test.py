@@ -2,6 +2,7 @@
 sampler and training, rewards without scores, and settings that are refused."""
 import json
 import math
+import re
 import shutil
 import sys
 
@@ -79,6 +80,31 @@ class Grpo(RecipeCase):
         shutil.copy(self.run_folder("other") / "ckpt/last/model.safetensors", start)
         ended = self.train(1, *keys, code=73)
         self.assertIn("the start model or the data holds other weights or prompts", ended.err)
+
+    def sampled_rows(self):
+        """Returns the rows of the page's table of answers: lists of texts."""
+        page = (self.run_folder() / "report.html").read_text()
+        self.assertIn("Answers before and after the training, to prompts of", page)
+        table = page[page.index("Answers before and after the training"):].split("</table>")[0]
+        rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.S) for row in table.split("<tr>")]
+        return [row for row in rows if row]
+
+    def test_the_page_shows_answers_before_and_after(self):
+        self.train(1, "run.name=start", "train.max_steps=1")
+        page = (self.run_folder("start") / "report.html").read_text()
+        self.assertNotIn("Answers before", page)  # random weights have no answers worth reading
+        start = self.run_folder("start") / "ckpt/last"
+        keys = ("model.init=null", f"model.path={start}", "checkpoint.every=1",
+                "train.learning_rate=0.05", "train.max_steps=4")
+        self.train(1, *keys)
+        rows = self.sampled_rows()
+        self.assertEqual({len(row) for row in rows}, {5})
+        self.assertNotEqual([row[2] for row in rows], [row[3] for row in rows])
+        shutil.rmtree(self.output / "tiny")
+        self.train(1, *keys, code=137, env=program.failpoint("train.pass:8:kill"))
+        self.train(2, *keys)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sampled_rows(), rows)
 
     def test_a_sampler_with_another_weight_is_noticed(self):
         for more in ((), ("grpo.num_iterations=2", "grpo.temperature=0.8")):

@@ -183,6 +183,17 @@ TEST(LmPageTest, ShowsTextsOfTheModel) {
   EXPECT_THAT(page_of(plots), HasSubstr("after prompts of data.eval_path"));
 }
 
+TEST(LmPageTest, ShowsAnswersBeforeAndAfterSideBySide) {
+  LmPlots plots = sample_plots();
+  plots.samples = {{"3 + 4 =", "7", " 7", -0.25, " <8>"}, {"1 + 1 =", "2", " 2", -0.5, ""}};
+  const std::string html = page_of(plots);
+
+  EXPECT_THAT(html, HasSubstr("Answers before and after the training, to prompts of the training"));
+  EXPECT_THAT(html, Not(HasSubstr("the model, greedily")));
+  EXPECT_LT(html.find(" &lt;8&gt;</td>"), html.find(" 7</td>"));
+  EXPECT_THAT(html, HasSubstr("(ends at once)"));
+}
+
 TEST(LmPageTest, ALossOverMoreThanADecadeHasALogarithmicAxis) {
   const std::string words = "The axis is logarithmic.";
   EXPECT_THAT(page_of(sample_plots()), HasSubstr(words));

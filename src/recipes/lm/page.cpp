@@ -124,20 +124,35 @@ report::Figure accuracy_figure(const LmPlots& plots) {
   return {"Accuracy", report::svg_line_chart(chart), what + plots.accuracy + "."};
 }
 
+constexpr std::size_t kCharacters = 300;  // of a text that the table shows
+
+std::string shown(const std::string& generated) {
+  return generated.empty() ? "(ends at once)" : report::clip(generated, kCharacters);
+}
+
+/// Shows what the trained model writes after some prompts. If the start model was asked, too, its
+/// texts are in the column before.
 report::Table sample_table(const LmPlots& plots) {
-  constexpr std::size_t kCharacters = 300;
-  report::Table table{plots.samples_are_held_out
-                          ? "Texts of the model after prompts of " + plots.held_out
-                          : "Texts of the model after prompts of the training data",
+  const bool compares = !plots.samples.empty() && plots.samples.front().before.has_value();
+  const std::string prompts =
+      plots.samples_are_held_out ? plots.held_out : std::string("the training data");
+  report::Table table{(compares ? "Answers before and after the training, to prompts of "
+                                : "Texts of the model after prompts of ") +
+                          prompts,
                       {"prompt", "in the data", "the model, greedily", "log-probability per token"},
                       {},
                       {},
                       true};
-  for (const SampleText& sample : plots.samples)
-    table.rows.push_back(
-        {report::clip(sample.prompt, kCharacters), report::clip(sample.expected, kCharacters),
-         sample.generated.empty() ? "(ends at once)" : report::clip(sample.generated, kCharacters),
-         report::text_of("%.2f nats", sample.log_prob)});
+  if (compares)
+    table.head = {"prompt", "in the data", "before, greedily", "after, greedily",
+                  "log-probability per token, after"};
+  for (const SampleText& sample : plots.samples) {
+    std::vector<std::string>& cells = table.rows.emplace_back(std::vector{
+        report::clip(sample.prompt, kCharacters), report::clip(sample.expected, kCharacters)});
+    if (sample.before) cells.push_back(shown(*sample.before));
+    cells.push_back(shown(sample.generated));
+    cells.push_back(report::text_of("%.2f nats", sample.log_prob));
+  }
   return table;
 }
 

@@ -87,8 +87,11 @@ std::vector<SampleText> sample_texts(const lm::TrainableModel& model,
   std::vector<SampleText> texts;
   for (std::size_t i = 0; i < splits.size(); ++i) {
     const lm::Completion& completion = results[i].completions.front();
-    texts.push_back({decoded(folder, splits[i].prompt), expected_text(examples, splits[i], folder),
-                     decoded(folder, completion.ids), mean_of(completion.log_probs)});
+    texts.push_back({decoded(folder, splits[i].prompt),
+                     expected_text(examples, splits[i], folder),
+                     decoded(folder, completion.ids),
+                     mean_of(completion.log_probs),
+                     {}});
   }
   return texts;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct SampleText {
   std::string prompt;
   std::string expected;  // the completion in the data, cut to the length that was asked for; or the
                          // right answer of a prompt without a completion
-  std::string generated;  // the most probable token at each position
-  double log_prob = 0.0;  // mean log-probability of a generated token, in nats
+  std::string generated;                // the most probable token at each position
+  double log_prob = 0.0;                // mean log-probability of a generated token, in nats
+  std::optional<std::string> before{};  // what the start model writes; nullopt: not generated
 };
 
 /// On the CPU, sample_texts() returns no texts for models whose weights have more bytes than this.

@@ -1,7 +1,9 @@
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
@@ -176,11 +178,18 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   return plots;
 }
 
-/// Generates texts for the page with the trained model, on rank 0. It generates none if the folder
-/// has no tokenizer, or if the model has no vocabulary head.
+/// Returns the examples whose prompts the model completes for the page.
+const lm::LmExamples& sampled_examples(const LmTask& task) {
+  const lm::LmExamples& held_out = task.held_out().examples();
+  return held_out.size() > 0 ? held_out : task.windows().examples();
+}
+
+/// Generates texts for the page with the current weights, on rank 0. It generates none if the
+/// folder has no tokenizer, or if the model has no vocabulary head.
 /// Ranks:  collective over the world.
-void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
-                 LmPlots& plots) {
+std::vector<SampleText> texts_of(const cluster::Group& world, const LmTask& task,
+                                 const LmTrainSettings& settings) {
+  std::vector<SampleText> texts;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
     const std::optional<lm::ModelHead> head = task.method().head(task.model().config());
@@ -188,11 +197,31 @@ void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainS
     const std::optional<text::TextFiles> files =
         rows::read_tokenizer_files(settings.folder, settings.chat);
     if (!files) return;
-    plots.samples_are_held_out = task.held_out().examples().size() > 0;
-    const lm::LmWindows& from = plots.samples_are_held_out ? task.held_out() : task.windows();
-    plots.samples = sample_texts(task.model(), from.examples(),
-                                 text::parse_text_folder(*files, settings.folder));
+    texts = sample_texts(task.model(), sampled_examples(task),
+                         text::parse_text_folder(*files, settings.folder));
   });
+  return texts;
+}
+
+/// Generates the texts of the start model, if the method changes the answers of a model that
+/// already gives some. Call it before the newest checkpoint is loaded.
+/// Ranks:  collective over the world.
+std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
+                                     const LmTrainSettings& settings) {
+  const LmMethod& method = task.method();
+  const bool changes_answers = method.needs_reference() || method.has_prompts_only();
+  if (settings.is_fresh || !changes_answers) return {};
+  return texts_of(world, task, settings);
+}
+
+/// Adds the texts of the trained model to the page, next to those of the start model.
+/// Ranks:  collective over the world.
+void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
+                 const std::vector<SampleText>& before, LmPlots& plots) {
+  plots.samples_are_held_out = task.held_out().examples().size() > 0;
+  plots.samples = texts_of(world, task, settings);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    plots.samples[i].before = before[i].generated;
 }
 
 void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
@@ -319,6 +348,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   }
   print_banner(run, settings, *task, *trainer);
   if (!task->add_reference()) return trainer->outcome(ExitCode::stopped);
+  const std::vector<SampleText> before = texts_before(world, *task, settings);
   trainer->restore();
   if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
   const auto sealing = run.clock.enter("results");
@@ -330,7 +360,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   const ResultNames names{has_split ? "split validation" : "data.eval_path", method_->accuracy(),
                           method_->loss_meaning().unit};
   LmPlots plots = plots_of(*task, settings, names, outcome.done);
-  add_samples(world, *task, settings, plots);
+  add_samples(world, *task, settings, before, plots);
   show(trainer->curves(), names, std::move(plots), outcome);
   outcome.inputs.push_back(settings.is_fresh
                                ? std::pair<std::string, std::string>{"model", "random weights"}
