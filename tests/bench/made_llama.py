@@ -12,6 +12,30 @@ WIDTH, LAYERS, HEADS, INNER, VOCAB = 384, 6, 6, 1024, 8192
 
 def make_llama(folder, width=WIDTH, layers=LAYERS, heads=HEADS, inner=INNER, vocab=VOCAB):
     """Writes a model folder. No token ends a text, so all completions have the maximum length."""
+    draw = numpy.random.default_rng(0)
+    _write_folder(folder, width, layers, heads, inner, vocab)
+    head = {"lm_head.weight": _matrix(draw, vocab, width)}
+    save_file(_weights(draw, width, layers, inner, vocab) | head, folder / "model.safetensors",
+              metadata={"format": "pt"})
+    return folder
+
+
+def make_value_model(folder):
+    """Writes a value model of the same size, with other weights and a Bernoulli head."""
+    draw = numpy.random.default_rng(1)
+    _write_folder(folder, WIDTH, LAYERS, HEADS, INNER, VOCAB)
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {
+        "architectures": ["LlamaForTokenClassification"], "id2label": {"0": "value"},
+        "label2id": {"value": 0}, "value_head": {"kind": "bernoulli"}}))
+    head = {"score.weight": _matrix(draw, 1, WIDTH), "score.bias": numpy.zeros(1, "float32")}
+    save_file(_weights(draw, WIDTH, LAYERS, INNER, VOCAB) | head, folder / "model.safetensors",
+              metadata={"format": "pt"})
+    return folder
+
+
+def _write_folder(folder, width, layers, heads, inner, vocab):
     folder.mkdir(parents=True)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(TOKENIZER / name, folder)
@@ -23,20 +47,18 @@ def make_llama(folder, width=WIDTH, layers=LAYERS, heads=HEADS, inner=INNER, voc
         "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
         "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": False,
         "bos_token_id": 1, "eos_token_id": None, "dtype": "float32"}))
-    save_file(_weights(width, layers, inner, vocab), folder / "model.safetensors",
-              metadata={"format": "pt"})
-    return folder
 
 
-def _weights(width, layers, inner, vocab):
-    draw = numpy.random.default_rng(0)
+def _matrix(draw, rows, columns):
+    return draw.normal(0, 0.08, (rows, columns)).astype("float32")
 
+
+def _weights(draw, width, layers, inner, vocab):
     def matrix(rows, columns):
-        return draw.normal(0, 0.08, (rows, columns)).astype("float32")
+        return _matrix(draw, rows, columns)
 
     weights = {"model.embed_tokens.weight": matrix(vocab, width),
-               "model.norm.weight": numpy.ones(width, "float32"),
-               "lm_head.weight": matrix(vocab, width)}
+               "model.norm.weight": numpy.ones(width, "float32")}
     for layer in range(layers):
         name = f"model.layers.{layer}."
         for part in "qkvo":
