@@ -1,0 +1,130 @@
+"""Tests the chains of docs/grpo_hf.md: a proxy learns from pairs, and recipe grpo or a value model
+learns from the proxy. The whole chain has to reach what the page states."""
+import json
+import re
+import subprocess
+import sys
+
+import program
+
+try:
+    import h5py
+    import pandas
+except ImportError:
+    h5py = None
+
+CONF = program.TOP / "conf/examples/grpo_hf"
+JUDGED = ("answers.yaml", "pairs.yaml", "judged.yaml", "guided.yaml")  # by the true reward
+CONTROL = ("data.max_samples=20", "train.max_steps=100")
+DEADLINE_S = 600.0  # of one step; an idle machine needs 40 s
+
+
+class GrpoHf(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        if h5py is None:
+            self.skipTest("h5py or pandas is not installed")
+
+    def ckpt(self, name):
+        return self.output / name / "latest" / "ckpt" / "last"
+
+    def run_step(self, config, *more):
+        """Runs a configuration of the example with the inputs of this test."""
+        keys = {"model.path": f"model.path={self.ckpt('grpo_start')}"}
+        if config in JUDGED:
+            keys["reward.command"] = f"reward.command={sys.executable} {CONF / 'closeness.py'}"
+        keys |= {key.partition("=")[0]: key for key in more}
+        ended = self.start(1, *keys.values(), config=CONF / config).wait(DEADLINE_S)
+        self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
+
+    def export(self, form, name):
+        folder = self.run_folder(name)
+        self.run_to(0, 1, "--export", form, str(folder), config=None)
+        return folder / ("pairs.jsonl" if form == "pairs" else "results.jsonl")
+
+    def script(self, name, *arguments):
+        done = subprocess.run([sys.executable, CONF / name, *arguments], check=True,
+                              stdout=subprocess.PIPE, text=True)
+        return done.stdout
+
+    def make_pairs(self, *more):
+        """Trains the start model, and returns the file of pairs of its answers."""
+        self.run_to(0, 1, config=program.TOP / "conf/train/grpo_start.yaml")
+        self.run_step("answers.yaml", *more)
+        self.run_step("pairs.yaml", f"data.path={self.export('jsonl', 'hf_answers')}")
+        return self.export("pairs", "hf_pairs")
+
+    def train_proxy(self, pairs, name, *more):
+        self.run_step("proxy.yaml", f"data.path={pairs}", f"run.name={name}", *more)
+        return f"reward.model={self.ckpt(name)}"
+
+    def judge(self, proxy, name, *more):
+        """Returns a table of answers with their rewards. Compares spearman.py with pandas."""
+        self.run_step("judged.yaml", proxy, f"run.name={name}", *more)
+        path = self.export("jsonl", name)
+        rows = pandas.read_json(path, lines=True)
+        rho = rows["reward_model"].rank().corr(rows["reward_command"].rank())
+        printed = self.script("spearman.py", path)
+        self.assertAlmostEqual(float(re.search(r": (-?\d\.\d+) over", printed)[1]), rho, delta=1e-4)
+        return rows, rho
+
+    def judged_rows(self, proxy, name):
+        """Returns the file of rows for recipe value."""
+        path = self.folder / "value_rows.jsonl"
+        path.write_text(self.script("normalize.py", self.export("jsonl", name)))
+        labels = [json.loads(line)["label"] for line in path.read_text().splitlines()]
+        self.assertEqual((min(labels), max(labels)), (0.0, 1.0))
+        return path
+
+    def guided_reward(self, name, *more):
+        guide = f"generate.guide.path={self.ckpt('hf_value')}"
+        self.run_step("guided.yaml", guide, f"run.name={name}", *more)
+        return self.results_of(name)["reward"]["value"]
+
+    def results_of(self, name):
+        return json.loads((self.run_folder(name) / "summary.json").read_text())["results"]
+
+    def test_a_short_chain_hands_its_files_on(self):
+        pairs = self.make_pairs("generate.num_samples=4")
+        rows = [json.loads(line) for line in pairs.read_text().splitlines()]
+        self.assertTrue(all(row["score_chosen"] > row["score_rejected"] for row in rows))
+        proxy = self.train_proxy(pairs, "hf_proxy", "train.max_steps=60")
+        answers, rho = self.judge(proxy, "hf_judged", "generate.num_samples=4")
+        self.assertEqual(len(answers), 280)
+        self.assertGreater(rho, 0.0)
+        self.assertEqual(list(answers["reward"]), list(answers["reward_command"]))
+        self.run_step("grpo.yaml", proxy, "train.max_steps=3")
+        with h5py.File(self.run_folder("hf_grpo") / "results.h5") as file:
+            self.assertGreater(file["metrics/train/reward_std"][:].min(), 0.0)
+        rows = self.judged_rows(proxy, "hf_judged")
+        self.run_step("value.yaml", f"data.path={rows}", "train.max_steps=30")
+        self.assertGreater(self.guided_reward("hf_guided", "generate.num_samples=2"), 0.5)
+
+    def learn_from(self, proxy, name):
+        """Trains with recipe grpo. Returns the mean proxy and true rewards before and after."""
+        before, _ = self.judge(proxy, f"{name}_before")
+        self.run_step("grpo.yaml", proxy, f"run.name={name}")
+        after, _ = self.judge(proxy, f"{name}_after", f"model.path={self.ckpt(name)}")
+        return [(rows["reward_model"].mean(), rows["reward_command"].mean())
+                for rows in (before, after)]
+
+    def test_the_chains_of_the_page_do_what_it_states(self):
+        pairs = self.make_pairs()
+        proxy = self.train_proxy(pairs, "hf_proxy")
+        answers, rho = self.judge(proxy, "hf_judged")
+        self.assertGreaterEqual(len(answers), 500)
+        self.assertGreaterEqual(rho, 0.8)
+        before, after = self.learn_from(proxy, "hf_grpo")
+        self.assertGreater(after[0], before[0] + 0.2)
+        self.assertGreater(after[1], before[1] + 0.01)
+        control = self.train_proxy(pairs, "hf_proxy_20", *CONTROL)
+        before, after = self.learn_from(control, "hf_grpo_20")
+        self.assertGreater(after[0], before[0] + 0.5)
+        self.assertLess(after[1], before[1] - 0.05)
+        self.run_step("value.yaml", f"data.path={self.judged_rows(proxy, 'hf_judged')}")
+        self.assertGreater(self.guided_reward("hf_guided"), before[1] + 0.05)
+
+
+if __name__ == "__main__":
+    program.main()
