@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kStarGraph = "star_graph";
 constexpr const char* kNodesKey = "data.star_graph.nodes";
 constexpr const char* kFormKey = "data.star_graph.form";
+constexpr const char* kArmKey = "data.star_graph.arm";
 
 using formats::JsonValue;
 
@@ -25,27 +26,30 @@ JsonValue list_of_ids(const std::vector<std::int64_t>& ids) {
   return JsonValue::List(ids.begin(), ids.end());
 }
 
+/// How rows present a star graph.
+struct RowForm {
+  bool has_texts = false;   // texts instead of token ids
+  bool random_arm = false;  // completions follow a random arm instead of the one to the goal
+};
+
 class StarGraphRows final : public Dataset {
 public:
   StarGraphRows(const StarGraphs& graphs, SplitSizes sizes, const StarGraphShape& shape,
-                bool has_texts)
-      : graphs_(graphs),
-        sizes_(sizes),
-        nodes_(shape.nodes),
-        length_(shape.path),
-        has_texts_(has_texts) {}
+                RowForm form)
+      : graphs_(graphs), sizes_(sizes), nodes_(shape.nodes), length_(shape.path), form_(form) {}
 
   std::int64_t rows(Split split) const override { return sizes_.of(split); }
 
   std::string row(Split split, std::int64_t index) const override {
     const StarGraph graph = graphs_.row(sizes_.number(split, index));
-    if (has_texts_)
-      return formats::to_json_line(JsonValue::Members{{"prompt", graph.prompt()},
-                                                      {"completion", graph.path_text()},
-                                                      {"answer", graph.path_text()}});
-    return formats::to_json_line(
-        JsonValue::Members{{"token_ids", list_of_ids(graph.prompt_ids(nodes_))},
-                           {"completion_ids", list_of_ids(graph.path)}});
+    if (form_.has_texts)
+      return formats::to_json_line(JsonValue::Members{
+          {"prompt", graph.prompt()},
+          {"completion", form_.random_arm ? graph.random_arm_text() : graph.path_text()},
+          {"answer", graph.path_text()}});
+    return formats::to_json_line(JsonValue::Members{
+        {"token_ids", list_of_ids(graph.prompt_ids(nodes_))},
+        {"completion_ids", list_of_ids(form_.random_arm ? graph.random_arm : graph.path)}});
   }
 
   bool has_check() const override { return true; }
@@ -53,9 +57,10 @@ public:
   /// Returns 1 if the answer begins with the path, otherwise 0.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const StarGraph graph = graphs_.row(sizes_.number(split, index));
-    return (has_texts_ ? begins_with(answer.text, graph.path_text())
-                       : answer.ids.size() >= graph.path.size() &&
-                             std::ranges::equal(answer.ids.first(graph.path.size()), graph.path))
+    return (form_.has_texts
+                ? begins_with(answer.text, graph.path_text())
+                : answer.ids.size() >= graph.path.size() &&
+                      std::ranges::equal(answer.ids.first(graph.path.size()), graph.path))
                ? 1.0
                : 0.0;
   }
@@ -63,8 +68,8 @@ public:
   /// Returns the first nodes of the answer, at most as many as the path has, such as "4,1,7".
   std::optional<std::string> given_answer(const Answer& answer) const override {
     const auto length = static_cast<std::size_t>(length_);
-    std::string nodes = has_texts_ ? first_nodes(answer.text, length) : "";
-    if (!has_texts_)
+    std::string nodes = form_.has_texts ? first_nodes(answer.text, length) : "";
+    if (!form_.has_texts)
       for (const std::int64_t id : answer.ids.first(std::min(length, answer.ids.size())))
         nodes += (nodes.empty() ? "" : ",") + std::to_string(id);
     if (nodes.empty()) return std::nullopt;
@@ -99,7 +104,7 @@ private:
   SplitSizes sizes_;
   std::int64_t nodes_;   // labels
   std::int64_t length_;  // nodes of a path
-  bool has_texts_;
+  RowForm form_;
 };
 
 void add_star_graph_keys(KeyTable& table) {
@@ -126,6 +131,12 @@ void add_star_graph_keys(KeyTable& table) {
              .default_value = "ids",
              .summary = "rows of star_graph: token ids, a node each, or texts for a tokenizer",
              .choices = {"ids", "texts"}});
+  table.add({.name = kArmKey,
+             .type = KeyType::choice,
+             .default_value = "goal",
+             .summary = "arm that completions of star_graph follow: the one to the goal, or a "
+                        "random one, which teaches the edges without the goal",
+             .choices = {"goal", "random"}});
   add_rows_key(table, kStarGraph);
 }
 
@@ -147,7 +158,8 @@ std::unique_ptr<Dataset> make_star_graphs(const Config& config) {
   const StarGraphs graphs(shape, read_seed(config));
   const SplitSizes sizes =
       split_sizes(config, kStarGraph, config.integers("data.star_graph.rows"), graphs.rows());
-  return std::make_unique<StarGraphRows>(graphs, sizes, shape, has_star_graph_texts(config));
+  return std::make_unique<StarGraphRows>(
+      graphs, sizes, shape, RowForm{has_star_graph_texts(config), config.is(kArmKey, "random")});
 }
 
 }  // namespace

@@ -22,12 +22,16 @@ struct StarGraphShape {
 struct StarGraph {
   std::vector<std::int64_t> path{};                            // [l] from the start to the goal
   std::vector<std::pair<std::int64_t, std::int64_t>> edges{};  // [d (l - 1)] in a random order
+  std::vector<std::int64_t> random_arm{};                      // [l] nodes of one of the d arms
 
   /// Returns `a,b|c,d/start,goal=`.
   std::string prompt() const;
 
   /// Returns `start,...,goal`.
   std::string path_text() const;
+
+  /// Returns the nodes of `random_arm` in the same form.
+  std::string random_arm_text() const;
 
   /// Returns the tokens of the prompt. The token of a node is its label, below N = `nodes`. The
   /// token of `|` is N, that of `=` is N + 1, and that of `/` is N + 2. Commas have no token.

@@ -85,6 +85,13 @@ std::string pair_text(std::int64_t a, std::int64_t b) {
   return std::to_string(a) + "," + std::to_string(b);
 }
 
+std::string nodes_text(const std::vector<std::int64_t>& nodes) {
+  std::string text;
+  for (const std::int64_t node : nodes)
+    text += (text.empty() ? "" : ",") + std::to_string(node);
+  return text;
+}
+
 }  // namespace
 
 StarGraphs::StarGraphs(const StarGraphShape& shape, std::uint64_t seed)
@@ -99,19 +106,19 @@ StarGraph StarGraphs::row(std::uint64_t index) const {
     graph.path.push_back(labels.take(draws));
   const std::vector<std::int64_t> heads =
       labels.take_set(static_cast<std::uint64_t>(shape_.arms - 1), draws);
-  for (std::int64_t i = 1; i < shape_.path; ++i)
-    graph.edges.emplace_back(graph.path[static_cast<std::size_t>(i - 1)],
-                             graph.path[static_cast<std::size_t>(i)]);
+  std::vector<std::vector<std::int64_t>> arms{graph.path};
   for (const std::int64_t head : heads) {
-    graph.edges.emplace_back(graph.path.front(), head);
-    for (std::int64_t i = 2; i < shape_.path; ++i) {
-      const std::int64_t from = graph.edges.back().second;
-      graph.edges.emplace_back(from, labels.take(draws));
-    }
+    arms.push_back({graph.path.front(), head});
+    for (std::int64_t i = 2; i < shape_.path; ++i)
+      arms.back().push_back(labels.take(draws));
   }
+  for (const auto& arm : arms)
+    for (std::size_t i = 1; i < arm.size(); ++i)
+      graph.edges.emplace_back(arm[i - 1], arm[i]);
   RowDraws order = orders_.row(index / graphs_.size(), number + 1);
   for (std::size_t left = graph.edges.size(); left > 1; --left)
     std::swap(graph.edges[left - 1], graph.edges[order.below(left)]);
+  graph.random_arm = arms[order.below(arms.size())];
   return graph;
 }
 
@@ -123,10 +130,11 @@ std::string StarGraph::prompt() const {
 }
 
 std::string StarGraph::path_text() const {
-  std::string text;
-  for (const std::int64_t node : path)
-    text += (text.empty() ? "" : ",") + std::to_string(node);
-  return text;
+  return nodes_text(path);
+}
+
+std::string StarGraph::random_arm_text() const {
+  return nodes_text(random_arm);
 }
 
 std::vector<std::int64_t> StarGraph::prompt_ids(std::int64_t nodes) const {

@@ -169,6 +169,51 @@ TEST(StarGraphTest, EveryGraphOfASmallShapeComesOnceBeforeAnyComesAgain) {
   EXPECT_EQ(StarGraphs({4, 3, 9}, 0).graphs(), std::uint64_t{9 * 8 * 7 * 20 * 6});
 }
 
+TEST(StarGraphTest, ARandomArmFollowsEdgesWhateverTheGoalAndTheOrder) {
+  const StarGraphs graphs({3, 4, 50}, 0);
+  constexpr std::uint64_t kRows = 3000;
+  int to_the_goal = 0;
+  int first_in_order = 0;
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    const StarGraph graph = graphs.row(i);
+    ASSERT_EQ(graph.random_arm.size(), 4U);
+    EXPECT_EQ(graph.random_arm[0], graph.path[0]);
+    for (std::size_t at = 1; at < 4; ++at)
+      EXPECT_EQ(std::ranges::count(graph.edges,
+                                   std::pair{graph.random_arm[at - 1], graph.random_arm[at]}),
+                1);
+    const auto first = std::ranges::find(graph.edges, graph.path[0],
+                                         &std::pair<std::int64_t, std::int64_t>::first);
+    to_the_goal += graph.random_arm == graph.path ? 1 : 0;
+    first_in_order += graph.random_arm[1] == first->second ? 1 : 0;
+  }
+  EXPECT_NEAR(to_the_goal, 1000, 104);  // four standard deviations
+  EXPECT_NEAR(first_in_order, 1000, 104);
+}
+
+TEST(StarGraphTest, CompletionsFollowTheChosenArm) {
+  const StarGraphs graphs({2, 5, 50}, 0);
+  for (const char* form : {"texts", "ids"}) {
+    const DatasetRows rows = made({{"data.dataset", "star_graph"},
+                                   {"data.star_graph.arm", "random"},
+                                   {"data.star_graph.form", form}});
+    double right = 0.0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      const StarGraph graph = graphs.row(static_cast<std::uint64_t>(i));
+      const formats::JsonValue row = row_of(*rows.dataset, Split::test, i);
+      if (row.find("answer") != nullptr) {
+        EXPECT_EQ(row.get<std::string>("prompt"), graph.prompt());
+        EXPECT_EQ(row.get<std::string>("completion"), graph.random_arm_text());
+        EXPECT_EQ(row.get<std::string>("answer"), graph.path_text());
+      } else {
+        EXPECT_EQ(ids_of(row, "completion_ids"), graph.random_arm);
+      }
+      right += rows.dataset->score(Split::test, i, {graph.random_arm_text(), graph.random_arm});
+    }
+    EXPECT_NEAR(right, 50.0, 20.0);
+  }
+}
+
 TEST(StarGraphTest, LargeShapesHaveDifferentGraphs) {
   const StarGraphs graphs({5, 5, 50}, 0);
   std::set<std::string> different;

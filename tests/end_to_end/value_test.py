@@ -62,6 +62,39 @@ class Value(value_case.ValueCase):
         with h5py.File(self.run_folder() / "results.h5") as file:
             self.assertGreater(file["metrics/train/value_margin"][-1], 0.0)
 
+    def test_drawn_preferences_are_the_same_on_all_ranks_and_follow_the_scores(self):
+        pairs = [{"prompt": f"see {i}", "chosen": "abc", "rejected": "xyz", "score_chosen": 1,
+                  "score_rejected": 0.5} for i in range(24)]
+        path = tiny_lm.write_rows(self.folder / "pairs.jsonl", pairs)
+        keys = (f"data.path={path}", f"data.eval_path={path}", "value.data=preferences")
+        losses = {}
+        for beta in (0, 1, 1e6):
+            self.start_over_training()
+            self.train(1, *keys, f"value.preference_beta={beta}")
+            with h5py.File(self.run_folder() / "results.h5") as file:
+                losses[beta] = file["metrics/train/loss"][:].tolist()
+        self.assertEqual(losses[0], losses[1e6])  # the better completion is always preferred
+        self.assertNotEqual(losses[0], losses[1])
+        self.start_over_training()
+        self.train(1, *keys, "value.preference_beta=1")
+        golden = self.bytes_of()
+        self.start_over_training()
+        self.train(2, *keys, "value.preference_beta=1")
+        self.assertEqual(self.bytes_of(), golden)
+        pairs[3]["score_rejected"] = "none"
+        tiny_lm.write_rows(self.folder / "pairs.jsonl", pairs)
+        ended = self.train(1, *keys, "value.preference_beta=1", code=65)
+        self.assertIn(":4: its `score_rejected` is no number", ended.err)
+        del pairs[2]["score_chosen"]
+        tiny_lm.write_rows(self.folder / "pairs.jsonl", pairs)
+        ended = self.train(1, *keys, "value.preference_beta=1", code=65)
+        self.assertIn(":3: it has no `score_chosen`", ended.err)
+        ended = self.train(1, "value.preference_beta=1", code=78)
+        self.assertIn("the rows are no pairs", ended.err)
+
+    def start_over_training(self):
+        shutil.rmtree(self.output, ignore_errors=True)
+
     def test_transformers_opens_the_folder_and_has_the_held_out_loss(self):
         try:
             import torch

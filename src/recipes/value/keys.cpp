@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <mgpu/config/check_all.hpp>
+#include <mgpu/config/common_keys.hpp>
 
 namespace mgpu::recipes {
 namespace {
@@ -69,6 +70,15 @@ void check_value_loss(const Config& config) {
                          "value.data=preferences, with `prompt`, `chosen` and `rejected`");
 }
 
+void check_preferences(const Config& config) {
+  const ValueSettings settings = read_value_settings(config);
+  if (settings.draws_preferences() && !settings.has_pairs)
+    throw config.problem("E124", "value.preference_beta",
+                         "`value.preference_beta` draws which completion of a pair is preferred, "
+                         "and the rows are no pairs",
+                         "value.data=preferences");
+}
+
 void check_atoms(const Config& config) {
   const ValueSettings settings = read_value_settings(config);
   const bool is_histogram = settings.head.kind == ValueKind::histogram;
@@ -121,6 +131,14 @@ void add_value_keys(KeyTable& table) {
              .summary = "rows: completions with a number `label`, or preferences with `chosen` "
                         "(label 1) and `rejected` (label 0)",
              .choices = {"rewards", "preferences"}});
+  table.add({.name = "value.preference_beta",
+             .type = KeyType::number,
+             .default_value = "0.0",
+             .summary = "above 0: the chosen completion stays the preferred one with probability "
+                        "sigmoid(beta (score_chosen - score_rejected)), else both are exchanged; "
+                        "0: rows are learned as they are",
+             .min = 0,
+             .max = 1e6});
   table.add({.name = "value.atoms",
              .type = KeyType::integer,
              .default_value = "11",
@@ -148,7 +166,7 @@ bool has_value_keys(const Config& config) {
 
 void check_value_keys(const Config& config) {
   check_all({[&] { check_value_loss(config); }, [&] { check_atoms(config); },
-             [&] { refuse_template(config); }});
+             [&] { check_preferences(config); }, [&] { refuse_template(config); }});
 }
 
 ValueSettings read_value_settings(const Config& config) {
@@ -164,6 +182,8 @@ ValueSettings read_value_settings(const Config& config) {
     if (config.is("value.loss", name)) settings.kind = kind;
   settings.has_pairs = config.is("value.data", "preferences");
   settings.lm_weight = config.number("value.lm_weight");
+  settings.preference_beta = config.number("value.preference_beta");
+  settings.seed = read_seed(config);
   return settings;
 }
 

@@ -31,7 +31,11 @@ struct ValueSettings {
   ValueLossKind kind = ValueLossKind::bce;
   bool has_pairs = false;  // rows are preferences: prompt, chosen, rejected
   double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
+  // Above 0: which completion of a pair is preferred is drawn, by the Bradley-Terry model.
+  double preference_beta = 0.0;
+  std::uint64_t seed = 0;  // run.seed, for these draws
 
+  bool draws_preferences() const { return preference_beta > 0.0; }
   bool compares_pairs() const { return kind == ValueLossKind::bradley_terry; }
 };
 

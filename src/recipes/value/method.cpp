@@ -1,6 +1,5 @@
 #include "method.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -9,27 +8,15 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/json_fields.hpp>
 
+#include "preferences.hpp"
 #include "recipes/lm/examples.hpp"
+#include "row_numbers.hpp"
 
 namespace mgpu::recipes {
 namespace {
 
 using formats::JsonError;
 using formats::JsonValue;
-
-/// Returns a value as a number. It may be a number, true (1), false (0), or a text with a number,
-/// as in CSV files. Returns nullopt for other values.
-std::optional<double> number_of(const JsonValue& value) {
-  if (value.real() != nullptr) return *value.real();
-  if (value.integer() != nullptr) return static_cast<double>(*value.integer());
-  if (value.flag() != nullptr) return *value.flag() ? 1.0 : 0.0;
-  if (value.text() == nullptr) return std::nullopt;
-  const std::string& text = *value.text();
-  double number = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// Returns how many tokens at the start of the completion are not learned from; 0 without `cut`.
 std::int64_t cut_of(const JsonValue& row) {
@@ -64,6 +51,8 @@ input::RowOptions ValueMethod::row_options(input::RowOptions options) const {
   if (settings_.has_pairs) {
     options.all_of = {"chosen", "rejected"};
     options.may_have.emplace_back("prompt");
+    if (settings_.draws_preferences())
+      options.all_of.insert(options.all_of.end(), {"score_chosen", "score_rejected"});
     return options;
   }
   options.one_of = {"prompt", "messages", "token_ids"};
@@ -88,7 +77,10 @@ void ValueMethod::encode(const JsonValue& row, RowUse /*use*/, ExampleEncoder& e
                          lm::LmExamples& examples) const {
   std::vector<double>& returns = examples.sequence_columns[kReturnColumn];
   if (settings_.has_pairs) {
-    encoder.add_pair(row, examples);
+    if (settings_.draws_preferences())
+      encoder.add_pair(draw_preference(row, settings_.preference_beta, settings_.seed), examples);
+    else
+      encoder.add_pair(row, examples);
     returns = {settings_.head.highest, settings_.head.lowest};
   } else {
     if (rows::member_of(row, "token_ids") != nullptr &&

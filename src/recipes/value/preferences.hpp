@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/formats/json_value.hpp>
+
+namespace mgpu::recipes {
+
+/// Returns the probability that a judge who follows the Bradley-Terry model prefers the chosen
+/// completion: sigmoid(beta (score_chosen - score_rejected)).
+///
+/// Source: Bradley and Terry, Rank analysis of incomplete block designs (Biometrika 1952).
+double preference_probability(double beta, double score_chosen, double score_rejected);
+
+/// Draws which completion of a pair is preferred, with preference_probability() of the members
+/// `score_chosen` and `score_rejected`. Returns the row, with `chosen` and `rejected` exchanged if
+/// the rejected completion is preferred. The draw depends on `seed` and on the texts of the row
+/// alone, so it is the same on every rank and in every epoch.
+/// Errors: JsonError if a score is not a finite number.
+formats::JsonValue draw_preference(const formats::JsonValue& row, double beta, std::uint64_t seed);
+
+}  // namespace mgpu::recipes

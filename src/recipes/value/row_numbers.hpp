@@ -1,0 +1,13 @@
+#pragma once
+
+#include <optional>
+
+#include <mgpu/formats/json_value.hpp>
+
+namespace mgpu::recipes {
+
+/// Returns a value as a number. It may be a number, true (1), false (0), or a text with a number,
+/// as in CSV files. Returns nullopt for other values.
+std::optional<double> number_of(const formats::JsonValue& value);
+
+}  // namespace mgpu::recipes
