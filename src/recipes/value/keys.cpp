@@ -136,7 +136,7 @@ void add_value_keys(KeyTable& table) {
              .default_value = "0.0",
              .summary = "above 0: the chosen completion stays the preferred one with probability "
                         "sigmoid(beta (score_chosen - score_rejected)), else both are exchanged; "
-                        "0: rows are learned as they are",
+                        "0: nothing is drawn",
              .min = 0,
              .max = 1e6});
   table.add({.name = "value.atoms",

@@ -1,0 +1,117 @@
+"""Follows docs/star_graph.md: a value model guides a reference on star graphs as the closed form says,
+and methods without a value model stay at chance."""
+import json
+import math
+import sys
+
+import program
+
+CONF = program.TOP / "conf/examples/star_graph"
+
+
+def best_accuracy(right, strength):
+    """The accuracy of the best policy, where exp(strength) is the weight of right paths."""
+    return right * math.exp(strength) / (right * math.exp(strength) + 1 - right)
+
+
+def best_kl(right, eta):
+    """The KL of a path from the reference under the best policy for QSharp."""
+    return best_accuracy(right, 1 / eta) / eta - math.log(right * math.exp(1 / eta) + 1 - right)
+
+
+class StarGraph(program.ProgramTest):
+
+    def model(self, name):
+        return f"{self.output}/{name}/latest/ckpt/last"
+
+    def file(self, name, kind):
+        return f"{self.output}/{name}/latest/{kind}.jsonl"
+
+    def run_step(self, step, *more):
+        """Runs a configuration, and returns the results of its run."""
+        config = CONF / f"{step}.yaml"
+        name = f"star_{step}"
+        self.run_to(0, 1, *more, config=config)
+        return json.loads((self.run_folder(name) / "summary.json").read_text())["results"]
+
+    def draw_paths(self, *more):
+        """Draws the paths that value models learn, and writes them as rows and pairs."""
+        reference = f"model.path={self.model('star_reference')}"
+        self.run_step("rollouts", reference, *more)
+        self.run_step("held_out", reference, *more, "data.split=validation")
+        for name in ("star_rollouts", "star_held_out"):
+            for kind in ("jsonl", "pairs"):
+                self.run_to(0, 1, "--export", kind, f"{self.output}/{name}/latest", config=None)
+
+    def train(self, step, kind, *more, start="star_reference"):
+        return self.run_step(step, f"model.path={self.model(start)}",
+                             f"data.path={self.file('star_rollouts', kind)}",
+                             f"data.eval_path={self.file('star_held_out', kind)}", *more)
+
+    def alone(self, *more):
+        results = self.run_step("sampled", f"model.path={self.model('star_reference')}",
+                                "generate.reference=null", *more)
+        return results["score"]["value"]
+
+    def guided(self, guide, algorithm, eta, *more):
+        """Returns the accuracy on test graphs, and the KL per token."""
+        results = self.run_step("guided", f"model.path={self.model('star_reference')}",
+                                f"generate.guide.path={self.model(guide)}",
+                                f"generate.guide.algorithm={algorithm}",
+                                f"generate.guide.eta={eta}", *more)
+        return results["score"]["value"], results["kl"]["value"]
+
+    def sampled(self, name):
+        results = self.run_step("sampled", f"model.path={self.model(name)}",
+                                f"generate.reference={self.model('star_reference')}")
+        return results["score"]["value"], results["kl"]["value"]
+
+    def test_a_short_round_follows_the_closed_form(self):
+        self.run_step("start", "train.max_steps=600")
+        self.run_step("reference", f"model.path={self.model('star_start')}", "train.max_steps=400")
+        self.draw_paths()
+        right = self.alone()
+        self.assertAlmostEqual(right, 0.5, delta=0.03)
+        self.train("value", "results", "train.max_steps=400")
+        for algorithm in ("qsharp", "cd"):
+            accuracy, kl = self.guided("star_value", algorithm, 0.5)
+            self.assertAlmostEqual(accuracy, best_accuracy(right, 2), delta=0.05)
+            self.assertAlmostEqual(kl, best_kl(right, 0.5) / 3, delta=0.03)
+
+    def test_the_whole_page(self):
+        for seed in (0, 1):
+            with self.subTest(seed=seed):
+                self.check_seed(f"run.seed={seed}")
+
+    def check_seed(self, seed):
+        self.run_step("start", seed)
+        self.run_step("reference", seed, f"model.path={self.model('star_start')}")
+        self.draw_paths(seed)
+        right = self.alone(seed)
+        self.assertAlmostEqual(right, 0.5, delta=0.03)
+        self.train("value", "results", seed)
+        for eta in (0.1, 0.5, 1.0):
+            accuracy, kl = self.guided("star_value", "qsharp", eta, seed)
+            self.assertAlmostEqual(accuracy, best_accuracy(right, 1 / eta), delta=0.03)
+            self.assertAlmostEqual(kl, best_kl(right, eta) / 3, delta=0.03)
+        for eta in (0.5, 1.0):
+            accuracy, _ = self.guided("star_value", "cd", eta, seed)
+            self.assertAlmostEqual(accuracy, best_accuracy(right, 1 / eta), delta=0.02)
+        self.train("pita_hard", "pairs", seed)
+        self.assertGreaterEqual(self.guided("star_pita_hard", "pita", 1.0, seed)[0], 0.97)
+        self.train("pita", "pairs", seed, start="star_pita_hard")
+        for eta in (0.5, 1.0):
+            accuracy, _ = self.guided("star_pita", "pita", eta, seed)
+            self.assertAlmostEqual(accuracy, best_accuracy(right, 2 / eta), delta=0.03)
+        self.train("dpo", "pairs", seed)
+        for step in ("grpo", "reinforce"):
+            self.run_step(step, seed, f"model.path={self.model('star_reference')}",
+                          f"reward.command={sys.executable} {CONF}/reward.py")
+        for name in ("star_dpo", "star_grpo", "star_reinforce"):
+            accuracy, kl = self.sampled(name)
+            self.assertAlmostEqual(accuracy, 0.5, delta=0.04)
+            self.assertGreater(kl, 0.01)
+
+
+if __name__ == "__main__":
+    program.main()
