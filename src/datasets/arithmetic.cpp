@@ -21,11 +21,19 @@ struct ChainSettings {
   std::int64_t terms = 2;
   std::int64_t largest = 20;
   std::int64_t modulus = 0;  // 0: the sum itself
+  bool is_worked = false;    // true: completions have a line for each partial sum
 };
 
 struct Chain {
   std::string prompt{};
+  std::string lines{};  // one for each partial sum: "3 + 15 = 18"
   std::int64_t sum = 0;
+
+  /// Adds a line that computes `value` from the sum so far, and makes it the sum.
+  void step(const std::string& operation, std::int64_t value) {
+    lines += std::to_string(sum) + operation + " = " + std::to_string(value) + "\n";
+    sum = value;
+  }
 };
 
 std::vector<std::uint64_t> choices_of_chain(const ChainSettings& settings) {
@@ -43,13 +51,17 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
     const bool is_minus = i > 0 && draws.below(2) == 1;
     const auto term =
         static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(settings.largest) + 1));
-    if (i > 0) chain.prompt += is_minus ? " - " : " + ";
-    chain.prompt += std::to_string(term);
-    chain.sum += is_minus ? -term : term;
+    const std::string operation = (is_minus ? " - " : " + ") + std::to_string(term);
+    chain.prompt += i > 0 ? operation : std::to_string(term);
+    if (i > 0)
+      chain.step(operation, is_minus ? chain.sum - term : chain.sum + term);
+    else
+      chain.sum = term;
   }
   if (settings.modulus > 0) {
-    chain.prompt = "(" + chain.prompt + ") mod " + std::to_string(settings.modulus);
-    chain.sum = (chain.sum % settings.modulus + settings.modulus) % settings.modulus;
+    const std::string modulus = " mod " + std::to_string(settings.modulus);
+    chain.prompt = "(" + chain.prompt + ")" + modulus;
+    chain.step(modulus, (chain.sum % settings.modulus + settings.modulus) % settings.modulus);
   }
   chain.prompt += " =";
   return chain;
@@ -65,8 +77,10 @@ public:
   std::string row(Split split, std::int64_t index) const override {
     const Chain chain = chain_of(split, index);
     const std::string sum = std::to_string(chain.sum);
+    const std::string completion =
+        settings_.is_worked ? " " + chain.lines + "#### " + sum : " " + sum;
     return formats::to_json_line(formats::JsonValue::Members{
-        {"prompt", chain.prompt}, {"completion", " " + sum}, {"answer", sum}});
+        {"prompt", chain.prompt}, {"completion", completion}, {"answer", sum}});
   }
 
   bool has_check() const override { return true; }
@@ -115,13 +129,17 @@ void add_arithmetic_keys(KeyTable& table) {
              .summary = "the sum is taken modulo this number; 0: the sum itself",
              .min = 0,
              .max = 1e6});
+  table.add({.name = "data.arithmetic.worked",
+             .type = KeyType::flag,
+             .default_value = "false",
+             .summary = "completions have a line for each partial sum, and then #### and the sum"});
   add_rows_key(table, kArithmetic);
 }
 
 std::unique_ptr<Dataset> make_arithmetic(const Config& config) {
-  const ChainSettings settings{config.integer("data.arithmetic.terms"),
-                               config.integer("data.arithmetic.largest"),
-                               config.integer("data.arithmetic.modulus")};
+  const ChainSettings settings{
+      config.integer("data.arithmetic.terms"), config.integer("data.arithmetic.largest"),
+      config.integer("data.arithmetic.modulus"), config.flag("data.arithmetic.worked")};
   const RowSpace space(choices_of_chain(settings), read_seed(config));
   const SplitSizes sizes =
       split_sizes(config, kArithmetic, config.integers("data.arithmetic.rows"), space.size());

@@ -222,6 +222,32 @@ TEST(StarGraphTest, LargeShapesHaveDifferentGraphs) {
   EXPECT_EQ(different.size(), 5000U);
 }
 
+TEST(ArithmeticTest, WorkedSolutionsHaveALineForEachPartialSum) {
+  const Values values = {{"data.dataset", "arithmetic"},
+                         {"data.arithmetic.terms", "3"},
+                         {"data.arithmetic.largest", "9"},
+                         {"data.arithmetic.rows", "[100, 10, 50]"}};
+  Values worked_values = values;
+  worked_values["data.arithmetic.worked"] = "true";
+  worked_values["data.arithmetic.modulus"] = "10";
+  const DatasetRows worked = made(worked_values);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    const formats::JsonValue row = row_of(*worked.dataset, Split::test, i);
+    const std::string prompt = row.get<std::string>("prompt");  // (1 + 2 - 3) mod 10 =
+    const auto digit = [&](std::size_t at) { return prompt[at] - '0'; };
+    const int first = prompt[3] == '+' ? digit(1) + digit(5) : digit(1) - digit(5);
+    const int second = prompt[7] == '+' ? first + digit(9) : first - digit(9);
+    const std::string answer = std::to_string((second + 20) % 10);
+    const std::string expected = " " + prompt.substr(1, 5) + " = " + std::to_string(first) + "\n" +
+                                 std::to_string(first) + prompt.substr(6, 4) + " = " +
+                                 std::to_string(second) + "\n" + std::to_string(second) +
+                                 " mod 10 = " + answer + "\n#### " + answer;
+    ASSERT_EQ(row.get<std::string>("completion"), expected) << prompt;
+    EXPECT_EQ(worked.dataset->score(Split::test, i, {expected, {}}), 1.0) << prompt;
+    EXPECT_EQ(row.get<std::string>("answer"), answer);
+  }
+}
+
 TEST(ArithmeticTest, SumsAreRight) {
   const DatasetRows chosen = made({{"data.dataset", "arithmetic"},
                                    {"data.arithmetic.terms", "3"},

@@ -10,6 +10,7 @@
 #include <mgpu/jobs/job.hpp>
 
 #include "jobs/classify/keys.hpp"
+#include "jobs/collect/keys.hpp"
 #include "jobs/generate/keys.hpp"
 #include "jobs/teacher/keys.hpp"
 #include "support/made_config.hpp"
@@ -43,7 +44,7 @@ GenerateConfig read_generate_config(const Config& config, const lm::GenerationDe
 }
 
 TEST(JobKeysTest, AModelAndAFileAreEnough) {
-  for (const char* job : {"generate", "teacher", "classify"})
+  for (const char* job : {"generate", "teacher", "classify", "collect"})
     EXPECT_EQ(rule_of(job, {}), "") << job;
 }
 
@@ -51,6 +52,33 @@ TEST(JobKeysTest, KeysOfAnotherJobAreNoted) {
   const Config config = config_for("teacher", {{"generate.batch_size", "3"}});
   EXPECT_THAT(notes_for_job(config), ElementsAre("job teacher does not read generate.batch_size"));
   EXPECT_EQ(notes_for_job(config_for("generate", {{"generate.batch_size", "3"}})).size(), 0U);
+}
+
+TEST(JobKeysTest, CollectRefusesWhatItCannotMakeAndKeysWithoutEffect) {
+  EXPECT_EQ(rule_of("collect", {{"collect.steps", "latent"}}), "E124");
+  EXPECT_EQ(rule_of("collect", {{"collect.step_tokens", "8"}}), "E124");
+  EXPECT_EQ(rule_of("collect", {{"collect.step_tokens", "8"}, {"collect.split", "tokens"}}), "");
+  const auto rule_with = [](const char* dataset) {
+    return report_of_failure([&] {
+             const Config config =
+                 config_of({{"job", "collect"}, {"model.path", "m"}, {"data.dataset", dataset}});
+             job_of(config).check(config, 1);
+           })
+        .code;
+  };
+  EXPECT_EQ(rule_with("arithmetic"), "");
+  EXPECT_EQ(rule_with("synthetic_texts"), "E124");  // nothing judges its answers
+}
+
+TEST(JobKeysTest, KeysOfCollectHaveTheirMeaning) {
+  const Config config = config_for("collect", {{"collect.split", "tokens"},
+                                               {"collect.label", "math_shepherd_hard"},
+                                               {"collect.batch_size", "auto"}});
+  const CollectKeys keys = read_collect_keys(config);
+  EXPECT_EQ(keys.step_tokens, 16);
+  EXPECT_EQ(keys.label, StepLabel::math_shepherd_hard);
+  EXPECT_FALSE(keys.batch_size);
+  EXPECT_EQ(read_collect_keys(config_for("collect", {})).step_tokens, 0);
 }
 
 TEST(JobKeysTest, EachJobIsInTheTable) {

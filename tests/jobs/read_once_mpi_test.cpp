@@ -99,7 +99,7 @@ TEST_F(ReadOnceTest, ReadsAreCountedByKeyWhileACounterLives) {
 }
 
 TEST_F(ReadOnceTest, WhileAJobIsReadEachKeyOfItsRunIsReadOnce) {
-  for (const char* job : {"train", "generate", "teacher", "classify"}) {
+  for (const char* job : {"train", "generate", "teacher", "classify", "collect"}) {
     const Config config = config_of({{"job", job}, {"data.path", "d"}, {"model.path", "m"}});
     const ReadCounts counts;
     read_job(config);
@@ -135,6 +135,14 @@ TEST_F(ReadOnceTest, TrainWithALanguageModel) {
                           {"train.lanes", "2"},
                           {"train.warmup_steps", "0"}}),
               IsEmpty());
+}
+
+TEST_F(ReadOnceTest, Collect) {
+  EXPECT_THAT(
+      read_again(
+          "collect", R"({"prompt": "abc", "answer": "1"})",
+          {{"collect.num_paths", "2"}, {"collect.rollouts", "2"}, {"collect.max_new_tokens", "8"}}),
+      IsEmpty());
 }
 
 TEST_F(ReadOnceTest, Generate) {

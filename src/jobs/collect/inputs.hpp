@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/formats/line_problems.hpp>
+#include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/lm/parallel/memory_plan.hpp>
+#include <mgpu/rows/model_rows.hpp>
+#include <mgpu/rows/prompt_encoder.hpp>
+#include <mgpu/run/model_memory.hpp>
+
+#include "keys.hpp"
+#include "text_steps.hpp"
+
+namespace mgpu::jobs {
+
+inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "solutions",
+                                            "collect.max_new_tokens"};
+
+/// The inputs of job collect: questions, settings, and the model's configuration without its
+/// weights.
+struct CollectInputs : rows::ModelRows {
+  CollectKeys keys{};
+  lm::GenerationConfig generation{};  // how paths and rollouts are drawn
+  std::uint32_t phase = 0;            // phase id in the journal, a checksum of rows and model
+
+  std::int64_t questions() const { return rows.rows(); }
+  StepRule rule() const { return {keys.step_tokens, keys.max_steps}; }
+
+  /// Returns the index in the data set of row `row` of this run.
+  std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }
+
+  /// Returns the most tokens that a question can have, or 0 without a limit.
+  std::int64_t longest_question() const;
+
+  /// Errors: Failure E603 if steps are lines and the folder has no tokenizer.
+  rows::PromptEncoder encoder() const;
+
+  /// Encodes `count` questions from row `first` on. A row that cannot be used is returned with the
+  /// reason. With data.on_bad_row=stop the reason is also added to `problems`.
+  std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
+                                          rows::PromptEncoder& encoder,
+                                          formats::LineProblems& problems) const;
+
+  run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
+
+  /// Returns the memory that the model needs on `device` for questions of which the longest has
+  /// `longest` tokens. With collect.batch_size=auto, it is that of the largest batch.
+  lm::MemoryDemand demand(DeviceKind device, std::int64_t longest) const;
+};
+
+/// Reads the rows, the model's configuration and the settings. Every rank gets the same inputs.
+///
+/// Ranks:  collective over `world`.
+/// Errors: those of open_rows(), and of reading the model's folder. If one rank fails,
+///         all ranks throw.
+CollectInputs read_collect_inputs(const cluster::Group& world, const Config& config,
+                                  const CollectKeys& keys, lm::ResidentModels* models = nullptr);
+
+/// Reads the rows, the model's configuration and the settings on this rank alone, for --check and
+/// --plan.
+/// Errors: those of open_rows(), and of reading the model's folder.
+CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys);
+
+/// Tokenizes all questions and returns the number of tokens of each, or 0 for one that cannot be
+/// used.
+/// Errors: Failure E531 for questions that cannot be used, if data.on_bad_row is stop.
+std::vector<std::int64_t> count_question_tokens(const CollectInputs& inputs);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,180 @@
+#include "job.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/kept_columns.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/quarantined_rows.hpp>
+#include <mgpu/run/row_phase.hpp>
+
+#include "inputs.hpp"
+#include "results.hpp"
+#include "stepwise.hpp"
+#include "work.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+CollectInputs load_inputs(const run::RunContext& run, const CollectKeys& keys) {
+  const auto loading = run.clock.enter("load");
+  CollectInputs inputs = read_collect_inputs(run.topology.world(), run.config, keys, run.models);
+  rows::record_inputs(run, inputs);
+  return inputs;
+}
+
+run::ChunkPhase chunks_of(const CollectInputs& inputs) {
+  const run::JobKeys& keys = inputs.keys.run;
+  return {"questions", inputs.phase, inputs.questions(), keys.chunk_size, keys.part};
+}
+
+/// Holds the inputs on every rank, the model of this rank's group, and the loop over the questions.
+class CollectRun {
+public:
+  CollectRun(run::RunContext& run, const CollectKeys& keys)
+      : run_(run),
+        world_(run.topology.world()),
+        inputs_(load_inputs(run, keys)),
+        phase_(run, {keys.run, keys.rows.model, keys.rows.folder},
+               {chunks_of(inputs_), "questions", kCollected, "collect", keys.num_paths}) {
+    cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
+  }
+
+  const CollectInputs& inputs() const { return inputs_; }
+  const run::RowPhase& phase() const { return phase_; }
+
+  /// Tokenizes all questions that have no result from an earlier attempt. The ranks share the work.
+  /// Then sets the batch size, which depends on the longest question.
+  void tokenize() {
+    const auto tokenizing = run_.clock.enter("tokenize");
+    const auto pending =
+        run::pending_chunks(phase_.chunks(), run_.journal.done(phase_.chunks().id));
+    formats::LineProblems mine(inputs_.rows.path());
+    std::int64_t longest = 0;
+    cluster::run_together(world_, [&] {
+      for (const run::Chunk& chunk : run::static_share(pending, world_.rank(), world_.size()))
+        longest = std::max(longest, longest_of(chunk, mine));
+    });
+    formats::LineProblems all(inputs_.rows.path());
+    for (const std::string& theirs : world_.all_gather(std::string_view(mine.packed())))
+      all.unpack(theirs);
+    cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
+    choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
+  }
+
+  std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
+
+  /// Returns whether all questions are collected; false means that a stop was requested.
+  bool collect() { return phase_.run(*worker_); }
+
+private:
+  void choose_batch(std::int64_t longest) {
+    lm::MemoryDemand demand = inputs_.demand(run_.device.kind, longest);
+    demand.matrices = inputs_.keys.rows.model.matrices;
+    const bool is_auto = !inputs_.keys.batch_size;
+    inputs_.generation.batch_size = phase_.choose_batch(demand, is_auto);
+    cluster::run_together(world_, [&] { worker_.emplace(inputs_, *encoder_, phase_.group()); });
+  }
+
+  /// Returns the number of tokens of the chunk's longest question. Quarantined rows are skipped.
+  std::int64_t longest_of(const run::Chunk& chunk, formats::LineProblems& problems) {
+    std::int64_t longest = 0;
+    run::work_on_rows(
+        run_, phase_.chunks(), chunk,
+        {[&](std::int64_t first, std::int64_t count) {
+           for (const auto& question : inputs_.encode(first, count, *encoder_, problems))
+             if (question.facts.status == rows::RowStatus::ok)
+               longest = std::max<std::int64_t>(longest, std::ssize(question.ids));
+         },
+         [](std::int64_t, const std::string&) {}});
+    return longest;
+  }
+
+  run::RunContext& run_;
+  const cluster::Group& world_;
+  CollectInputs inputs_;
+  run::RowPhase phase_;
+  std::optional<rows::PromptEncoder> encoder_;
+  std::optional<CollectWorker> worker_;
+};
+
+void print_banner(run::RunContext& run, const CollectInputs& inputs, std::string memory) {
+  report::BannerFacts facts;
+  facts.memory = std::move(memory);
+  facts.device = run.device.kind;
+  facts.data = report::grouped(inputs.questions()) + " questions; " +
+               cluster::on_rank_0(run.topology.world(),
+                                  [&] { return rows::describe_model(inputs.folder, run.models); }) +
+               run::groups_text(inputs.keys.rows.model) + "; " + collecting_text(inputs.keys) +
+               run::part_note(inputs.keys.run);
+  run.print_banner(facts);
+  rows::log_head_note(run, inputs);
+}
+
+void seal_questions(run::RunContext& run, const CollectInputs& inputs) {
+  const auto sealing = run.clock.enter("seal");
+  store::seal(run.topology.world(), run.journal,
+              collect_request({run.config, run.store, run.directory}, inputs));
+  run::log_part(run, inputs.keys.run);
+}
+
+}  // namespace
+
+JobSpec collect_job() {
+  return {.name = "collect",
+          .text = "solutions of questions, with a value for each of their steps",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
+                   input::add_input_keys, datasets::add_dataset_keys, rows::add_chat_template_key,
+                   rows::add_keep_columns_key, add_collect_keys},
+          .check = [](const Config& config, int /*ranks*/) { check_collect_keys(config); },
+          .read = [](const Config& config) -> std::unique_ptr<Job> {
+            return std::make_unique<CollectJob>(config);
+          },
+          .auto_chunk_size =
+              [](const Config& config) {
+                const CollectKeys keys = read_collect_keys(config);
+                return rows::auto_chunk_size(keys.rows, keys.num_paths);
+              },
+          .exports = {{"trl", "", "stepwise.jsonl", export_stepwise}},
+          .has_parts = true};
+}
+
+run::JobOutcome CollectJob::run(run::RunContext& run) const {
+  CollectRun job(run, keys_);
+  job.tokenize();
+  print_banner(run, job.inputs(), job.memory_text());
+  run::log_suspects(run, job.phase().chunks());
+  if (!job.collect()) return job.phase().outcome(ExitCode::stopped);
+
+  seal_questions(run, job.inputs());
+  run::JobOutcome outcome = job.phase().outcome(ExitCode::done);
+  outcome.inputs = rows::checksums_of(job.inputs());
+  add_collect_results(run, job.inputs(), job.phase().work_of_groups(), outcome);
+  run::add_quarantined(run, job.phase().chunks(), outcome);
+  return outcome;
+}
+
+run::MergedRun CollectJob::merge(const cluster::Group& world, const run::SealPlace& place,
+                                 const store::ChunkJournal& journal) const {
+  const CollectInputs inputs = read_collect_inputs(world, config_, keys_);
+  rows::require_recorded_inputs(world, place.directory, inputs);
+  store::SealRequest request = collect_request(place, inputs);
+  request.partial = true;
+  const store::SealResult report = store::seal(world, journal, request);
+  run::MergedRun merged;
+  merged.parts.push_back({"questions", report.rows, report.rows + report.missing_rows, "samples"});
+  return merged;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/datasets/registry.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/prompt_encoder.hpp>
+
+namespace mgpu::jobs {
+
+/// The answer that a solution gives.
+struct JudgedAnswer {
+  std::string answer{};  // "": none
+  bool is_right = false;
+};
+
+/// Judges the answers of solutions: by the check of the data set, or by comparing them with column
+/// `answer` of the row.
+class AnswerJudge {
+public:
+  /// Keeps references to `rows` and `encoder`, which must outlive this object.
+  AnswerJudge(const rows::ModelRowKeys& rows, const rows::PromptEncoder& encoder)
+      : rows_(rows), encoder_(encoder) {}
+
+  /// Judges a solution of question `question`, an index in the data set. `expected` is the answer
+  /// in the row. `ids` are all tokens of the solution.
+  JudgedAnswer judge(std::int64_t question, const std::string& expected,
+                     const std::vector<std::int64_t>& ids) const;
+
+private:
+  const rows::ModelRowKeys& rows_;
+  const rows::PromptEncoder& encoder_;
+};
+
+}  // namespace mgpu::jobs

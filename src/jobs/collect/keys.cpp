@@ -1,0 +1,193 @@
+#include "keys.hpp"
+
+#include <mgpu/config/check_all.hpp>
+#include <mgpu/datasets/registry.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::int64_t kStepTokens = 16;  // collect.step_tokens=auto
+
+rows::ModelRowKeys read_question_rows(const Config& config) {
+  rows::ModelRowKeys keys = rows::read_model_row_keys(config);
+  keys.options.one_of = {"prompt", "messages", "token_ids"};
+  keys.options.keeps = {"id", "label"};
+  if (keys.dataset) {
+    keys.options.may_have = {"answer"};
+  } else {
+    keys.options.all_of = {"answer"};
+  }
+  return keys;
+}
+
+/// Refuses a data set whose answers nothing can judge.
+void check_judged_rows(const Config& config) {
+  rows::check_model_keys(config, "data.path=FILE, with a `prompt` and an `answer` in each row");
+  const auto chosen = datasets::read_dataset(config, datasets::Split::test);
+  if (!chosen || chosen->dataset->has_check()) return;
+  const std::string key = datasets::key_of_dataset(config);
+  throw config.problem("E124", key,
+                       "steps are labeled by right and wrong answers, and this data set does not "
+                       "check answers",
+                       "data.dataset=arithmetic, or data.path=FILE with a column `answer`");
+}
+
+/// Refuses steps that this version of the program cannot make.
+void check_kind_of_steps(const Config& config) {
+  if (config.is("collect.steps", "text")) return;
+  throw config.problem("E124", "collect.steps",
+                       "this version of the program collects steps of text only",
+                       "collect.steps=text");
+}
+
+void check_step_tokens(const Config& config) {
+  if (config.is("collect.step_tokens", "auto") || config.is("collect.split", "tokens")) return;
+  throw config.problem("E124", "collect.step_tokens",
+                       "steps are lines, whose number of tokens is not fixed",
+                       "collect.split=tokens");
+}
+
+StepLabel read_label(const Config& config) {
+  for (const StepLabel label :
+       {StepLabel::math_shepherd_hard, StepLabel::math_shepherd_soft, StepLabel::monte_carlo})
+    if (config.is("collect.label", name_of(label))) return label;
+  throw Error("a value of collect.label without a label");
+}
+
+void add_step_keys(KeyTable& table) {
+  table.add({.name = "collect.steps",
+             .type = KeyType::choice,
+             .default_value = "text",
+             .summary = "what a step of a solution is: a piece of its text; latent steps are "
+                        "refused until the program can make them",
+             .choices = {"text", "latent"}});
+  table.add({.name = "collect.split",
+             .type = KeyType::choice,
+             .default_value = "line",
+             .summary = "where a step ends: after each line with words, or after "
+                        "collect.step_tokens tokens",
+             .choices = {"line", "tokens"}});
+  table.add({.name = "collect.step_tokens",
+             .type = KeyType::integer,
+             .default_value = "auto",
+             .summary = "length of a step with collect.split=tokens; auto: 16",
+             .unit = "tokens",
+             .min = 1,
+             .max = 1 << 20,
+             .choices = {"auto"}});
+  table.add({.name = "collect.max_steps",
+             .type = KeyType::integer,
+             .default_value = "32",
+             .summary = "steps of a solution, at most; what follows belongs to the last step",
+             .unit = "steps",
+             .min = 1,
+             .max = 4096});
+  table.add({.name = "collect.label",
+             .type = KeyType::choice,
+             .default_value = "monte_carlo",
+             .summary = "value of a step: share of right rollouts and of the path's own end "
+                        "(monte_carlo), share of right rollouts (math_shepherd_soft), or whether "
+                        "any rollout is right (math_shepherd_hard)",
+             .choices = {"monte_carlo", "math_shepherd_hard", "math_shepherd_soft"}});
+}
+
+void add_path_keys(KeyTable& table) {
+  table.add({.name = "collect.num_paths",
+             .type = KeyType::integer,
+             .default_value = "8",
+             .summary = "solutions that are sampled of each question",
+             .min = 1,
+             .max = 4096});
+  table.add({.name = "collect.rollouts",
+             .type = KeyType::integer,
+             .default_value = "8",
+             .summary = "completions that are sampled after each step of a solution but the last",
+             .min = 1,
+             .max = 1024});
+  table.add({.name = "collect.max_new_tokens",
+             .type = KeyType::integer,
+             .default_value = "256",
+             .summary = "length of a solution, at most; a rollout counts with the steps before it",
+             .unit = "tokens",
+             .min = 1,
+             .max = 1 << 20});
+}
+
+void add_drawing_keys(KeyTable& table) {
+  table.add({.name = "collect.temperature",
+             .type = KeyType::number,
+             .default_value = "1.0",
+             .summary = "divides logits",
+             .min = 1e-2,
+             .max = 1e2});
+  table.add({.name = "collect.top_k",
+             .type = KeyType::integer,
+             .default_value = "0",
+             .summary = "draw from so many most probable tokens; 0: from all",
+             .min = 0,
+             .max = 1 << 24});
+  table.add({.name = "collect.top_p",
+             .type = KeyType::number,
+             .default_value = "1.0",
+             .summary = "draw from the fewest tokens that have this much probability",
+             .min = 1e-6,
+             .max = 1});
+  table.add({.name = "collect.batch_size",
+             .type = KeyType::integer,
+             .default_value = "64",
+             .summary = "solutions and rollouts of a model that grow together; changes time and "
+                        "memory only; auto: as many as all ranks have memory for",
+             .unit = "sequences",
+             .min = 1,
+             .max = 65536,
+             .choices = {"auto"},
+             .identity = false});
+}
+
+}  // namespace
+
+void add_collect_keys(KeyTable& table) {
+  add_step_keys(table);
+  add_path_keys(table);
+  add_drawing_keys(table);
+}
+
+void check_collect_keys(const Config& config) {
+  check_all({[&] { check_judged_rows(config); }, [&] { check_kind_of_steps(config); },
+             [&] { check_step_tokens(config); }});
+}
+
+CollectKeys read_collect_keys(const Config& config) {
+  CollectKeys keys;
+  keys.run = run::read_job_keys(config);
+  keys.rows = read_question_rows(config);
+  keys.splits_lines = config.is("collect.split", "line");
+  if (!keys.splits_lines)
+    keys.step_tokens = config.is("collect.step_tokens", "auto")
+                           ? kStepTokens
+                           : config.integer("collect.step_tokens");
+  keys.max_steps = config.integer("collect.max_steps");
+  keys.num_paths = config.integer("collect.num_paths");
+  keys.rollouts = config.integer("collect.rollouts");
+  keys.label = read_label(config);
+  keys.max_new_tokens = config.integer("collect.max_new_tokens");
+  keys.temperature = config.number("collect.temperature");
+  keys.top_k = config.integer("collect.top_k");
+  keys.top_p = config.number("collect.top_p");
+  if (!config.is("collect.batch_size", "auto"))
+    keys.batch_size = config.integer("collect.batch_size");
+  return keys;
+}
+
+std::string collecting_text(const CollectKeys& keys) {
+  const std::string step =
+      keys.splits_lines ? "a line" : report::grouped(keys.step_tokens) + " tokens";
+  return report::grouped(keys.num_paths) + " paths of a question, " +
+         report::grouped(keys.rollouts) + " rollouts of a step (" + step + "), label " +
+         name_of(keys.label) +
+         report::text_of("; temperature %g, top k %lld, top p %g", keys.temperature,
+                         static_cast<long long>(keys.top_k), keys.top_p);
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+
+#include "step_tree.hpp"
+
+namespace mgpu::jobs {
+
+/// Adds the keys collect.*.
+void add_collect_keys(KeyTable& table);
+
+/// The values of the keys of job collect.
+struct CollectKeys {
+  run::JobKeys run;
+  rows::ModelRowKeys rows;
+  bool splits_lines = true;      // collect.split: line; false: tokens
+  std::int64_t step_tokens = 0;  // collect.step_tokens; 0 if steps are lines
+  std::int64_t max_steps = 32;   // later steps are joined to the last one
+  std::int64_t num_paths = 8;    // solutions of a question
+  std::int64_t rollouts = 8;     // completions of each step but the last of a path
+  StepLabel label = StepLabel::monte_carlo;
+  std::int64_t max_new_tokens = 256;  // of a path, and of a step's path with its rollout
+  double temperature = 1.0;
+  std::int64_t top_k = 0;
+  double top_p = 1.0;
+  std::optional<std::int64_t> batch_size;  // nullopt: auto
+};
+
+/// Checks the rules between keys of job collect. It reads no file, except those of a data set.
+/// Errors: Failure (exit 78) if a rule is broken.
+void check_collect_keys(const Config& config);
+
+/// Reads the keys of a configuration that check_collect_keys() accepts.
+CollectKeys read_collect_keys(const Config& config);
+
+/// Describes for the banner what is collected: "8 paths of a question, 8 rollouts of a step (a
+/// line), label monte_carlo; temperature 1, top k 0, top p 1".
+std::string collecting_text(const CollectKeys& keys);
+
+}  // namespace mgpu::jobs

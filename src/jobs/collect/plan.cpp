@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/config/check_all.hpp>
+#include <mgpu/input/row_file.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
+#include <mgpu/run/model_plan.hpp>
+
+#include "inputs.hpp"
+#include "job.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+// A plan assumes that steps have so many tokens if they are lines. Runs print their real number.
+constexpr std::int64_t kTokensOfLine = 16;
+
+/// Tokenizes all questions, and describes their lengths. Called on rank 0.
+std::string questions_text(const CollectInputs& inputs) {
+  const std::vector<std::int64_t> counts = count_question_tokens(inputs);
+  const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const std::int64_t bad = std::ranges::count(counts, 0);
+  return report::grouped(inputs.questions()) + " questions, " + report::grouped(tokens) +
+         " tokens, the longest " + report::grouped(*std::ranges::max_element(counts)) +
+         (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
+}
+
+std::int64_t count_questions(const CollectKeys& keys) {
+  input::RowOptions options = keys.rows.options;
+  options.on_bad_row = input::BadRow::mark;  // only the number of rows is used
+  try {
+    return input::open_rows(options).rows();
+  } catch (const Failure&) {
+    return 0;  // --check reports the reason
+  }
+}
+
+/// Returns the most steps that a path is expected to have.
+std::int64_t expected_steps(const CollectKeys& keys) {
+  const std::int64_t length = keys.step_tokens > 0 ? keys.step_tokens : kTokensOfLine;
+  return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
+}
+
+/// Builds the plan of one run, part by part.
+class CollectPlan {
+public:
+  CollectPlan(const Config& config, const run::PlanMachine& machine, CollectInputs inputs,
+              std::uint64_t disk_bytes)
+      : machine_(machine),
+        inputs_(std::move(inputs)),
+        counts_(count_question_tokens(inputs_)),
+        disk_bytes_(disk_bytes),
+        plan_(config, inputs_.keys.run, inputs_.keys.rows.model, machine, work()) {}
+
+  report::Plan make() {
+    plan_.plan().notes = {collecting_text(inputs_.keys)};
+    plan_.add_shares();
+    plan_.find_batch(!inputs_.keys.batch_size);
+    plan_.add_memory();
+    add_times();
+    plan_.add_limits();
+    return std::move(plan_.plan());
+  }
+
+private:
+  std::int64_t longest() const { return *std::ranges::max_element(counts_); }
+
+  run::ModelPlan::Work work() const {
+    const CollectKeys& keys = inputs_.keys;
+    const lm::MemoryDemand demand = inputs_.demand(machine_.device, longest());
+    const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
+    const std::int64_t steps = rows * keys.num_paths * expected_steps(keys);
+    // A rollout keeps ids and log-probabilities until it is judged. The question and the path
+    // before it are kept once per step.
+    const std::int64_t tokens =
+        steps * (keys.rollouts * keys.max_new_tokens + longest() + keys.max_new_tokens);
+    return {.model = inputs_.model,
+            .demand = demand,
+            .names = kCollected,
+            .unit = "questions",
+            .samples = inputs_.questions(),
+            .other_bytes = static_cast<std::uint64_t>(tokens * 12),
+            .other_name = "rollouts of a block of questions",
+            .disk = disk_bytes_};
+  }
+
+  /// Adds the times of paths and rollouts, and of the questions and beginnings of paths that run
+  /// through the model before them.
+  void add_times() {
+    const CollectKeys& keys = inputs_.keys;
+    const double questions =
+        static_cast<double>(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
+    const auto paths = static_cast<double>(inputs_.questions() * keys.num_paths);
+    const auto length = static_cast<double>(keys.max_new_tokens);
+    const double steps = paths * static_cast<double>(expected_steps(keys) - 1);
+    const double prefixes = questions +
+                            static_cast<double>(expected_steps(keys) - 1) *
+                                static_cast<double>(keys.num_paths) * questions +
+                            steps * length / 2.0;
+    const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
+    const run::ModelPlan::Rates& rates = plan_.rates();
+    plan_.add_time(
+        "questions and beginnings of rollouts",
+        2.0 * parameters * prefixes / machine_.ranks / rates.prompt_flops,
+        report::text_of("%.3g tokens, %.0e FLOP/s on %s", prefixes, rates.prompt_flops, rates.on));
+    const double drawn = paths * length + steps * static_cast<double>(keys.rollouts) * length / 2.0;
+    const lm::MemoryDemand& demand = plan_.demand();
+    const double passes = drawn / static_cast<double>(demand.batch_size) / machine_.ranks;
+    const double bytes = demand.matrices == lm::MatrixType::bf16 ? 2.0 : 4.0;
+    plan_.add_time(
+        "paths and rollouts", passes * parameters * bytes / rates.decode_bytes,
+        report::text_of("%.3g passes of a rank for %.3g tokens: paths of %lld tokens "
+                        "with %lld steps; %.0f GB/s",
+                        passes, drawn, static_cast<long long>(keys.max_new_tokens),
+                        static_cast<long long>(expected_steps(keys)), 1e-9 * rates.decode_bytes));
+    plan_.add_seal_time();
+  }
+
+  const run::PlanMachine& machine_;
+  CollectInputs inputs_;
+  std::vector<std::int64_t> counts_;  // tokens of each question
+  std::uint64_t disk_bytes_;
+  run::ModelPlan plan_;
+};
+
+}  // namespace
+
+void CollectJob::check_files() const {
+  check_all(
+      {[&] { rows::check_model_folder(config_, keys_.rows.folder); }, [&] { check_inputs(); }});
+}
+
+void CollectJob::check_inputs() const {
+  rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
+  rows::check_data_file(config_, keys_.rows.options,
+                        "data.path is a file of rows: JSON Lines, CSV or Parquet");
+}
+
+std::vector<run::FileCheck> CollectJob::file_checks() const {
+  return {{keys_.rows.folder.string(),
+           [this](const cluster::Group& world) {
+             return cluster::on_rank_0(world, [&] {
+               rows::check_model_folder(config_, keys_.rows.folder);
+               return rows::describe_model(keys_.rows.folder);
+             });
+           }},
+          {keys_.rows.options.source(), [this](const cluster::Group& world) {
+             return cluster::on_rank_0(
+                 world, [&] { return questions_text(read_collect_inputs(config_, keys_)); });
+           }}};
+}
+
+std::uint64_t CollectJob::disk_bytes() const {
+  const auto questions = static_cast<std::uint64_t>(count_questions(keys_));
+  if (questions == 0) return 0;  // the file is not valid, which --check reports elsewhere
+  const auto tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
+  const auto paths = static_cast<std::uint64_t>(keys_.num_paths);
+  const auto steps = static_cast<std::uint64_t>(std::min(keys_.max_steps, keys_.max_new_tokens));
+  // A token has an id and some eight bytes of text. A node has 56 bytes of numbers.
+  const std::uint64_t path = tokens * 12 + steps * 56 + 64;
+  return 2 * (input::bytes_of(keys_.rows.options) * 9 + questions * (paths * path + 512));
+}
+
+report::Plan CollectJob::plan(const run::PlanMachine& machine) const {
+  rows::check_model_config(config_, keys_.rows.folder);
+  check_inputs();
+  return CollectPlan(config_, machine, read_collect_inputs(config_, keys_), disk_bytes()).make();
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,193 @@
+#include "results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <mgpu/base/estimate.hpp>
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/store/results/read_table.hpp>
+
+#include "page.hpp"
+#include "table.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+/// Sums over the questions that have solutions.
+struct CollectCounts {
+  std::int64_t questions = 0;
+  std::int64_t paths = 0;
+  std::int64_t right = 0;
+  std::int64_t steps = 0;
+  std::int64_t steps_0 = 0;
+  std::int64_t steps_1 = 0;
+  std::int64_t solved = 0;       // questions with a right solution
+  std::vector<double> shares{};  // right solutions of each question
+  std::int64_t left_out = 0;     // questions without solutions
+};
+
+CollectCounts counts_of(const store::ReadTable& samples) {
+  const auto paths = samples.column("n_paths").values<std::int32_t>();
+  const auto right = samples.column("n_right").values<std::int32_t>();
+  const auto steps = samples.column("n_steps").values<std::int32_t>();
+  const auto steps_0 = samples.column("n_steps_0").values<std::int32_t>();
+  const auto steps_1 = samples.column("n_steps_1").values<std::int32_t>();
+  CollectCounts counts;
+  for (std::size_t q = 0; q < paths.size(); ++q) {
+    if (paths[q] == 0) {
+      ++counts.left_out;
+      continue;
+    }
+    ++counts.questions;
+    counts.paths += paths[q];
+    counts.right += right[q];
+    counts.steps += steps[q];
+    counts.steps_0 += steps_0[q];
+    counts.steps_1 += steps_1[q];
+    counts.solved += right[q] > 0 ? 1 : 0;
+    counts.shares.push_back(static_cast<double>(right[q]) / paths[q]);
+  }
+  return counts;
+}
+
+double share_of(std::int64_t part, std::int64_t all) {
+  return static_cast<double>(part) / static_cast<double>(all);
+}
+
+/// Adds the numbers of the end table and the result line. The steps with rollouts are all but the
+/// last of each path.
+void add_numbers(const CollectCounts& counts, const CollectKeys& keys, double rate,
+                 run::JobOutcome& outcome) {
+  const Estimate right = estimate_mean(counts.shares);
+  const std::int64_t rollouts = (counts.steps - counts.paths) * keys.rollouts;
+  const std::int64_t between = counts.steps - counts.steps_0 - counts.steps_1;
+  const auto add = [&](const char* key, const char* label, double value, const char* unit,
+                       int decimals, std::optional<Estimate> estimate = {}) {
+    outcome.results.push_back({key, label, value, unit, decimals, std::move(estimate)});
+  };
+  add("paths", "solutions", static_cast<double>(counts.paths), "", 0);
+  add("right", "share of right solutions", right.mean, "", 4, right);
+  add("solved", "share of questions with a right solution",
+      share_of(counts.solved, counts.questions), "", 4);
+  add("steps", "steps of the solutions", static_cast<double>(counts.steps), "", 0);
+  add("steps_0", "steps with value 0", static_cast<double>(counts.steps_0), "", 0);
+  add("steps_between", "steps with a value between 0 and 1", static_cast<double>(between), "", 0);
+  add("steps_1", "steps with value 1", static_cast<double>(counts.steps_1), "", 0);
+  add("rollouts", "rollouts of the steps", static_cast<double>(rollouts), "", 0);
+  outcome.result =
+      report::grouped(counts.questions) + " questions, " + report::grouped(counts.paths) +
+      report::text_of(" paths, %.1f %% right", 100.0 * share_of(counts.right, counts.paths)) +
+      "; " + report::grouped(counts.steps) + " steps: " + report::grouped(counts.steps_0) +
+      " of value 0, " + report::grouped(between) + " between, " + report::grouped(counts.steps_1) +
+      " of value 1; " + report::grouped(rollouts) + " rollouts";
+  if (rate <= 0.0) return;
+  add("tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
+  outcome.result += "; " + report::rate_text(rate) + " tokens/s";
+}
+
+/// Counts questions that could not be used. The run fails if there are too many of them.
+void judge_questions(run::RunContext& run, const CollectCounts& counts, run::JobOutcome& outcome) {
+  if (counts.left_out == 0) return;
+  outcome.results.push_back(
+      {"failed_samples", "questions that failed", static_cast<double>(counts.left_out), "", 0});
+  run.log.event(
+      {"warn",
+       {{"text", report::grouped(counts.left_out) + " questions failed: column `reason` of " +
+                     run.store.result_file + " says why"}}});
+  if (share_of(counts.left_out, outcome.total) > run.store.max_failed)
+    outcome.exit = ExitCode::incomplete;
+}
+
+/// The rows of the questions that the page draws.
+struct ShownRows {
+  std::size_t easiest = 0;
+  std::size_t hardest = 0;
+  std::size_t most_divided = 0;
+};
+
+/// Finds the questions with the most and the fewest right solutions, and the one whose share is
+/// closest to one half. The first of equal ones is taken.
+std::optional<ShownRows> shown_rows(const store::ReadTable& samples) {
+  const auto paths = samples.column("n_paths").values<std::int32_t>();
+  const auto right = samples.column("n_right").values<std::int32_t>();
+  std::vector<std::size_t> used;
+  for (std::size_t q = 0; q < paths.size(); ++q)
+    if (paths[q] > 0) used.push_back(q);
+  if (used.empty()) return std::nullopt;
+  const auto share = [&](std::size_t q) { return static_cast<double>(right[q]) / paths[q]; };
+  const auto division = [&](std::size_t q) { return std::abs(share(q) - 0.5); };
+  return ShownRows{*std::ranges::max_element(used, {}, share),
+                   *std::ranges::min_element(used, {}, share),
+                   *std::ranges::min_element(used, {}, division)};
+}
+
+/// Reads the trees, for the charts. Called on rank 0.
+void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
+               CollectPlots& plots) {
+  const std::optional<ShownRows> rows = shown_rows(samples);
+  if (!rows) return;
+  const TreeReader trees(path);
+  for (std::int64_t row = 0; row < trees.rows(); ++row)
+    plots.add(trees.read(row));
+  const auto questions = samples.column("question_index").values<std::int64_t>();
+  const auto show = [&](const char* name, std::size_t row) {
+    for (CollectPlots::Shown& shown : plots.shown)
+      if (shown.question == questions[row]) {
+        shown.name += std::string(" and ") + name;
+        return;
+      }
+    plots.shown.push_back({name, questions[row], trees.read(static_cast<std::int64_t>(row))});
+  };
+  show("easiest", rows->easiest);
+  show("hardest", rows->hardest);
+  show("most divided", rows->most_divided);
+}
+
+}  // namespace
+
+store::SealRequest collect_request(const run::SealPlace& place, const CollectInputs& inputs) {
+  store::SealRequest request = run::seal_request(place, "collect", inputs.keys.run.part);
+  if (const int ranks = inputs.keys.rows.model.summing_ranks(); ranks > 1)
+    request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
+  request.groups.push_back({"collect",
+                            {{"label", name_of(inputs.keys.label)},
+                             {"num_paths", inputs.keys.num_paths},
+                             {"rollouts", inputs.keys.rollouts},
+                             {"temperature", inputs.keys.temperature}}});
+  request.tables = {{question_table(inputs), inputs.phase, inputs.keys.run.chunk_size}};
+  return request;
+}
+
+void add_collect_results(run::RunContext& run, const CollectInputs& inputs,
+                         const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome) {
+  const auto reading = run.clock.enter("results");
+  const cluster::Group& world = run.topology.world();
+  const std::filesystem::path path = run.directory.path() / run.store.result_file;
+  const store::ReadTable samples = store::read_table(world, path, "samples");
+  const CollectCounts counts = counts_of(samples);
+  const run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::output_tokens);
+  CollectPlots plots;
+  plots.questions = counts.questions;
+  plots.paths = counts.paths;
+  plots.right = counts.right;
+  plots.steps = counts.steps;
+  plots.settings = collecting_text(inputs.keys);
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0 && run.store.text) add_trees(path, samples, plots);
+  });
+  if (counts.paths > 0) add_numbers(counts, inputs.keys, speeds.total, outcome);
+  if (counts.paths == 0) outcome.result = "no question could be used";
+  judge_questions(run, counts, outcome);
+  outcome.page = std::make_unique<CollectPage>(std::move(plots));
+}
+
+}  // namespace mgpu::jobs

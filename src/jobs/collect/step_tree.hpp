@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// The tree of a question: its solutions ("paths"), the steps of each, and a value for each step.
+namespace mgpu::jobs {
+
+/// How the value of a step is computed from the answers of its rollouts. A rollout completes the
+/// path from the end of the step.
+enum class StepLabel : std::uint8_t {
+  monte_carlo,         // share of right answers among the rollouts and the path's own end
+  math_shepherd_hard,  // 1 if the answer of any rollout is right, else 0
+  math_shepherd_soft,  // share of right answers among the rollouts
+};
+
+/// Returns "monte_carlo", "math_shepherd_hard" or "math_shepherd_soft".
+const char* name_of(StepLabel label);
+
+/// How many answers were found below a node of the tree, and how many of them were right.
+struct Visits {
+  std::int32_t count = 0;
+  std::int32_t right = 0;
+
+  double share() const { return static_cast<double>(right) / count; }
+};
+
+/// Returns the value of a node. `visits` must not be 0.
+/// Source: hard and soft estimation in Wang et al., Math-Shepherd, arXiv 2312.08935, 3.3.
+double value_of(StepLabel label, const Visits& visits);
+
+/// Returns the standard error of visits.share(), which is that of a binomial share: sqrt(p (1 - p)
+/// / count), with p = visits.share().
+double standard_error_of(const Visits& visits);
+
+/// The answers of one path. All steps but the last have rollouts.
+struct PathAnswers {
+  bool is_right = false;                     // the path's own answer
+  std::vector<std::int32_t> right_rollouts;  // of each step but the last, in order
+};
+
+/// A node: the question itself (the root), or the path up to and including one of its steps.
+struct StepNode {
+  std::int32_t path = -1;    // -1: root
+  std::int32_t step = 0;     // counted from 1; 0: root
+  std::int32_t parent = -1;  // index of the node before it in StepTree::nodes; -1: root
+  Visits visits{};
+  double value = 0.0;
+  double standard_error = 0.0;
+};
+
+/// The nodes of a question. The root is the first. The steps of a path are adjacent and in order.
+struct StepTree {
+  std::vector<StepNode> nodes;
+  /// Compressed rows of children: those of node n are children[child_offsets[n]] to
+  /// children[child_offsets[n + 1] - 1].
+  std::vector<std::int32_t> child_offsets;  // [nodes + 1]
+  std::vector<std::int32_t> children;       // [nodes - 1]
+};
+
+/// Makes the tree of a question, of whose steps `rollouts` completions were sampled each. The
+/// answers below the root are those of the paths. The last step of a path has one answer, that of
+/// the path, and no rollouts. The answers of another step are those of its rollouts. With
+/// monte_carlo, the path's own answer is one more, since its end is a draw from the same
+/// distribution as a rollout.
+StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,235 @@
+#include "table.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <type_traits>
+
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/store/results/columns.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+using formats::JsonValue;
+
+/// A question with its tree. The referenced objects must outlive this object.
+struct QuestionRow {
+  std::int64_t question = 0;  // index in the data set
+  const rows::EncodedPrompt* prompt = nullptr;
+  const CollectedQuestion* collected = nullptr;
+  StepTree tree{};  // without nodes if the question has no paths
+};
+
+using QuestionColumns = store::Columns<QuestionRow>;
+
+/// Returns a value of each path.
+template <class Get>
+auto of_paths(const QuestionRow& row, Get get) {
+  std::vector<std::invoke_result_t<Get, const CollectedPath&>> values;
+  for (const CollectedPath& path : row.collected->paths)
+    values.push_back(get(path));
+  return values;
+}
+
+/// Adds a list column with a value of each node.
+template <class Get>
+void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get get) {
+  columns.add(std::move(about), [get](const QuestionRow& row) {
+    std::vector<std::invoke_result_t<Get, const StepNode&>> values;
+    for (const StepNode& node : row.tree.nodes)
+      values.push_back(get(node));
+    return values;
+  });
+}
+
+/// Counts the steps for which `is_counted` is true.
+template <class IsCounted>
+std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
+  return static_cast<std::int32_t>(std::ranges::count_if(
+      row.tree.nodes, [&](const StepNode& node) { return node.step > 0 && is_counted(node); }));
+}
+
+std::int32_t right_paths(const QuestionRow& row) {
+  return static_cast<std::int32_t>(std::ranges::count_if(
+      row.collected->paths, [](const CollectedPath& path) { return path.answer.is_right; }));
+}
+
+/// Returns where the tokens of each path begin in column output_ids, and where the last ones end.
+std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
+  std::vector<std::int32_t> offsets{0};
+  for (const CollectedPath& path : row.collected->paths)
+    offsets.push_back(offsets.back() + static_cast<std::int32_t>(path.completion.ids.size()));
+  return offsets;
+}
+
+/// Returns the tokens of a node in column output_ids: the first, or their number.
+std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
+  const std::vector<std::int32_t> offsets = offsets_of(row);
+  std::vector<std::int32_t> values;
+  for (const StepNode& node : row.tree.nodes) {
+    if (node.step == 0) {
+      values.push_back(0);
+      continue;
+    }
+    const auto path = static_cast<std::size_t>(node.path);
+    const TextStep& step =
+        row.collected->paths[path].steps[static_cast<std::size_t>(node.step) - 1];
+    values.push_back(is_first ? offsets[path] + static_cast<std::int32_t>(step.first)
+                              : static_cast<std::int32_t>(step.count));
+  }
+  return values;
+}
+
+std::vector<std::int32_t> output_ids_of(const QuestionRow& row) {
+  std::vector<std::int32_t> ids;
+  for (const CollectedPath& path : row.collected->paths)
+    ids.insert(ids.end(), path.completion.ids.begin(), path.completion.ids.end());
+  return ids;
+}
+
+std::string steps_text(const QuestionRow& row) {
+  JsonValue::List paths;
+  for (const CollectedPath& path : row.collected->paths) {
+    JsonValue::List steps;
+    for (const TextStep& step : path.steps)
+      steps.emplace_back(step.text);
+    paths.emplace_back(std::move(steps));
+  }
+  return formats::to_json_line(paths, formats::BadUtf8::replace);
+}
+
+std::string answers_text(const QuestionRow& row) {
+  JsonValue::List answers;
+  for (const CollectedPath& path : row.collected->paths)
+    answers.emplace_back(path.answer.answer);
+  return formats::to_json_line(answers, formats::BadUtf8::replace);
+}
+
+/// Returns 0 if a stop token ended the path, 1 for collect.max_new_tokens, and 2 if no position was
+/// left.
+std::uint8_t finish_code(const CollectedPath& path) {
+  switch (path.completion.reason) {
+    case lm::FinishReason::length:
+      return 1;
+    case lm::FinishReason::context:
+      return 2;
+    case lm::FinishReason::stop_id:
+    case lm::FinishReason::stop_text:
+      break;
+  }
+  return 0;
+}
+
+void add_counts(QuestionColumns& columns) {
+  using Row = QuestionRow;
+  columns.add({"question_index", "row of the question in the data set, from 0"},
+              [](const Row& row) { return row.question; });
+  columns.add({"n_prompt_tokens", "length of the question", "tokens"},
+              [](const Row& row) { return static_cast<std::int32_t>(row.prompt->ids.size()); });
+  columns.add({"n_paths", "solutions of the question"}, [](const Row& row) {
+    return static_cast<std::int32_t>(row.collected->paths.size());
+  });
+  columns.add({"n_right", "solutions that are right"}, right_paths);
+  columns.add({"n_steps", "steps of all solutions"}, [](const Row& row) {
+    return count_steps(row, [](const StepNode&) { return true; });
+  });
+  columns.add({"n_steps_0", "steps with value 0"}, [](const Row& row) {
+    return count_steps(row, [](const StepNode& node) { return node.value == 0.0; });
+  });
+  columns.add({"n_steps_1", "steps with value 1"}, [](const Row& row) {
+    return count_steps(row, [](const StepNode& node) { return node.value == 1.0; });
+  });
+  columns.add({"n_rollout_tokens", "tokens that all rollouts drew", "tokens"},
+              [](const Row& row) { return row.collected->rollout_tokens; });
+}
+
+void add_paths(QuestionColumns& columns) {
+  using Row = QuestionRow;
+  columns.add({"path_right", "1: the solution is right"}, [](const Row& row) {
+    return of_paths(row, [](const CollectedPath& path) -> std::uint8_t {
+      return path.answer.is_right ? 1 : 0;
+    });
+  });
+  columns.add({"path_finish",
+               "what ended the solution: 0 a stop token, 1 collect.max_new_tokens, 2 no position "
+               "was left"},
+              [](const Row& row) { return of_paths(row, finish_code); });
+  columns.add({"path_log_prob", "sum over the solution's tokens", "nats"}, [](const Row& row) {
+    return of_paths(row, [](const CollectedPath& path) {
+      const std::vector<float>& values = path.completion.log_probs;
+      return std::accumulate(values.begin(), values.end(), 0.0);
+    });
+  });
+  columns.add({"path_offsets",
+               "first token of each solution in output_ids, and then the number of all tokens"},
+              offsets_of);
+  columns.add({"output_ids", "token ids of all solutions, one after the other"}, output_ids_of);
+}
+
+void add_tree(QuestionColumns& columns) {
+  using Row = QuestionRow;
+  add_of_nodes(columns, {"node_path", "solution of the node, from 0; -1: the root"},
+               [](const StepNode& node) { return node.path; });
+  add_of_nodes(columns, {"node_step", "step of its solution, from 1; 0: the root"},
+               [](const StepNode& node) { return node.step; });
+  add_of_nodes(columns, {"node_parent", "node before it, an index in this list; -1: the root"},
+               [](const StepNode& node) { return node.parent; });
+  columns.add({"node_first", "first token of the step in output_ids; the root has 0"},
+              [](const Row& row) { return tokens_of_nodes(row, true); });
+  columns.add({"node_tokens", "length of the step; the root has 0", "tokens"},
+              [](const Row& row) { return tokens_of_nodes(row, false); });
+  add_of_nodes(columns, {"node_visits", "answers found below the node"},
+               [](const StepNode& node) { return node.visits.count; });
+  add_of_nodes(columns, {"node_right", "right answers among them"},
+               [](const StepNode& node) { return node.visits.right; });
+  add_of_nodes(columns, {"node_value", "value of the node, by collect.label"},
+               [](const StepNode& node) { return node.value; });
+  add_of_nodes(columns, {"node_std_error", "standard error of node_right / node_visits"},
+               [](const StepNode& node) { return node.standard_error; });
+  columns.add({"child_offsets", "first child of each node in `children`, and then their number"},
+              [](const Row& row) { return row.tree.child_offsets; });
+  columns.add({"children", "children of all nodes, in the order of their parents"},
+              [](const Row& row) { return row.tree.children; });
+}
+
+QuestionColumns question_columns(const CollectInputs& inputs) {
+  using Row = QuestionRow;
+  QuestionColumns columns;
+  add_counts(columns);
+  add_paths(columns);
+  add_tree(columns);
+  columns.add({"prompt", "question as the model saw it, special tokens of `prompt` rows left out"},
+              [](const Row& row) { return row.prompt->text; });
+  columns.add({"answer", "column `answer` of the row; empty: the data set judges without it"},
+              [](const Row& row) { return row.prompt->answer; });
+  columns.add({"answers", "answer that each solution gives, as a JSON list; empty text: none"},
+              answers_text);
+  columns.add({"steps", "text of each step of each solution, as a JSON list of lists"}, steps_text);
+  rows::add_row_columns(columns, inputs.kept.names(),
+                        [](const Row& row) -> const rows::RowFacts& { return row.prompt->facts; });
+  return columns;
+}
+
+}  // namespace
+
+store::TableSpec question_table(const CollectInputs& inputs) {
+  return question_columns(inputs).table("samples", inputs.questions());
+}
+
+std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t first,
+                                     std::span<const rows::EncodedPrompt> questions,
+                                     std::span<const CollectedQuestion> collected) {
+  std::vector<QuestionRow> rows;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    rows.push_back(
+        {inputs.question_of(first + static_cast<std::int64_t>(i)), &questions[i], &collected[i]});
+    const std::vector<PathAnswers> answers = collected[i].answers();
+    if (!answers.empty())
+      rows.back().tree = make_step_tree(inputs.keys.label, inputs.keys.rollouts, answers);
+  }
+  const QuestionColumns columns = question_columns(inputs);
+  return columns.encode(columns.table("samples", inputs.questions()), first, rows);
+}
+
+}  // namespace mgpu::jobs

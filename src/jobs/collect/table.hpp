@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/rows/prompt_encoder.hpp>
+#include <mgpu/store/results/table.hpp>
+
+#include "collector.hpp"
+#include "inputs.hpp"
+
+namespace mgpu::jobs {
+
+/// Describes table `samples` of results.h5 of job collect. It has one row per question, in the
+/// order of the input. The nodes of its tree and the tokens of its paths are lists of the row.
+store::TableSpec question_table(const CollectInputs& inputs);
+
+/// Encodes questions with their trees for the journal. The first question is row `first` of the
+/// run.
+std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t first,
+                                     std::span<const rows::EncodedPrompt> questions,
+                                     std::span<const CollectedQuestion> collected);
+
+}  // namespace mgpu::jobs

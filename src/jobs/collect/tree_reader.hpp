@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mgpu::jobs {
+
+/// A step as a result file has it.
+struct ReadStep {
+  std::string text{};
+  double value = 0.0;
+  double standard_error = 0.0;
+  std::int32_t visits = 0;
+  std::int32_t right = 0;
+};
+
+struct ReadPath {
+  bool is_right = false;
+  std::string answer{};  // that the solution gives; "": none
+  std::vector<ReadStep> steps{};
+};
+
+/// A question with its solutions.
+struct ReadTree {
+  std::string prompt{};
+  std::vector<ReadPath> paths{};  // empty if the question could not be used
+
+  std::int64_t right_paths() const;
+};
+
+/// Reads the trees of a result file of job collect, one at a time. The file is not trusted. Local.
+class TreeReader {
+public:
+  /// Errors: Failure E603 (missing, exit 66), E605 (columns or texts are missing, exit 65), E604
+  /// (the bytes are not those written, exit 80).
+  explicit TreeReader(const std::filesystem::path& results);
+  TreeReader(const TreeReader&) = delete;
+  TreeReader& operator=(const TreeReader&) = delete;
+  ~TreeReader();
+
+  std::int64_t rows() const;
+
+  /// Returns the tree of a row.
+  /// Errors: Failure E605 (exit 65) if its lists contradict each other, or cannot be read.
+  ReadTree read(std::int64_t row) const;
+
+private:
+  struct Columns;
+
+  void add_nodes(std::int64_t row, ReadTree& tree) const;
+
+  std::filesystem::path path_;
+  std::unique_ptr<Columns> columns_;
+};
+
+}  // namespace mgpu::jobs
