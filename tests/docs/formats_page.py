@@ -69,6 +69,7 @@ class FormatsPage(PageRuns):
                 [*self.results(), histories, *(run / "run.h5" for run in runs)]),
             "teacher_attributes": found_names.attributes(self.results(), "teacher"),
             "classify_attributes": found_names.attributes(self.results(), "classify"),
+            "collect_attributes": found_names.attributes(self.results(), "collect"),
             "run_h5_attributes": of_run_h5 - (root - {"job"}),
             "event": found_names.event_fields(runs)[0],
             "event_fields": set(found_names.event_fields(runs)[1]),

@@ -11,7 +11,7 @@ from pages import TOP
 # These files exist only after a death, a hang, or while a process works.
 RARE = {"hang_report.txt", "crash/", "working/", "lease.json", "quarantine.jsonl"}
 # These groups of results.h5 have attributes of the run instead of a table.
-FACTS = {"run", "teacher", "classify"}
+FACTS = {"run", "teacher", "classify", "collect"}
 
 
 def is_in_source(name):

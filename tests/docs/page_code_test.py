@@ -41,7 +41,7 @@ class Pages(FormatsPage):
         everywhere = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
         blocks = [block for page in everywhere for block in pages.python_blocks(page)
                   if "def logits(" not in block]  # readme_loader_test has it
-        self.assertEqual(len(blocks), 4)
+        self.assertEqual(len(blocks), 5)
         for block in blocks:
             self.assertGreater(len(self.printed_by(block)), 20, block)
 

@@ -31,8 +31,8 @@ class CollectCase(program.ProgramTest):
         keys = (f"model.path={self.model}", f"data.path={self.questions}")
         return self.run_to(code, ranks, *keys, *more, config=CONFIG, **options)
 
-    def export(self, kind, name):
-        folder = self.run_folder()
+    def export(self, kind, name, run="tiny"):
+        folder = self.run_folder(run)
         self.run_to(0, 1, "--export", kind, str(folder), config=None)
         return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 

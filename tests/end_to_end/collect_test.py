@@ -3,10 +3,15 @@ import json
 import math
 import pathlib
 import re
+import sys
 
 import program
 import tiny_lm
 from collect_case import CollectCase, questions
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
+import pages
 
 
 def is_valid_tree(row):
@@ -156,6 +161,55 @@ class Trees(CollectCase):
                          {"easiest", "hardest", "most divided"})
         [summary] = [json.loads((self.run_folder() / "summary.json").read_text())]
         self.assertEqual(summary["results"]["paths"]["value"], 36)
+
+
+def right_beginnings(prompt, path):
+    """Whether the lines of a worked sum up to each one are right."""
+    first, *others = re.findall(r"([+-]?) ?(\d+)", prompt)
+    total, right, results = int(first[1]), True, []
+    for line, (sign, term) in zip(path, others):
+        begin, total = total, total + int(sign + term)
+        right = right and line.strip() == f"{begin} {sign} {term} = {total}"
+        results.append(right)
+    return results
+
+
+class Example(CollectCase):
+    TOLERANCE = 0.12  # of shares; another processor ends the training at other weights
+
+    def values_by_rightness(self):
+        """Returns the values of steps with rollouts, after right lines and after a wrong one."""
+        values = {True: [], False: []}
+        for row in self.export("jsonl", "results.jsonl", "chain_steps"):
+            for number, path in enumerate(json.loads(row["steps"])):
+                nodes = [n for n, of in enumerate(row["node_path"]) if of == number]
+                for node, right in zip(nodes[:-1], right_beginnings(row["prompt"], path)):
+                    values[right].append(row["node_value"][node])
+        return values
+
+    def test_the_example_prints_the_result_of_the_page(self):
+        folder = program.TOP / "conf/collect/arithmetic"
+        model = f"model.path={self.output}/chains/latest/ckpt/last"
+        for config, more in (("train.yaml", ()), ("collect.yaml", (model,))):
+            ended = self.start(2, *more, config=folder / config).wait(deadline_s=400)
+            self.assertEqual(ended.code, 0, ended.err)
+        summary = json.loads((self.run_folder("chain_steps") / "summary.json").read_text())
+        result = summary["result"]
+        shown = page_numbers.result_of("docs/collect.md", "paths")
+        self.assertEqual(pages.shape(result), pages.shape(shown))
+        mine, other = page_numbers.numbers(result), page_numbers.numbers(shown)
+        self.assertEqual(mine[:2], other[:2])
+        self.assertAlmostEqual(mine[2], other[2], delta=100 * self.TOLERANCE)
+        self.assertTrue(30 <= mine[2] <= 70, result)
+
+        values = self.values_by_rightness()
+        mean = {right: sum(of) / len(of) for right, of in values.items()}
+        pairs = [(good > bad) + (good == bad) / 2 for good in values[True] for bad in values[False]]
+        page = page_numbers.counts_of(r"value is (0\.\d+) as long as .* and (0\.\d+) from the first "
+                                      r"wrong .* in (\d+) % of all pairs", "docs/collect.md")
+        found = (mean[True], mean[False], 100 * sum(pairs) / len(pairs))
+        for one, expected, tolerance in zip(found, page, (0.12, 0.12, 8)):
+            self.assertAlmostEqual(one, expected, delta=tolerance)
 
 
 class Refusals(CollectCase):

@@ -53,7 +53,7 @@ protected:
   const lm::LanguageModel model_ = lm::LanguageModel::open(made_.model());
 };
 
-/// Draws a single completion, with a cache of its own.
+/// Draws a single completion with a separate cache.
 std::vector<std::int64_t> draw_alone(const lm::LanguageModel& model, const CollectInputs& inputs,
                                      std::uint64_t sample, std::vector<std::int64_t> ids,
                                      std::int64_t begun) {

@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Two paths: a right one with three steps, and a wrong one with a single step.
+// The first path is right and has three steps. The second path is wrong and has one step.
 const std::vector<PathAnswers> kPaths = {{true, {1, 3}}, {false, {}}};
 constexpr std::int64_t kRollouts = 4;
 

@@ -8,7 +8,6 @@ import re
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MODULES = ("base", "config", "store", "report", "run", "rows", "app")
-PLANNED = ("collect",)  # jobs that are no part of the program yet
 SECTIONS = ("reward",)  # recipes whose name is also a section of keys of a module
 NOUNS = {"teacher", "sft", "distill"}  # words that only jobs and recipes have
 TYPES = {"Generate", "Teacher", "Classify", "Sft", "Distill"}  # parts of a type's name

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -24,7 +25,7 @@ struct CollectedPath {
   std::vector<std::int32_t> right_rollouts{};  // of each step but the last
 };
 
-/// All solutions of a question. A question that cannot be used has none.
+/// All solutions of a question. A question that cannot be used has no solutions.
 struct CollectedQuestion {
   std::vector<CollectedPath> paths{};
   std::int64_t rollout_tokens = 0;  // drawn by all rollouts

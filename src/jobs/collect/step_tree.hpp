@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-// The tree of a question: its solutions ("paths"), the steps of each, and a value for each step.
+// The tree of a question has its solutions ("paths"), their steps, and a value for each step.
 namespace mgpu::jobs {
 
 /// How the value of a step is computed from the answers of its rollouts. A rollout completes the
@@ -40,7 +40,7 @@ struct PathAnswers {
   std::vector<std::int32_t> right_rollouts;  // of each step but the last, in order
 };
 
-/// A node: the question itself (the root), or the path up to and including one of its steps.
+/// A node stands for the question (the root), or for a path up to the end of one of its steps.
 struct StepNode {
   std::int32_t path = -1;    // -1: root
   std::int32_t step = 0;     // counted from 1; 0: root
