@@ -45,6 +45,16 @@ class Files(CollectCase):
         self.collect(0, 2, *keys)
         self.expect(self.sha256(), 4, *keys)
 
+    def test_searches_give_the_same_bytes_for_other_ranks_batches_and_kills(self):
+        keys = ("collect.label=omega_prm", "collect.omega.searches=4", "collect.num_paths=6")
+        self.collect(0, 1, *keys)
+        golden = self.sha256()
+        self.start_over()
+        self.collect(137, 2, *keys, env=program.failpoint("ledger.write:2:kill"))
+        self.collect(0, 3, *keys, "collect.batch_size=3")
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
     def test_kills_and_other_rank_counts_give_the_same_bytes(self):
         self.collect(0, 1)
         golden = self.sha256()
@@ -111,6 +121,33 @@ class Trees(CollectCase):
                     self.assertEqual(right, row["path_right"][row["node_path"][node]])
                 seen.add((visits, right))
         self.assertGreater(len({right for visits, right in seen if visits == 5}), 2)
+
+    def test_searched_trees_have_the_answers_of_their_rollouts(self):
+        self.collect(0, 2, "collect.label=omega_prm", "collect.omega.searches=6",
+                     "collect.num_paths=8", "collect.step_tokens=2")
+        rows = self.export("jsonl", "results.jsonl")
+        lines = self.export("trl", "stepwise.jsonl")
+        self.assertEqual(len(lines), sum(row["n_paths"] for row in rows))
+        states = 0
+        for row in rows:
+            self.assertTrue(is_valid_tree(row))
+            self.assertEqual((row["node_visits"][0], row["node_right"][0]), (8, row["n_right"]))
+            steps = json.loads(row["steps"])
+            for node in range(1, len(row["node_path"])):
+                path, step = row["node_path"][node], row["node_step"][node]
+                last = step == len(steps[path])
+                self.assertEqual(row["node_visits"][node], 1 if last else 4)
+                self.assertEqual(row["node_value"][node],
+                                 row["node_right"][node] / row["node_visits"][node])
+                states += not last
+                begin = row["path_offsets"][path]
+                end = row["node_first"][node] + row["node_tokens"][node]
+                self.assertEqual(end - begin, 2 * step if not last
+                                 else row["path_offsets"][path + 1] - begin)
+        self.assertEqual(sum(row["n_rollouts"] for row in rows), 4 * states)
+        self.assertGreater(states, 5)
+        for line, texts in zip(lines, [path for row in rows for path in json.loads(row["steps"])]):
+            self.assertEqual("".join(line["completions"]), "".join(texts))
 
     def test_labels_are_functions_of_the_same_rollouts(self):
         values = {}

@@ -33,7 +33,8 @@ protected:
                  {"collect.split", "tokens"},
                  {"collect.step_tokens", "4"},
                  {"collect.max_new_tokens", "14"},
-                 {"collect.batch_size", "7"}});
+                 {"collect.batch_size", "7"},
+                 {"collect.label", "math_shepherd_soft"}});
     const Config config = made_.config("collect", keys);
     return read_collect_inputs(config, read_collect_keys(config));
   }
@@ -52,6 +53,14 @@ protected:
   const test::MadeInputs made_{kQuestions};
   const lm::LanguageModel model_ = lm::LanguageModel::open(made_.model());
 };
+
+/// Returns how many rollouts of a step, counted from 0, are right.
+std::int32_t right_of(const CollectedQuestion& question, std::size_t path, std::size_t step) {
+  for (const StepNode& node : question.tree.nodes)
+    if (node.path == static_cast<int>(path) && node.step == static_cast<int>(step + 1))
+      return node.visits.right;
+  return -1;
+}
 
 /// Draws a single completion with a separate cache.
 std::vector<std::int64_t> draw_alone(const lm::LanguageModel& model, const CollectInputs& inputs,
@@ -85,8 +94,7 @@ TEST_F(CollectorTest, RightRolloutsAreThoseOfSingleDraws) {
   std::int32_t steps = 0;
   for (std::size_t q = 0; q < 3; ++q)
     for (std::size_t p = 0; p < 3; ++p) {
-      const CollectedPath& path = collected[q].paths[p];
-      ASSERT_EQ(path.right_rollouts.size() + 1, path.steps.size());
+      const Solution& path = collected[q].paths[p];
       for (std::size_t s = 0; s + 1 < path.steps.size(); ++s, ++steps) {
         const auto begun = static_cast<std::int64_t>(4 * (s + 1));
         std::vector<std::int64_t> begin(path.completion.ids.begin(),
@@ -104,7 +112,7 @@ TEST_F(CollectorTest, RightRolloutsAreThoseOfSingleDraws) {
             solution.push_back(id);
           right += datasets::is_right(encoder.decode(solution), questions[q].answer) ? 1 : 0;
         }
-        EXPECT_EQ(path.right_rollouts[s], right);
+        EXPECT_EQ(right_of(collected[q], p, s), right);
         all_right += right;
       }
     }
@@ -142,8 +150,8 @@ TEST_F(CollectorTest, MorePathsAndRolloutsKeepTheEarlierOnes) {
   for (std::size_t q = 0; q < 3; ++q)
     for (std::size_t p = 0; p < 3; ++p) {
       EXPECT_EQ(few[q].paths[p].completion.ids, many[q].paths[p].completion.ids);
-      for (std::size_t s = 0; s < few[q].paths[p].right_rollouts.size(); ++s) {
-        const int more = many[q].paths[p].right_rollouts[s] - few[q].paths[p].right_rollouts[s];
+      for (std::size_t s = 0; s + 1 < few[q].paths[p].steps.size(); ++s) {
+        const int more = right_of(many[q], p, s) - right_of(few[q], p, s);
         EXPECT_TRUE(more == 0 || more == 1) << more;
       }
     }
@@ -156,7 +164,7 @@ TEST_F(CollectorTest, AQuestionIsNamedByItsIndexInTheDataSet) {
   const auto of_late = collect(late);
   ASSERT_EQ(of_late.size(), 2U);
   EXPECT_EQ(of_late[0].paths[2].completion.ids, of_all[1].paths[2].completion.ids);
-  EXPECT_EQ(of_late[1].paths[0].right_rollouts, of_all[2].paths[0].right_rollouts);
+  EXPECT_EQ(right_of(of_late[1], 0, 0), right_of(of_all[2], 0, 0));
   const store::test::ChunkValues chunk(question_table(late),
                                        chunk_of(late, questions_of(late), of_late));
   EXPECT_THAT(chunk.numbers<std::int64_t>("question_index"), ElementsAre(1, 2));
@@ -191,7 +199,7 @@ TEST_F(CollectorTest, ARowHasTheTreeOfItsQuestion) {
   EXPECT_EQ(offsets.back(), static_cast<std::int32_t>(ids.size()));
   EXPECT_EQ(chunk.numbers<std::int32_t>("n_steps")[q], static_cast<int>(path.size()) - 1);
   for (std::size_t n = 1; n < path.size(); ++n) {
-    const CollectedPath& of = collected[q].paths[static_cast<std::size_t>(path[n])];
+    const Solution& of = collected[q].paths[static_cast<std::size_t>(path[n])];
     const TextStep& text = of.steps[static_cast<std::size_t>(step[n]) - 1];
     EXPECT_EQ(tokens[n], static_cast<std::int32_t>(text.count));
     EXPECT_EQ(first[n], offsets[static_cast<std::size_t>(path[n])] + 4 * (step[n] - 1));

@@ -58,6 +58,9 @@ TEST(JobKeysTest, CollectRefusesWhatItCannotMakeAndKeysWithoutEffect) {
   EXPECT_EQ(rule_of("collect", {{"collect.steps", "latent"}}), "E124");
   EXPECT_EQ(rule_of("collect", {{"collect.step_tokens", "8"}}), "E124");
   EXPECT_EQ(rule_of("collect", {{"collect.step_tokens", "8"}, {"collect.split", "tokens"}}), "");
+  EXPECT_EQ(rule_of("collect", {{"collect.omega.searches", "3"}}), "E124");
+  EXPECT_EQ(rule_of("collect", {{"collect.omega.searches", "3"}, {"collect.label", "omega_prm"}}),
+            "");
   const auto rule_with = [](const char* dataset) {
     return report_of_failure([&] {
              const Config config =

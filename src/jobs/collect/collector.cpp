@@ -1,6 +1,10 @@
 #include "collector.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "omega_search.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -13,13 +17,6 @@ constexpr unsigned kPathBits = 12;
 constexpr unsigned kQuestionBits = 29;
 
 }  // namespace
-
-std::vector<PathAnswers> CollectedQuestion::answers() const {
-  std::vector<PathAnswers> answers;
-  for (const CollectedPath& path : paths)
-    answers.push_back({path.answer.is_right, path.right_rollouts});
-  return answers;
-}
 
 Collector::Collector(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
                      const CollectInputs& inputs)
@@ -41,104 +38,146 @@ std::uint64_t Collector::sample_of_rollouts(std::int64_t question, std::int64_t 
          (((of_path << kStepBits) | static_cast<std::uint64_t>(step)) << kRolloutBits);
 }
 
+std::uint64_t Collector::sample_of_state(std::int64_t question, std::int64_t number) {
+  constexpr std::int64_t kSteps = std::int64_t{1} << kStepBits;
+  return sample_of_rollouts(question, number / kSteps, number % kSteps);
+}
+
+std::int64_t Collector::index_of(std::size_t question) const {
+  return inputs_.question_of(first_ + static_cast<std::int64_t>(question));
+}
+
 std::vector<CollectedQuestion> Collector::run(std::span<const rows::EncodedPrompt> questions,
                                               std::int64_t first) {
+  questions_ = questions;
+  first_ = first;
   std::vector<CollectedQuestion> collected(questions.size());
-  draw_paths(questions, first, collected);
-  draw_rollouts(questions, first, collected);
+  draw_paths(collected);
+  if (inputs_.keys.label == StepLabel::omega_prm) {
+    search(collected);
+  } else {
+    label_all_steps(collected);
+  }
   return collected;
 }
 
-void Collector::draw_paths(std::span<const rows::EncodedPrompt> questions, std::int64_t first,
-                           std::vector<CollectedQuestion>& collected) {
+/// Judges a solution and splits it into steps.
+Solution Collector::judged(std::size_t question, lm::Completion completion) const {
+  Solution solution;
+  solution.steps = split_into_steps(completion.ids, inputs_.rule(), encoder_.tokenizer());
+  solution.answer = judge_.judge(index_of(question), questions_[question].answer, completion.ids);
+  solution.completion = std::move(completion);
+  return solution;
+}
+
+void Collector::draw_paths(std::vector<CollectedQuestion>& collected) {
   std::vector<lm::Prompt> prompts;
   std::vector<std::size_t> places;
-  for (std::size_t q = 0; q < questions.size(); ++q) {
-    if (questions[q].facts.status != rows::RowStatus::ok) continue;
-    const std::int64_t index = inputs_.question_of(first + static_cast<std::int64_t>(q));
-    prompts.push_back({sample_of_path(index, 0), questions[q].ids, inputs_.keys.num_paths});
+  for (std::size_t q = 0; q < questions_.size(); ++q) {
+    if (questions_[q].facts.status != rows::RowStatus::ok) continue;
+    prompts.push_back({sample_of_path(index_of(q), 0), questions_[q].ids, inputs_.keys.num_paths});
     places.push_back(q);
   }
   if (prompts.empty()) return;
-  generator_.set_progress({});
   std::vector<lm::PromptResult> results = generator_.run(prompts);
-  for (std::size_t p = 0; p < prompts.size(); ++p) {
-    const std::size_t q = places[p];
-    const std::int64_t index = inputs_.question_of(first + static_cast<std::int64_t>(q));
+  for (std::size_t p = 0; p < prompts.size(); ++p)
     for (lm::Completion& completion : results[p].completions)
-      add_path(questions[q], index, std::move(completion), collected[q]);
+      collected[places[p]].paths.push_back(judged(places[p], std::move(completion)));
+}
+
+/// Returns the beginning and the rollout as one solution.
+Solution Collector::joined(const Beginning& beginning, lm::Completion rollout) const {
+  const lm::Completion& of = beginning.solution->completion;
+  lm::Completion whole{{of.ids.begin(), of.ids.begin() + beginning.tokens},
+                       {of.log_probs.begin(), of.log_probs.begin() + beginning.tokens},
+                       rollout.reason};
+  whole.ids.insert(whole.ids.end(), rollout.ids.begin(), rollout.ids.end());
+  whole.log_probs.insert(whole.log_probs.end(), rollout.log_probs.begin(), rollout.log_probs.end());
+  return judged(beginning.question, std::move(whole));
+}
+
+/// Samples the rollouts of all beginnings in one batch. Returns them as complete solutions, in the
+/// order of the beginnings, and counts them in `collected`.
+std::vector<std::vector<Solution>> Collector::complete(std::span<const Beginning> beginnings,
+                                                       std::vector<CollectedQuestion>& collected) {
+  std::vector<std::vector<std::int64_t>> ids;
+  for (const Beginning& beginning : beginnings) {
+    ids.push_back(questions_[beginning.question].ids);
+    const auto begin = beginning.solution->completion.ids.begin();
+    ids.back().insert(ids.back().end(), begin, begin + beginning.tokens);
   }
+  std::vector<lm::Prompt> prompts;
+  for (std::size_t b = 0; b < beginnings.size(); ++b)
+    prompts.push_back(
+        {beginnings[b].sample, ids[b], inputs_.keys.rollouts, {}, beginnings[b].tokens});
+  std::vector<lm::PromptResult> results = generator_.run(prompts);
+  std::vector<std::vector<Solution>> solutions(beginnings.size());
+  for (std::size_t b = 0; b < beginnings.size(); ++b)
+    for (lm::Completion& rollout : results[b].completions) {
+      CollectedQuestion& question = collected[beginnings[b].question];
+      ++question.rollouts;
+      question.rollout_tokens += std::ssize(rollout.ids);
+      solutions[b].push_back(joined(beginnings[b], std::move(rollout)));
+    }
+  return solutions;
 }
 
-void Collector::add_path(const rows::EncodedPrompt& question, std::int64_t index,
-                         lm::Completion completion, CollectedQuestion& collected) const {
-  CollectedPath path;
-  path.steps = split_into_steps(completion.ids, inputs_.rule(), encoder_.tokenizer());
-  path.answer = judge_.judge(index, question.answer, completion.ids);
-  path.right_rollouts.assign(path.steps.size() - 1, 0);
-  path.completion = std::move(completion);
-  collected.paths.push_back(std::move(path));
-}
-
-std::vector<Collector::Branch> Collector::branches_of(
-    std::span<const rows::EncodedPrompt> questions,
-    const std::vector<CollectedQuestion>& collected) const {
-  std::vector<Branch> branches;
+/// Samples rollouts of each step but the last of each path, and makes the trees.
+void Collector::label_all_steps(std::vector<CollectedQuestion>& collected) {
+  std::vector<Beginning> beginnings;
   for (std::size_t q = 0; q < collected.size(); ++q)
     for (std::size_t p = 0; p < collected[q].paths.size(); ++p) {
-      const CollectedPath& path = collected[q].paths[p];
-      for (std::size_t s = 0; s + 1 < path.steps.size(); ++s) {
-        Branch branch{q, p, s, questions[q].ids};
-        branch.begun = static_cast<std::int64_t>(path.steps[s].first + path.steps[s].count);
-        const auto begin = path.completion.ids.begin();
-        branch.ids.insert(branch.ids.end(), begin, begin + branch.begun);
-        branches.push_back(std::move(branch));
-      }
+      const Solution& path = collected[q].paths[p];
+      for (std::int64_t s = 0; s + 1 < std::ssize(path.steps); ++s)
+        beginnings.push_back({q, &path, path.tokens_of(s + 1),
+                              sample_of_rollouts(index_of(q), static_cast<std::int64_t>(p), s)});
     }
-  return branches;
-}
-
-void Collector::draw_rollouts(std::span<const rows::EncodedPrompt> questions, std::int64_t first,
-                              std::vector<CollectedQuestion>& collected) {
-  const std::vector<Branch> branches = branches_of(questions, collected);
-  if (branches.empty()) return;
-  const auto index_of = [&](const Branch& branch) {
-    return inputs_.question_of(first + static_cast<std::int64_t>(branch.question));
-  };
-  std::vector<lm::Prompt> prompts;
-  for (const Branch& branch : branches)
-    prompts.push_back({sample_of_rollouts(index_of(branch), static_cast<std::int64_t>(branch.path),
-                                          static_cast<std::int64_t>(branch.step)),
-                       branch.ids,
-                       inputs_.keys.rollouts,
-                       {},
-                       branch.begun});
-  const std::int64_t all = std::ssize(branches) * inputs_.keys.rollouts;
-  const std::int64_t paths = std::ssize(questions) * inputs_.keys.num_paths;
+  const std::int64_t all = std::ssize(beginnings) * inputs_.keys.rollouts;
+  const std::int64_t paths = std::ssize(questions_) * inputs_.keys.num_paths;
   generator_.set_progress([&](std::int64_t ended) {
     if (see_progress_) see_progress_(paths * ended / all);
   });
-  const std::vector<lm::PromptResult> results = generator_.run(prompts);
+  std::vector<std::vector<Solution>> rollouts;
+  if (!beginnings.empty()) rollouts = complete(beginnings, collected);
   generator_.set_progress({});
-  for (std::size_t b = 0; b < branches.size(); ++b) {
-    CollectedQuestion& question = collected[branches[b].question];
-    question.paths[branches[b].path].right_rollouts[branches[b].step] = count_right(
-        branches[b], questions[branches[b].question], index_of(branches[b]), results[b]);
-    for (const lm::Completion& completion : results[b].completions)
-      question.rollout_tokens += std::ssize(completion.ids);
+  auto next = rollouts.begin();
+  for (CollectedQuestion& question : collected) {
+    std::vector<PathAnswers> answers;
+    for (const Solution& path : question.paths) {
+      answers.push_back({path.answer.is_right, {}});
+      for (std::size_t s = 0; s + 1 < path.steps.size(); ++s, ++next)
+        answers.back().right_rollouts.push_back(static_cast<std::int32_t>(std::ranges::count_if(
+            *next, [](const Solution& rollout) { return rollout.answer.is_right; })));
+    }
+    if (!answers.empty())
+      question.tree = make_step_tree(inputs_.keys.label, inputs_.keys.rollouts, answers);
   }
 }
 
-/// Returns how many rollouts of the step give the right answer.
-std::int32_t Collector::count_right(const Branch& branch, const rows::EncodedPrompt& question,
-                                    std::int64_t index, const lm::PromptResult& result) const {
-  std::int32_t right = 0;
-  for (const lm::Completion& completion : result.completions) {
-    std::vector<std::int64_t> ids(branch.ids.end() - branch.begun, branch.ids.end());
-    ids.insert(ids.end(), completion.ids.begin(), completion.ids.end());
-    right += judge_.judge(index, question.answer, ids).is_right ? 1 : 0;
+/// Runs the searches of all questions side by side, and makes the trees.
+void Collector::search(std::vector<CollectedQuestion>& collected) {
+  std::vector<std::optional<OmegaSearch>> searches(collected.size());
+  for (std::size_t q = 0; q < collected.size(); ++q)
+    if (!collected[q].paths.empty())
+      searches[q].emplace(inputs_.keys.omega, std::move(collected[q].paths));
+  while (true) {
+    std::vector<Beginning> beginnings;
+    for (std::size_t q = 0; q < searches.size(); ++q) {
+      const auto probe = searches[q] ? searches[q]->next() : std::nullopt;
+      if (probe)
+        beginnings.push_back(
+            {q, probe->solution, probe->tokens(), sample_of_state(index_of(q), probe->number)});
+    }
+    if (beginnings.empty()) break;
+    std::vector<std::vector<Solution>> rollouts = complete(beginnings, collected);
+    for (std::size_t b = 0; b < beginnings.size(); ++b)
+      searches[beginnings[b].question]->answer(std::move(rollouts[b]));
   }
-  return right;
+  for (std::size_t q = 0; q < searches.size(); ++q) {
+    if (!searches[q]) continue;
+    collected[q].paths = searches[q]->paths();
+    collected[q].tree = searches[q]->tree();
+  }
 }
 
 }  // namespace mgpu::jobs

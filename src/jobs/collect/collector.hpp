@@ -12,31 +12,25 @@
 
 #include "inputs.hpp"
 #include "judge.hpp"
+#include "solution.hpp"
 #include "step_tree.hpp"
-#include "text_steps.hpp"
 
 namespace mgpu::jobs {
 
-/// A sampled solution of a question.
-struct CollectedPath {
-  lm::Completion completion{};
-  std::vector<TextStep> steps{};
-  JudgedAnswer answer{};
-  std::vector<std::int32_t> right_rollouts{};  // of each step but the last
-};
-
-/// All solutions of a question. A question that cannot be used has no solutions.
+/// The solutions of a question and its tree. A question that cannot be used has no solutions, and
+/// a tree without nodes.
 struct CollectedQuestion {
-  std::vector<CollectedPath> paths{};
+  std::vector<Solution> paths{};
+  StepTree tree{};
+  std::int64_t rollouts = 0;
   std::int64_t rollout_tokens = 0;  // drawn by all rollouts
-
-  std::vector<PathAnswers> answers() const;
 };
 
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// each step. All solutions of a call grow in one batch, and then all rollouts. A rollout begins
-/// with the path up to the end of a step, which runs through the model once; the rollouts of the
-/// step share its cache pages.
+/// steps. All solutions of a call grow in one batch, and then all rollouts. With label omega_prm,
+/// the searches of all questions run side by side, and the rollouts of one state of each question
+/// grow in one batch. A rollout begins with the path up to the end of a step, which runs through
+/// the model once; the rollouts of the step share its cache pages.
 ///
 /// Ranks: if the model is split over a group, run() is collective; all ranks get the results.
 class Collector {
@@ -55,8 +49,8 @@ public:
   std::int64_t batch_size() const { return generator_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
 
-  /// Sets a callback that receives how many solutions of the current run() are finished. While
-  /// rollouts are sampled, it is their finished share of all solutions.
+  /// Sets a callback that receives how many solutions of the current run() are finished. While the
+  /// rollouts of all steps are sampled, it is their finished share of all solutions.
   void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
 
   /// Returns the random stream of a path, which is lm::Prompt::sample.
@@ -67,32 +61,35 @@ public:
   static std::uint64_t sample_of_rollouts(std::int64_t question, std::int64_t path,
                                           std::int64_t step);
 
+  /// Returns the random stream of the first rollout of a state of OmegaSearch, which has the number
+  /// OmegaSearch::Probe::number.
+  static std::uint64_t sample_of_state(std::int64_t question, std::int64_t number);
+
 private:
-  /// A step whose rollouts are sampled. `ids` are the question and the path up to its end.
-  struct Branch {
+  /// The first tokens of a solution, whose rollouts are sampled.
+  struct Beginning {
     std::size_t question = 0;  // index among the questions of run()
-    std::size_t path = 0;
-    std::size_t step = 0;
-    std::vector<std::int64_t> ids{};
-    std::int64_t begun = 0;  // tokens of the path in `ids`
+    const Solution* solution = nullptr;
+    std::int64_t tokens = 0;
+    std::uint64_t sample = 0;
   };
 
-  void draw_paths(std::span<const rows::EncodedPrompt> questions, std::int64_t first,
-                  std::vector<CollectedQuestion>& collected);
-  void add_path(const rows::EncodedPrompt& question, std::int64_t index, lm::Completion completion,
-                CollectedQuestion& collected) const;
-  std::vector<Branch> branches_of(std::span<const rows::EncodedPrompt> questions,
-                                  const std::vector<CollectedQuestion>& collected) const;
-  void draw_rollouts(std::span<const rows::EncodedPrompt> questions, std::int64_t first,
-                     std::vector<CollectedQuestion>& collected);
-  std::int32_t count_right(const Branch& branch, const rows::EncodedPrompt& question,
-                           std::int64_t index, const lm::PromptResult& result) const;
+  void draw_paths(std::vector<CollectedQuestion>& collected);
+  void label_all_steps(std::vector<CollectedQuestion>& collected);
+  void search(std::vector<CollectedQuestion>& collected);
+  std::vector<std::vector<Solution>> complete(std::span<const Beginning> beginnings,
+                                              std::vector<CollectedQuestion>& collected);
+  Solution joined(const Beginning& beginning, lm::Completion rollout) const;
+  Solution judged(std::size_t question, lm::Completion completion) const;
+  std::int64_t index_of(std::size_t question) const;
 
   const CollectInputs& inputs_;
   const rows::PromptEncoder& encoder_;
   AnswerJudge judge_;
   lm::Generator generator_;
   std::function<void(std::int64_t)> see_progress_;
+  std::span<const rows::EncodedPrompt> questions_{};  // of the current run()
+  std::int64_t first_ = 0;
 };
 
 }  // namespace mgpu::jobs

@@ -49,8 +49,8 @@ void check_step_tokens(const Config& config) {
 }
 
 StepLabel read_label(const Config& config) {
-  for (const StepLabel label :
-       {StepLabel::math_shepherd_hard, StepLabel::math_shepherd_soft, StepLabel::monte_carlo})
+  for (const StepLabel label : {StepLabel::math_shepherd_hard, StepLabel::math_shepherd_soft,
+                                StepLabel::monte_carlo, StepLabel::omega_prm})
     if (config.is("collect.label", name_of(label))) return label;
   throw Error("a value of collect.label without a label");
 }
@@ -88,8 +88,55 @@ void add_step_keys(KeyTable& table) {
              .default_value = "monte_carlo",
              .summary = "value of a step: share of right rollouts and of the path's own end "
                         "(monte_carlo), share of right rollouts (math_shepherd_soft), or whether "
-                        "any rollout is right (math_shepherd_hard)",
-             .choices = {"monte_carlo", "math_shepherd_hard", "math_shepherd_soft"}});
+                        "any rollout is right (math_shepherd_hard); omega_prm: share of right "
+                        "rollouts, of those steps that binary searches look at",
+             .choices = {"monte_carlo", "math_shepherd_hard", "math_shepherd_soft", "omega_prm"}});
+}
+
+void add_omega_number(KeyTable& table, const char* name, const char* value, const char* text,
+                      double min, double max) {
+  table.add({.name = name,
+             .type = KeyType::number,
+             .default_value = value,
+             .summary = text,
+             .min = min,
+             .max = max});
+}
+
+void add_omega_keys(KeyTable& table) {
+  table.add({.name = "collect.omega.searches",
+             .type = KeyType::integer,
+             .default_value = "20",
+             .summary = "binary searches of a question, at most, with collect.label=omega_prm",
+             .min = 1,
+             .max = 10000});
+  add_omega_number(table, "collect.omega.alpha", "0.5",
+                   "alpha of OmegaPRM: lower prefers steps with more right rollouts", 1e-6, 1);
+  add_omega_number(table, "collect.omega.beta", "0.9",
+                   "beta of OmegaPRM: lower prefers short rollouts", 1e-6, 1);
+  add_omega_number(table, "collect.omega.length", "500",
+                   "L of OmegaPRM: tokens of a rollout for which beta counts once", 1, 1e6);
+  add_omega_number(table, "collect.omega.exploration", "0.125",
+                   "c_puct of OmegaPRM: higher prefers steps that were searched rarely", 0, 1e3);
+}
+
+OmegaRules read_omega_rules(const Config& config) {
+  OmegaRules rules;
+  rules.searches = config.integer("collect.omega.searches");
+  rules.alpha = config.number("collect.omega.alpha");
+  rules.beta = config.number("collect.omega.beta");
+  rules.length = config.number("collect.omega.length");
+  rules.exploration = config.number("collect.omega.exploration");
+  return rules;
+}
+
+/// Refuses keys of the search with another label.
+void check_omega(const Config& config) {
+  if (config.is("collect.label", "omega_prm")) return;
+  for (const std::string& name : config.not_default())
+    if (name.starts_with("collect.omega."))
+      throw config.problem("E124", name, name + " means nothing without searches",
+                           "collect.label=omega_prm");
 }
 
 void add_path_keys(KeyTable& table) {
@@ -102,7 +149,8 @@ void add_path_keys(KeyTable& table) {
   table.add({.name = "collect.rollouts",
              .type = KeyType::integer,
              .default_value = "8",
-             .summary = "completions that are sampled after each step of a solution but the last",
+             .summary = "completions that are sampled after a step; the last step of a solution "
+                        "has none",
              .min = 1,
              .max = 1024});
   table.add({.name = "collect.max_new_tokens",
@@ -149,13 +197,14 @@ void add_drawing_keys(KeyTable& table) {
 
 void add_collect_keys(KeyTable& table) {
   add_step_keys(table);
+  add_omega_keys(table);
   add_path_keys(table);
   add_drawing_keys(table);
 }
 
 void check_collect_keys(const Config& config) {
   check_all({[&] { check_judged_rows(config); }, [&] { check_kind_of_steps(config); },
-             [&] { check_step_tokens(config); }});
+             [&] { check_step_tokens(config); }, [&] { check_omega(config); }});
 }
 
 CollectKeys read_collect_keys(const Config& config) {
@@ -171,6 +220,7 @@ CollectKeys read_collect_keys(const Config& config) {
   keys.num_paths = config.integer("collect.num_paths");
   keys.rollouts = config.integer("collect.rollouts");
   keys.label = read_label(config);
+  keys.omega = read_omega_rules(config);
   keys.max_new_tokens = config.integer("collect.max_new_tokens");
   keys.temperature = config.number("collect.temperature");
   keys.top_k = config.integer("collect.top_k");
@@ -186,6 +236,9 @@ std::string collecting_text(const CollectKeys& keys) {
   return report::grouped(keys.num_paths) + " paths of a question, " +
          report::grouped(keys.rollouts) + " rollouts of a step (" + step + "), label " +
          name_of(keys.label) +
+         (keys.label == StepLabel::omega_prm
+              ? " with " + report::grouped(keys.omega.searches) + " searches of a question"
+              : "") +
          report::text_of("; temperature %g, top k %lld, top p %g", keys.temperature,
                          static_cast<long long>(keys.top_k), keys.top_p);
 }

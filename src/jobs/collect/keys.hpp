@@ -9,6 +9,7 @@
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
+#include "omega_search.hpp"
 #include "step_tree.hpp"
 
 namespace mgpu::jobs {
@@ -24,8 +25,9 @@ struct CollectKeys {
   std::int64_t step_tokens = 0;  // collect.step_tokens; 0 if steps are lines
   std::int64_t max_steps = 32;   // later steps are joined to the last one
   std::int64_t num_paths = 8;    // solutions of a question
-  std::int64_t rollouts = 8;     // completions of each step but the last of a path
+  std::int64_t rollouts = 8;     // completions of a step
   StepLabel label = StepLabel::monte_carlo;
+  OmegaRules omega{};                 // collect.omega.*
   std::int64_t max_new_tokens = 256;  // of a path, and of a step's path with its rollout
   double temperature = 1.0;
   std::int64_t top_k = 0;

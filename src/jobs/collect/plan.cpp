@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -49,6 +51,14 @@ std::int64_t expected_steps(const CollectKeys& keys) {
   return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
 }
 
+/// Returns how many states of a question have rollouts, at most.
+std::int64_t expected_states(const CollectKeys& keys) {
+  const std::int64_t steps = expected_steps(keys);
+  if (keys.label != StepLabel::omega_prm) return keys.num_paths * (steps - 1);
+  return keys.omega.searches *
+         static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(steps - 1)));
+}
+
 /// Builds the plan of one run, part by part.
 class CollectPlan {
 public:
@@ -77,11 +87,11 @@ private:
     const CollectKeys& keys = inputs_.keys;
     const lm::MemoryDemand demand = inputs_.demand(machine_.device, longest());
     const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
-    const std::int64_t steps = rows * keys.num_paths * expected_steps(keys);
+    const std::int64_t states = rows * expected_states(keys);
     // A rollout keeps ids and log-probabilities until it is judged. The question and the path
-    // before it are kept once per step.
+    // before it are kept once per state.
     const std::int64_t tokens =
-        steps * (keys.rollouts * keys.max_new_tokens + longest() + keys.max_new_tokens);
+        states * (keys.rollouts * keys.max_new_tokens + longest() + keys.max_new_tokens);
     return {.model = inputs_.model,
             .demand = demand,
             .names = kCollected,
@@ -100,18 +110,17 @@ private:
         static_cast<double>(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
     const auto paths = static_cast<double>(inputs_.questions() * keys.num_paths);
     const auto length = static_cast<double>(keys.max_new_tokens);
-    const double steps = paths * static_cast<double>(expected_steps(keys) - 1);
-    const double prefixes = questions +
-                            static_cast<double>(expected_steps(keys) - 1) *
-                                static_cast<double>(keys.num_paths) * questions +
-                            steps * length / 2.0;
+    const auto states = static_cast<double>(expected_states(keys));
+    const double beginnings = questions * (1.0 + states) +
+                              states * static_cast<double>(inputs_.questions()) * length / 2.0;
     const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
     const run::ModelPlan::Rates& rates = plan_.rates();
-    plan_.add_time(
-        "questions and beginnings of rollouts",
-        2.0 * parameters * prefixes / machine_.ranks / rates.prompt_flops,
-        report::text_of("%.3g tokens, %.0e FLOP/s on %s", prefixes, rates.prompt_flops, rates.on));
-    const double drawn = paths * length + steps * static_cast<double>(keys.rollouts) * length / 2.0;
+    plan_.add_time("questions and beginnings of rollouts",
+                   2.0 * parameters * beginnings / machine_.ranks / rates.prompt_flops,
+                   report::text_of("%.3g tokens, %.0e FLOP/s on %s", beginnings, rates.prompt_flops,
+                                   rates.on));
+    const double drawn = paths * length + states * static_cast<double>(inputs_.questions()) *
+                                              static_cast<double>(keys.rollouts) * length / 2.0;
     const lm::MemoryDemand& demand = plan_.demand();
     const double passes = drawn / static_cast<double>(demand.batch_size) / machine_.ranks;
     const double bytes = demand.matrices == lm::MatrixType::bf16 ? 2.0 : 4.0;

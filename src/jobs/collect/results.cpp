@@ -22,6 +22,10 @@
 namespace mgpu::jobs {
 namespace {
 
+double share_of(std::int64_t part, std::int64_t all) {
+  return static_cast<double>(part) / static_cast<double>(all);
+}
+
 /// Sums over the questions that have solutions.
 struct CollectCounts {
   std::int64_t questions = 0;
@@ -30,12 +34,16 @@ struct CollectCounts {
   std::int64_t steps = 0;
   std::int64_t steps_0 = 0;
   std::int64_t steps_1 = 0;
+  std::int64_t rollouts = 0;
+  std::int64_t sampled = 0;      // sampled solutions
   std::int64_t solved = 0;       // questions with a right solution
   std::vector<double> shares{};  // right solutions of each question
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-CollectCounts counts_of(const store::ReadTable& samples) {
+/// Counts paths, steps and rollouts. `num_paths` solutions of each question were sampled.
+CollectCounts counts_of(const store::ReadTable& samples, std::int64_t num_paths) {
+  const auto rollouts = samples.column("n_rollouts").values<std::int64_t>();
   const auto paths = samples.column("n_paths").values<std::int32_t>();
   const auto right = samples.column("n_right").values<std::int32_t>();
   const auto steps = samples.column("n_steps").values<std::int32_t>();
@@ -53,28 +61,23 @@ CollectCounts counts_of(const store::ReadTable& samples) {
     counts.steps += steps[q];
     counts.steps_0 += steps_0[q];
     counts.steps_1 += steps_1[q];
+    counts.rollouts += rollouts[q];
+    counts.sampled += num_paths;
     counts.solved += right[q] > 0 ? 1 : 0;
-    counts.shares.push_back(static_cast<double>(right[q]) / paths[q]);
+    counts.shares.push_back(share_of(right[q], num_paths));
   }
   return counts;
 }
 
-double share_of(std::int64_t part, std::int64_t all) {
-  return static_cast<double>(part) / static_cast<double>(all);
-}
-
-/// Adds the numbers of the end table and the result line. The steps with rollouts are all but the
-/// last of each path.
-void add_numbers(const CollectCounts& counts, const CollectKeys& keys, double rate,
-                 run::JobOutcome& outcome) {
+/// Adds the numbers of the end table and the result line.
+void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outcome) {
   const Estimate right = estimate_mean(counts.shares);
-  const std::int64_t rollouts = (counts.steps - counts.paths) * keys.rollouts;
   const std::int64_t between = counts.steps - counts.steps_0 - counts.steps_1;
   const auto add = [&](const char* key, const char* label, double value, const char* unit,
                        int decimals, std::optional<Estimate> estimate = {}) {
     outcome.results.push_back({key, label, value, unit, decimals, std::move(estimate)});
   };
-  add("paths", "solutions", static_cast<double>(counts.paths), "", 0);
+  add("paths", "sampled solutions", static_cast<double>(counts.sampled), "", 0);
   add("right", "share of right solutions", right.mean, "", 4, right);
   add("solved", "share of questions with a right solution",
       share_of(counts.solved, counts.questions), "", 4);
@@ -82,13 +85,13 @@ void add_numbers(const CollectCounts& counts, const CollectKeys& keys, double ra
   add("steps_0", "steps with value 0", static_cast<double>(counts.steps_0), "", 0);
   add("steps_between", "steps with a value between 0 and 1", static_cast<double>(between), "", 0);
   add("steps_1", "steps with value 1", static_cast<double>(counts.steps_1), "", 0);
-  add("rollouts", "rollouts of the steps", static_cast<double>(rollouts), "", 0);
+  add("rollouts", "rollouts of the steps", static_cast<double>(counts.rollouts), "", 0);
   outcome.result =
-      report::grouped(counts.questions) + " questions, " + report::grouped(counts.paths) +
-      report::text_of(" paths, %.1f %% right", 100.0 * share_of(counts.right, counts.paths)) +
+      report::grouped(counts.questions) + " questions, " + report::grouped(counts.sampled) +
+      report::text_of(" paths, %.1f %% right", 100.0 * share_of(counts.right, counts.sampled)) +
       "; " + report::grouped(counts.steps) + " steps: " + report::grouped(counts.steps_0) +
       " of value 0, " + report::grouped(between) + " between, " + report::grouped(counts.steps_1) +
-      " of value 1; " + report::grouped(rollouts) + " rollouts";
+      " of value 1; " + report::grouped(counts.rollouts) + " rollouts";
   if (rate <= 0.0) return;
   add("tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";
@@ -116,14 +119,14 @@ struct ShownRows {
 
 /// Finds the questions with the most and the fewest right solutions, and the one whose share is
 /// closest to one half. The first of equal ones is taken.
-std::optional<ShownRows> shown_rows(const store::ReadTable& samples) {
+std::optional<ShownRows> shown_rows(const store::ReadTable& samples, std::int64_t num_paths) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();
   const auto right = samples.column("n_right").values<std::int32_t>();
   std::vector<std::size_t> used;
   for (std::size_t q = 0; q < paths.size(); ++q)
     if (paths[q] > 0) used.push_back(q);
   if (used.empty()) return std::nullopt;
-  const auto share = [&](std::size_t q) { return static_cast<double>(right[q]) / paths[q]; };
+  const auto share = [&](std::size_t q) { return share_of(right[q], num_paths); };
   const auto division = [&](std::size_t q) { return std::abs(share(q) - 0.5); };
   return ShownRows{*std::ranges::max_element(used, {}, share),
                    *std::ranges::min_element(used, {}, share),
@@ -132,8 +135,8 @@ std::optional<ShownRows> shown_rows(const store::ReadTable& samples) {
 
 /// Reads the trees, for the charts. Called on rank 0.
 void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
-               CollectPlots& plots) {
-  const std::optional<ShownRows> rows = shown_rows(samples);
+               std::int64_t num_paths, CollectPlots& plots) {
+  const std::optional<ShownRows> rows = shown_rows(samples, num_paths);
   if (!rows) return;
   const TreeReader trees(path);
   for (std::int64_t row = 0; row < trees.rows(); ++row)
@@ -173,18 +176,18 @@ void add_collect_results(run::RunContext& run, const CollectInputs& inputs,
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
   const store::ReadTable samples = store::read_table(world, path, "samples");
-  const CollectCounts counts = counts_of(samples);
+  const CollectCounts counts = counts_of(samples, inputs.keys.num_paths);
   const run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::output_tokens);
   CollectPlots plots;
   plots.questions = counts.questions;
-  plots.paths = counts.paths;
+  plots.paths = counts.sampled;
   plots.right = counts.right;
   plots.steps = counts.steps;
   plots.settings = collecting_text(inputs.keys);
   cluster::run_together(world, [&] {
-    if (world.rank() == 0 && run.store.text) add_trees(path, samples, plots);
+    if (world.rank() == 0 && run.store.text) add_trees(path, samples, inputs.keys.num_paths, plots);
   });
-  if (counts.paths > 0) add_numbers(counts, inputs.keys, speeds.total, outcome);
+  if (counts.paths > 0) add_numbers(counts, speeds.total, outcome);
   if (counts.paths == 0) outcome.result = "no question could be used";
   judge_questions(run, counts, outcome);
   outcome.page = std::make_unique<CollectPage>(std::move(plots));

@@ -1,15 +1,12 @@
 #include "step_tree.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include <mgpu/base/error.hpp>
 
 namespace mgpu::jobs {
 namespace {
-
-StepNode node_of(StepLabel label, std::int32_t path, std::int32_t step, const Visits& visits) {
-  return {path, step, -1, visits, value_of(label, visits), standard_error_of(visits)};
-}
 
 Visits visits_of_root(std::span<const PathAnswers> paths) {
   Visits visits;
@@ -30,22 +27,6 @@ Visits visits_of_step(StepLabel label, std::int64_t rollouts, const PathAnswers&
   return {of_rollouts.count + 1, of_rollouts.right + own};
 }
 
-/// Fills in the children of all nodes from their parents. The children of a node have the order of
-/// the nodes.
-void add_children(StepTree& tree) {
-  tree.child_offsets.assign(tree.nodes.size() + 1, 0);
-  for (std::size_t n = 1; n < tree.nodes.size(); ++n)
-    ++tree.child_offsets[static_cast<std::size_t>(tree.nodes[n].parent) + 1];
-  for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-    tree.child_offsets[n + 1] += tree.child_offsets[n];
-  std::vector<std::int32_t> next(tree.child_offsets.begin(), tree.child_offsets.end() - 1);
-  tree.children.resize(tree.nodes.size() - 1);
-  for (std::size_t n = 1; n < tree.nodes.size(); ++n) {
-    std::int32_t& place = next[static_cast<std::size_t>(tree.nodes[n].parent)];
-    tree.children[static_cast<std::size_t>(place++)] = static_cast<std::int32_t>(n);
-  }
-}
-
 }  // namespace
 
 const char* name_of(StepLabel label) {
@@ -54,10 +35,16 @@ const char* name_of(StepLabel label) {
       return "math_shepherd_hard";
     case StepLabel::math_shepherd_soft:
       return "math_shepherd_soft";
+    case StepLabel::omega_prm:
+      return "omega_prm";
     case StepLabel::monte_carlo:
       break;
   }
   return "monte_carlo";
+}
+
+StepNode make_node(StepLabel label, std::int32_t path, std::int32_t step, const Visits& visits) {
+  return {path, step, -1, visits, value_of(label, visits), standard_error_of(visits)};
 }
 
 double value_of(StepLabel label, const Visits& visits) {
@@ -70,23 +57,38 @@ double standard_error_of(const Visits& visits) {
   return std::sqrt(share * (1.0 - share) / visits.count);
 }
 
+StepTree with_children(std::vector<StepNode> nodes) {
+  StepTree tree{std::move(nodes), {}, {}};
+  tree.child_offsets.assign(tree.nodes.size() + 1, 0);
+  for (std::size_t n = 1; n < tree.nodes.size(); ++n)
+    ++tree.child_offsets[static_cast<std::size_t>(tree.nodes[n].parent) + 1];
+  for (std::size_t n = 0; n < tree.nodes.size(); ++n)
+    tree.child_offsets[n + 1] += tree.child_offsets[n];
+  std::vector<std::int32_t> next(tree.child_offsets.begin(), tree.child_offsets.end() - 1);
+  tree.children.resize(tree.nodes.size() - 1);
+  for (std::size_t n = 1; n < tree.nodes.size(); ++n) {
+    std::int32_t& place = next[static_cast<std::size_t>(tree.nodes[n].parent)];
+    tree.children[static_cast<std::size_t>(place++)] = static_cast<std::int32_t>(n);
+  }
+  return tree;
+}
+
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts,
                         std::span<const PathAnswers> paths) {
   if (paths.empty()) throw Error("a tree of steps without paths");
-  StepTree tree;
-  tree.nodes.push_back(node_of(label, -1, 0, visits_of_root(paths)));
+  std::vector<StepNode> nodes;
+  nodes.push_back(make_node(label, -1, 0, visits_of_root(paths)));
   for (std::size_t p = 0; p < paths.size(); ++p) {
     std::int32_t parent = 0;
     for (std::size_t s = 0; s <= paths[p].right_rollouts.size(); ++s) {
-      tree.nodes.push_back(node_of(label, static_cast<std::int32_t>(p),
-                                   static_cast<std::int32_t>(s + 1),
-                                   visits_of_step(label, rollouts, paths[p], s)));
-      tree.nodes.back().parent = parent;
-      parent = static_cast<std::int32_t>(tree.nodes.size() - 1);
+      nodes.push_back(make_node(label, static_cast<std::int32_t>(p),
+                                static_cast<std::int32_t>(s + 1),
+                                visits_of_step(label, rollouts, paths[p], s)));
+      nodes.back().parent = parent;
+      parent = static_cast<std::int32_t>(nodes.size() - 1);
     }
   }
-  add_children(tree);
-  return tree;
+  return with_children(std::move(nodes));
 }
 
 }  // namespace mgpu::jobs

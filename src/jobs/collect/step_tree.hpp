@@ -13,9 +13,10 @@ enum class StepLabel : std::uint8_t {
   monte_carlo,         // share of right answers among the rollouts and the path's own end
   math_shepherd_hard,  // 1 if the answer of any rollout is right, else 0
   math_shepherd_soft,  // share of right answers among the rollouts
+  omega_prm,           // the same, for the steps that OmegaSearch looks at
 };
 
-/// Returns "monte_carlo", "math_shepherd_hard" or "math_shepherd_soft".
+/// Returns "monte_carlo", "math_shepherd_hard", "math_shepherd_soft" or "omega_prm".
 const char* name_of(StepLabel label);
 
 /// How many answers were found below a node of the tree, and how many of them were right.
@@ -50,7 +51,10 @@ struct StepNode {
   double standard_error = 0.0;
 };
 
-/// The nodes of a question. The root is the first. The steps of a path are adjacent and in order.
+/// Makes a node without a parent.
+StepNode make_node(StepLabel label, std::int32_t path, std::int32_t step, const Visits& visits);
+
+/// The nodes of a question. The root is the first, and a parent comes before its children.
 struct StepTree {
   std::vector<StepNode> nodes;
   /// Compressed rows of children: those of node n are children[child_offsets[n]] to
@@ -58,6 +62,10 @@ struct StepTree {
   std::vector<std::int32_t> child_offsets;  // [nodes + 1]
   std::vector<std::int32_t> children;       // [nodes - 1]
 };
+
+/// Makes the tree of nodes, whose parents are known, by adding the lists of children. The children
+/// of a node have the order of the nodes.
+StepTree with_children(std::vector<StepNode> nodes);
 
 /// Makes the tree of a question, of whose steps `rollouts` completions were sampled each. The
 /// answers below the root are those of the paths. The last step of a path has one answer, that of

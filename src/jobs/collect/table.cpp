@@ -18,7 +18,6 @@ struct QuestionRow {
   std::int64_t question = 0;  // index in the data set
   const rows::EncodedPrompt* prompt = nullptr;
   const CollectedQuestion* collected = nullptr;
-  StepTree tree{};  // without nodes if the question has no paths
 };
 
 using QuestionColumns = store::Columns<QuestionRow>;
@@ -26,8 +25,8 @@ using QuestionColumns = store::Columns<QuestionRow>;
 /// Returns a value of each path.
 template <class Get>
 auto of_paths(const QuestionRow& row, Get get) {
-  std::vector<std::invoke_result_t<Get, const CollectedPath&>> values;
-  for (const CollectedPath& path : row.collected->paths)
+  std::vector<std::invoke_result_t<Get, const Solution&>> values;
+  for (const Solution& path : row.collected->paths)
     values.push_back(get(path));
   return values;
 }
@@ -37,7 +36,7 @@ template <class Get>
 void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {
     std::vector<std::invoke_result_t<Get, const StepNode&>> values;
-    for (const StepNode& node : row.tree.nodes)
+    for (const StepNode& node : row.collected->tree.nodes)
       values.push_back(get(node));
     return values;
   });
@@ -47,50 +46,55 @@ void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get ge
 template <class IsCounted>
 std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
   return static_cast<std::int32_t>(std::ranges::count_if(
-      row.tree.nodes, [&](const StepNode& node) { return node.step > 0 && is_counted(node); }));
+      row.collected->tree.nodes,
+      [&](const StepNode& node) { return node.step > 0 && is_counted(node); }));
 }
 
+/// Returns how many of the sampled solutions are right, which is known at the root.
 std::int32_t right_paths(const QuestionRow& row) {
-  return static_cast<std::int32_t>(std::ranges::count_if(
-      row.collected->paths, [](const CollectedPath& path) { return path.answer.is_right; }));
+  const std::vector<StepNode>& nodes = row.collected->tree.nodes;
+  return nodes.empty() ? 0 : nodes.front().visits.right;
 }
 
 /// Returns where the tokens of each path begin in column output_ids, and where the last ones end.
 std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   std::vector<std::int32_t> offsets{0};
-  for (const CollectedPath& path : row.collected->paths)
+  for (const Solution& path : row.collected->paths)
     offsets.push_back(offsets.back() + static_cast<std::int32_t>(path.completion.ids.size()));
   return offsets;
 }
 
-/// Returns the tokens of a node in column output_ids: the first, or their number.
+/// Returns the tokens that a node adds to its parent: the first in column output_ids, or their
+/// number.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
+  const std::vector<StepNode>& nodes = row.collected->tree.nodes;
   std::vector<std::int32_t> values;
-  for (const StepNode& node : row.tree.nodes) {
+  for (const StepNode& node : nodes) {
     if (node.step == 0) {
       values.push_back(0);
       continue;
     }
-    const auto path = static_cast<std::size_t>(node.path);
-    const TextStep& step =
-        row.collected->paths[path].steps[static_cast<std::size_t>(node.step) - 1];
-    values.push_back(is_first ? offsets[path] + static_cast<std::int32_t>(step.first)
-                              : static_cast<std::int32_t>(step.count));
+    const auto place = static_cast<std::size_t>(node.path);
+    const Solution& path = row.collected->paths[place];
+    const std::int64_t before = path.tokens_of(nodes[static_cast<std::size_t>(node.parent)].step);
+    const std::int64_t value =
+        is_first ? offsets[place] + before : path.tokens_of(node.step) - before;
+    values.push_back(static_cast<std::int32_t>(value));
   }
   return values;
 }
 
 std::vector<std::int32_t> output_ids_of(const QuestionRow& row) {
   std::vector<std::int32_t> ids;
-  for (const CollectedPath& path : row.collected->paths)
+  for (const Solution& path : row.collected->paths)
     ids.insert(ids.end(), path.completion.ids.begin(), path.completion.ids.end());
   return ids;
 }
 
 std::string steps_text(const QuestionRow& row) {
   JsonValue::List paths;
-  for (const CollectedPath& path : row.collected->paths) {
+  for (const Solution& path : row.collected->paths) {
     JsonValue::List steps;
     for (const TextStep& step : path.steps)
       steps.emplace_back(step.text);
@@ -101,14 +105,14 @@ std::string steps_text(const QuestionRow& row) {
 
 std::string answers_text(const QuestionRow& row) {
   JsonValue::List answers;
-  for (const CollectedPath& path : row.collected->paths)
+  for (const Solution& path : row.collected->paths)
     answers.emplace_back(path.answer.answer);
   return formats::to_json_line(answers, formats::BadUtf8::replace);
 }
 
 /// Returns 0 if a stop token ended the path, 1 for collect.max_new_tokens, and 2 if no position was
 /// left.
-std::uint8_t finish_code(const CollectedPath& path) {
+std::uint8_t finish_code(const Solution& path) {
   switch (path.completion.reason) {
     case lm::FinishReason::length:
       return 1;
@@ -127,19 +131,22 @@ void add_counts(QuestionColumns& columns) {
               [](const Row& row) { return row.question; });
   columns.add({"n_prompt_tokens", "length of the question", "tokens"},
               [](const Row& row) { return static_cast<std::int32_t>(row.prompt->ids.size()); });
-  columns.add({"n_paths", "solutions of the question"}, [](const Row& row) {
-    return static_cast<std::int32_t>(row.collected->paths.size());
-  });
-  columns.add({"n_right", "solutions that are right"}, right_paths);
-  columns.add({"n_steps", "steps of all solutions"}, [](const Row& row) {
+  columns.add(
+      {"n_paths",
+       "solutions of the question: those that were sampled, and rollouts that searches halved"},
+      [](const Row& row) { return static_cast<std::int32_t>(row.collected->paths.size()); });
+  columns.add({"n_right", "sampled solutions that are right"}, right_paths);
+  columns.add({"n_steps", "nodes of the tree, without the root"}, [](const Row& row) {
     return count_steps(row, [](const StepNode&) { return true; });
   });
-  columns.add({"n_steps_0", "steps with value 0"}, [](const Row& row) {
+  columns.add({"n_steps_0", "nodes with value 0, without the root"}, [](const Row& row) {
     return count_steps(row, [](const StepNode& node) { return node.value == 0.0; });
   });
-  columns.add({"n_steps_1", "steps with value 1"}, [](const Row& row) {
+  columns.add({"n_steps_1", "nodes with value 1, without the root"}, [](const Row& row) {
     return count_steps(row, [](const StepNode& node) { return node.value == 1.0; });
   });
+  columns.add({"n_rollouts", "rollouts of all nodes"},
+              [](const Row& row) { return row.collected->rollouts; });
   columns.add({"n_rollout_tokens", "tokens that all rollouts drew", "tokens"},
               [](const Row& row) { return row.collected->rollout_tokens; });
 }
@@ -147,16 +154,15 @@ void add_counts(QuestionColumns& columns) {
 void add_paths(QuestionColumns& columns) {
   using Row = QuestionRow;
   columns.add({"path_right", "1: the solution is right"}, [](const Row& row) {
-    return of_paths(row, [](const CollectedPath& path) -> std::uint8_t {
-      return path.answer.is_right ? 1 : 0;
-    });
+    return of_paths(
+        row, [](const Solution& path) -> std::uint8_t { return path.answer.is_right ? 1 : 0; });
   });
   columns.add({"path_finish",
                "what ended the solution: 0 a stop token, 1 collect.max_new_tokens, 2 no position "
                "was left"},
               [](const Row& row) { return of_paths(row, finish_code); });
   columns.add({"path_log_prob", "sum over the solution's tokens", "nats"}, [](const Row& row) {
-    return of_paths(row, [](const CollectedPath& path) {
+    return of_paths(row, [](const Solution& path) {
       const std::vector<float>& values = path.completion.log_probs;
       return std::accumulate(values.begin(), values.end(), 0.0);
     });
@@ -171,13 +177,13 @@ void add_tree(QuestionColumns& columns) {
   using Row = QuestionRow;
   add_of_nodes(columns, {"node_path", "solution of the node, from 0; -1: the root"},
                [](const StepNode& node) { return node.path; });
-  add_of_nodes(columns, {"node_step", "step of its solution, from 1; 0: the root"},
+  add_of_nodes(columns, {"node_step", "steps of its solution up to its end; 0: the root"},
                [](const StepNode& node) { return node.step; });
   add_of_nodes(columns, {"node_parent", "node before it, an index in this list; -1: the root"},
                [](const StepNode& node) { return node.parent; });
-  columns.add({"node_first", "first token of the step in output_ids; the root has 0"},
+  columns.add({"node_first", "first token after its parent, in output_ids; the root has 0"},
               [](const Row& row) { return tokens_of_nodes(row, true); });
-  columns.add({"node_tokens", "length of the step; the root has 0", "tokens"},
+  columns.add({"node_tokens", "tokens after its parent; the root has 0", "tokens"},
               [](const Row& row) { return tokens_of_nodes(row, false); });
   add_of_nodes(columns, {"node_visits", "answers found below the node"},
                [](const StepNode& node) { return node.visits.count; });
@@ -188,9 +194,9 @@ void add_tree(QuestionColumns& columns) {
   add_of_nodes(columns, {"node_std_error", "standard error of node_right / node_visits"},
                [](const StepNode& node) { return node.standard_error; });
   columns.add({"child_offsets", "first child of each node in `children`, and then their number"},
-              [](const Row& row) { return row.tree.child_offsets; });
+              [](const Row& row) { return row.collected->tree.child_offsets; });
   columns.add({"children", "children of all nodes, in the order of their parents"},
-              [](const Row& row) { return row.tree.children; });
+              [](const Row& row) { return row.collected->tree.children; });
 }
 
 QuestionColumns question_columns(const CollectInputs& inputs) {
@@ -221,13 +227,9 @@ std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t f
                                      std::span<const rows::EncodedPrompt> questions,
                                      std::span<const CollectedQuestion> collected) {
   std::vector<QuestionRow> rows;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
+  for (std::size_t i = 0; i < questions.size(); ++i)
     rows.push_back(
         {inputs.question_of(first + static_cast<std::int64_t>(i)), &questions[i], &collected[i]});
-    const std::vector<PathAnswers> answers = collected[i].answers();
-    if (!answers.empty())
-      rows.back().tree = make_step_tree(inputs.keys.label, inputs.keys.rollouts, answers);
-  }
   const QuestionColumns columns = question_columns(inputs);
   return columns.encode(columns.table("samples", inputs.questions()), first, rows);
 }

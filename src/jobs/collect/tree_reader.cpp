@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
@@ -47,6 +48,8 @@ struct TreeReader::Columns {
         steps(file, "samples", "steps"),
         path_right(file, "samples", "path_right"),
         node_path(file, "samples", "node_path"),
+        node_step(file, "samples", "node_step"),
+        parents(file, "samples", "node_parent"),
         values(file, "samples", "node_value"),
         errors(file, "samples", "node_std_error"),
         visits(file, "samples", "node_visits"),
@@ -55,7 +58,8 @@ struct TreeReader::Columns {
       column->check_bytes();
     for (const store::ListColumn* column : {&path_right, &node_path})
       column->check_bytes();
-    for (const store::ListColumn* column : {&values, &errors, &visits, &right}) {
+    for (const store::ListColumn* column :
+         {&node_step, &parents, &values, &errors, &visits, &right}) {
       column->check_bytes();
       if (!column->has_lengths_of(node_path)) throw contradiction(file, "a row");
     }
@@ -66,6 +70,8 @@ struct TreeReader::Columns {
   store::TextColumn steps;
   store::ListColumn path_right;
   store::ListColumn node_path;
+  store::ListColumn node_step;
+  store::ListColumn parents;
   store::ListColumn values;
   store::ListColumn errors;
   store::ListColumn visits;
@@ -95,35 +101,60 @@ ReadTree TreeReader::read(std::int64_t row) const {
   const std::span<const std::uint8_t> right = is_right.row<std::uint8_t>(0);
   if (texts.answers.size() != right.size() || texts.steps.size() != right.size())
     throw contradiction(path_, "row " + std::to_string(row));
-  for (std::size_t p = 0; p < right.size(); ++p) {
+  for (std::size_t p = 0; p < right.size(); ++p)
     tree.paths.push_back({right[p] != 0, std::move(texts.answers[p])});
-    for (std::string& text : texts.steps[p])
-      tree.paths.back().steps.push_back({std::move(text)});
+  try {
+    add_steps(row, texts.steps, tree);
+  } catch (const std::out_of_range&) {
+    throw contradiction(path_, "row " + std::to_string(row));
   }
-  add_nodes(row, tree);
   return tree;
 }
 
-/// Adds the numbers of the nodes to the steps of a row. The first node is the root.
-void TreeReader::add_nodes(std::int64_t row, ReadTree& tree) const {
-  const store::ReadLists paths = columns_->node_path.read(row, 1);
+/// Adds the nodes on the way from the root to the end of each path. `texts` has the steps of each
+/// path. The text of a node is that of all steps after its parent.
+/// Errors: std::out_of_range if the lists contradict each other.
+void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::string>>& texts,
+                           ReadTree& tree) const {
+  const store::ReadLists steps = columns_->node_step.read(row, 1);
+  const store::ReadLists parents = columns_->parents.read(row, 1);
   const store::ReadLists values = columns_->values.read(row, 1);
   const store::ReadLists errors = columns_->errors.read(row, 1);
   const store::ReadLists visits = columns_->visits.read(row, 1);
   const store::ReadLists right = columns_->right.read(row, 1);
-  const std::span<const std::int32_t> path_of = paths.row<std::int32_t>(0);
-  std::size_t node = path_of.empty() ? 0 : 1;
-  for (std::size_t p = 0; p < tree.paths.size(); ++p)
-    for (ReadStep& step : tree.paths[p].steps) {
-      if (node >= path_of.size() || path_of[node] != static_cast<std::int32_t>(p))
-        throw contradiction(path_, "row " + std::to_string(row));
-      step.value = values.row<double>(0)[node];
-      step.standard_error = errors.row<double>(0)[node];
-      step.visits = visits.row<std::int32_t>(0)[node];
-      step.right = right.row<std::int32_t>(0)[node];
-      ++node;
+  const std::vector<std::size_t> ends = ends_of_paths(row, texts);
+  for (std::size_t p = 0; p < ends.size(); ++p) {
+    std::size_t node = ends[p];
+    while (node != 0) {
+      const std::int32_t parent = parents.row<std::int32_t>(0)[node];
+      if (parent < 0 || static_cast<std::size_t>(parent) >= node) throw std::out_of_range("parent");
+      ReadStep step{"", values.row<double>(0)[node], errors.row<double>(0)[node],
+                    visits.row<std::int32_t>(0)[node], right.row<std::int32_t>(0)[node]};
+      const std::int32_t first = steps.row<std::int32_t>(0)[static_cast<std::size_t>(parent)];
+      for (std::int32_t s = first; s < steps.row<std::int32_t>(0)[node]; ++s)
+        step.text += texts[p].at(static_cast<std::size_t>(s));
+      tree.paths[p].steps.push_back(std::move(step));
+      node = static_cast<std::size_t>(parent);
     }
-  if (node != path_of.size()) throw contradiction(path_, "row " + std::to_string(row));
+    std::ranges::reverse(tree.paths[p].steps);
+  }
+}
+
+/// Returns the node at the end of each path, which has all steps of the path.
+/// Errors: std::out_of_range if a path has no such node.
+std::vector<std::size_t> TreeReader::ends_of_paths(
+    std::int64_t row, const std::vector<std::vector<std::string>>& texts) const {
+  const store::ReadLists paths = columns_->node_path.read(row, 1);
+  const store::ReadLists steps = columns_->node_step.read(row, 1);
+  const std::span<const std::int32_t> path_of = paths.row<std::int32_t>(0);
+  std::vector<std::size_t> ends(texts.size(), 0);
+  for (std::size_t node = 1; node < path_of.size(); ++node) {
+    const auto path = static_cast<std::size_t>(path_of[node]);  // -1 is out of range
+    const std::int32_t step = steps.row<std::int32_t>(0)[node];
+    if (step == std::ssize(texts.at(path))) ends[path] = node;
+  }
+  if (std::ranges::find(ends, std::size_t{0}) != ends.end()) throw std::out_of_range("end");
+  return ends;
 }
 
 }  // namespace mgpu::jobs

@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// A step as a result file has it.
+/// A node of a path as a result file has it. With omega_prm, it may have several steps.
 struct ReadStep {
   std::string text{};
   double value = 0.0;
@@ -51,7 +51,10 @@ public:
 private:
   struct Columns;
 
-  void add_nodes(std::int64_t row, ReadTree& tree) const;
+  void add_steps(std::int64_t row, const std::vector<std::vector<std::string>>& texts,
+                 ReadTree& tree) const;
+  std::vector<std::size_t> ends_of_paths(std::int64_t row,
+                                         const std::vector<std::vector<std::string>>& texts) const;
 
   std::filesystem::path path_;
   std::unique_ptr<Columns> columns_;

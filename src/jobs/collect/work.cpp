@@ -34,7 +34,7 @@ std::pair<rows::EncodedPrompt, CollectedQuestion> CollectWorker::left_out(
 run::RowTokens CollectWorker::tokens(const rows::EncodedPrompt& question,
                                      const CollectedQuestion& collected) const {
   run::RowTokens tokens{std::ssize(question.ids), collected.rollout_tokens};
-  for (const CollectedPath& path : collected.paths)
+  for (const Solution& path : collected.paths)
     tokens.output += std::ssize(path.completion.ids);
   return tokens;
 }

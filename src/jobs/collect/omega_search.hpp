@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "solution.hpp"
+#include "step_tree.hpp"
+
+namespace mgpu::jobs {
+
+/// The settings of the search.
+struct OmegaRules {
+  std::int64_t searches = 20;  // binary searches of a question, at most
+  double alpha = 0.5;          // in (0, 1]: prefers states whose rollouts are mostly right
+  double beta = 0.9;           // in (0, 1]: prefers short rollouts
+  double length = 500.0;       // tokens of a rollout for which beta counts once
+  double exploration = 0.125;  // c_puct: weight of states that were chosen rarely
+};
+
+/// Finds the first wrong steps of solutions of one question by binary search. A state is the
+/// beginning of a solution, up to the end of a step. Its value MC is the share of right rollouts.
+/// Each search takes a wrong rollout r of a state s with 0 < MC(s) < 1. It halves the steps of r
+/// after s: it goes on in the second half if the state in the middle has MC > 0, and in the first
+/// half otherwise. The pair (s, r) is the one with the highest Q + U that was not yet taken:
+///
+///   Q(s, r) = alpha^(1 - MC(s)) * beta^(tokens of r / length)
+///   U(s) = exploration * sqrt(sum of N) / (1 + N(s)), where N(s) counts the searches from s
+///
+/// The rollouts of a state are used again by later searches. The object has no model: it asks for
+/// states, and the caller samples their rollouts. Results depend on the answers only.
+///
+/// Source: Luo et al., OmegaPRM, arXiv 2406.06592, 3.2 and 3.3; the constants are those of public
+///         implementations.
+class OmegaSearch {
+public:
+  /// A state whose rollouts are needed: the first `steps` steps of `solution`.
+  struct Probe {
+    const Solution* solution = nullptr;  // valid until answer()
+    std::int64_t steps = 0;
+    std::int64_t number = 0;  // counts the probes of the question, from 0
+
+    std::int64_t tokens() const { return solution->tokens_of(steps); }
+  };
+
+  /// Begins with the sampled solutions of a question, which are the rollouts of its root.
+  OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths);
+
+  /// Returns the state that the search needs next; nullopt if it is finished.
+  std::optional<Probe> next();
+
+  /// Adds the rollouts of the state that next() has returned, as complete solutions.
+  void answer(std::vector<Solution> rollouts);
+
+  /// Returns the solutions of the tree: those given to the constructor, and then each rollout in
+  /// which a search has looked for a wrong step.
+  std::vector<Solution> paths() const;
+
+  /// Returns the tree of all states. Each path of paths() ends in a node with its answer. The
+  /// parent of a node is the longest state that is a beginning of it.
+  StepTree tree() const;
+
+private:
+  struct State {
+    std::size_t solution = 0;  // index in solutions_
+    std::int64_t steps = 0;    // 0: root
+    Visits visits{};
+    std::vector<std::size_t> rollouts{};  // wrong ones that no search has taken, as solutions_
+    std::int64_t searches = 0;            // N: searches from this state
+  };
+
+  /// A search between a state with MC > 0 and a beginning that is wrong.
+  struct Search {
+    std::size_t solution = 0;
+    std::int64_t low = 0;   // steps of the longest beginning with MC > 0
+    std::int64_t high = 0;  // steps of the shortest beginning with MC = 0
+  };
+
+  bool begin_search();
+  void take(std::size_t state, std::size_t place);
+  void halve(const State& middle);
+  double worth_of(const State& state, std::size_t solution, std::int64_t all) const;
+  std::optional<std::size_t> find(std::size_t solution, std::int64_t steps) const;
+  std::span<const std::int64_t> beginning(std::size_t solution, std::int64_t steps) const;
+  void add_state(std::size_t solution, std::int64_t steps, std::vector<Solution> rollouts);
+  std::int32_t parent_of(const std::vector<std::size_t>& order, std::size_t solution,
+                         std::int64_t steps) const;
+
+  OmegaRules rules_;
+  std::vector<Solution> solutions_;
+  std::vector<std::size_t> shown_;  // solutions of paths()
+  std::vector<State> states_;       // the first is the root
+  std::optional<Search> search_;
+  std::int64_t searches_ = 0;
+};
+
+}  // namespace mgpu::jobs
