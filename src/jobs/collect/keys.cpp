@@ -86,10 +86,9 @@ void add_step_keys(KeyTable& table) {
   table.add({.name = "collect.label",
              .type = KeyType::choice,
              .default_value = "monte_carlo",
-             .summary = "value of a step: share of right rollouts and of the path's own end "
-                        "(monte_carlo), share of right rollouts (math_shepherd_soft), or whether "
-                        "any rollout is right (math_shepherd_hard); omega_prm: share of right "
-                        "rollouts, of those steps that binary searches look at",
+             .summary = "value of a step: share of right rollouts; monte_carlo adds the path's own "
+                        "end, math_shepherd_hard is 1 if any is right, and omega_prm values only "
+                        "steps that searches need",
              .choices = {"monte_carlo", "math_shepherd_hard", "math_shepherd_soft", "omega_prm"}});
 }
 
@@ -149,8 +148,8 @@ void add_path_keys(KeyTable& table) {
   table.add({.name = "collect.rollouts",
              .type = KeyType::integer,
              .default_value = "8",
-             .summary = "completions that are sampled after a step; the last step of a solution "
-                        "has none",
+             .summary = "completions that are sampled after a step; none after the last step of "
+                        "a solution",
              .min = 1,
              .max = 1024});
   table.add({.name = "collect.max_new_tokens",

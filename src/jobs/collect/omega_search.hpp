@@ -59,7 +59,7 @@ public:
   std::vector<Solution> paths() const;
 
   /// Returns the tree of all states. Each path of paths() ends in a node with its answer. The
-  /// parent of a node is the longest state that is a beginning of it.
+  /// parent of a node is the longest state with which the node begins.
   StepTree tree() const;
 
 private:

@@ -54,7 +54,7 @@ struct StepNode {
 /// Makes a node without a parent.
 StepNode make_node(StepLabel label, std::int32_t path, std::int32_t step, const Visits& visits);
 
-/// The nodes of a question. The root is the first, and a parent comes before its children.
+/// The nodes of a question. The root is the first. A child has a higher index than its parent.
 struct StepTree {
   std::vector<StepNode> nodes;
   /// Compressed rows of children: those of node n are children[child_offsets[n]] to
