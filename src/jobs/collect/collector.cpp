@@ -51,6 +51,7 @@ std::vector<CollectedQuestion> Collector::run(std::span<const rows::EncodedPromp
                                               std::int64_t first) {
   questions_ = questions;
   first_ = first;
+  generator_.set_progress({});  // a run that ran out of memory may have left its callback
   std::vector<CollectedQuestion> collected(questions.size());
   draw_paths(collected);
   if (inputs_.keys.label == StepLabel::omega_prm) {
@@ -134,7 +135,7 @@ void Collector::label_all_steps(std::vector<CollectedQuestion>& collected) {
     }
   const std::int64_t all = std::ssize(beginnings) * inputs_.keys.rollouts;
   const std::int64_t paths = std::ssize(questions_) * inputs_.keys.num_paths;
-  generator_.set_progress([&](std::int64_t ended) {
+  generator_.set_progress([this, paths, all](std::int64_t ended) {
     if (see_progress_) see_progress_(paths * ended / all);
   });
   std::vector<std::vector<Solution>> rollouts;
