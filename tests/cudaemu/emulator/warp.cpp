@@ -42,9 +42,8 @@ Meeting& Warp::meeting(unsigned mask, const Place& place) {
   };
   const auto joined = std::find_if(meetings_.begin(), meetings_.end(), waits_for_it);
   if (joined != meetings_.end()) return *joined;
-  const auto empty = std::find_if(meetings_.begin(), meetings_.end(),
-                                  [](const Meeting& meeting) { return meeting.inside == 0; });
-  Meeting& meeting = empty != meetings_.end() ? *empty : meetings_.emplace_back();
+  Meeting& meeting = *std::find_if(meetings_.begin(), meetings_.end(),
+                                   [](const Meeting& other) { return other.inside == 0; });
   meeting.place = place;
   meeting.mask = mask;
   meeting.arrived = 0;

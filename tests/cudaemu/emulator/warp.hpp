@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 
 #include "../include/cudaemu/block.hpp"
 #include "sanitizers.hpp"
@@ -28,10 +27,15 @@ public:
   /// Returns the meeting that a lane of `mask` joins at this place.
   Meeting& meeting(unsigned mask, const Place& place);
 
-  void clear() { meetings_.clear(); }
+  void clear() {
+    for (Meeting& meeting : meetings_)
+      meeting.inside = 0;
+  }
 
 private:
-  std::deque<Meeting> meetings_;  // those without lanes inside are reused
+  // Those without lanes inside are reused. A lane is in one meeting at most, so these suffice. An
+  // array does not grow: ThreadSanitizer would see the library's memmove.
+  std::array<Meeting, kLanes> meetings_{};
 };
 
 }  // namespace cudaemu
