@@ -170,7 +170,7 @@ class Experiment(ExperimentCase):
                                               "value": "done", "alone": "reused"})
 
     def test_a_soft_stop_is_resumed(self):
-        self.write_stages(400)
+        self.write_stages(120)
         job = self.start(2, config=self.config)
         self.assertTrue(job.wait_until(lambda: "step " in job.out() + job.err() or any(
             self.output.glob("graph/stages/reference/*/ckpt/step_*"))))
@@ -208,12 +208,12 @@ class Experiment(ExperimentCase):
             (("run.schedule=dynamic",), "run.schedule"),
         )
         for arguments, words in cases:
-            ended = self.run_program(2, *arguments, config=self.config)
+            ended = self.run_program(1, *arguments, config=self.config)
             self.assertIn(ended.code, (66, 78), words)
             self.assertIn(words, ended.err)
             self.assertEqual(ended.err.count("error[") + ended.err.count("error:"), 1, ended.err)
         alone.write_text(alone.read_text().replace("name: alone", "name: reference"))
-        self.assertIn("the same run.name and run.output", self.experiment(78, 2).err)
+        self.assertIn("the same run.name and run.output", self.experiment(78, 1).err)
         self.write_stages(4)
         reference.write_text(reference.read_text().replace("job: train", "job: experiment"))
         self.assertIn("is an experiment itself", self.experiment(78, 2).err)
