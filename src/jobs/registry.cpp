@@ -13,9 +13,9 @@
 
 // The registry of jobs, in the order in which --help lists them. Each has a folder with NAME_job(),
 // and its NAME in this list.
-#define MGPU_JOBS(line) \
+#define MGPU_JOBS(line)                                                                  \
   line(train) line(generate) line(teacher) line(classify) line(collect) line(experiment) \
-  MGPU_MORE_JOBS(line)
+      MGPU_MORE_JOBS(line)
 
 namespace mgpu::jobs {
 
