@@ -203,6 +203,8 @@ class Experiment(ExperimentCase):
             (("experiment.stages=[a, a]",), "a stage comes twice"),
             (("experiment.stages=[nothing]",), "nothing.yaml"),
             (("experiment.after={alone: none}",), "there is no stage `none`"),
+            (("experiment.ranks={valu: 2}",), "did you mean `value`?"),
+            (("experiment.stages=[]", "experiment.ranks={value: 2}"), "needs `experiment.stages`"),
             (("experiment.after={reference: value}",), "wait for each other"),
             (("experiment.ranks={alone: many}",), "no number of ranks"),
             (("run.schedule=dynamic",), "run.schedule"),

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <mgpu/config/check_all.hpp>
+#include <mgpu/config/nearest_name.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -44,12 +45,15 @@ void check_stages(const Config& config) {
     throw config.problem("E107", kStages, "a stage comes twice", "remove one of the two");
 }
 
-/// Refuses the name of a stage that experiment.stages does not have.
+/// Refuses the name of a stage that experiment.stages does not have. check_stages() refuses an
+/// empty list.
 void require_stage(const Config& config, const char* key, const std::string& name) {
   const std::vector<std::string> stages = config.texts(kStages);
-  if (std::ranges::find(stages, name) != stages.end()) return;
+  if (stages.empty() || std::ranges::find(stages, name) != stages.end()) return;
+  const std::string nearest = nearest_name(name, stages);
   throw config.problem("E107", key, "there is no stage `" + name + "` in experiment.stages",
-                       "a name of experiment.stages");
+                       nearest.empty() ? "a stage of experiment.stages, such as " + stages.front()
+                                       : "did you mean `" + nearest + "`?");
 }
 
 std::vector<std::string> words_of(const std::string& text) {
