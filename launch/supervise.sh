@@ -49,10 +49,12 @@ names_its_run() {
 # than 512 bytes does not count: each attempt begins a ledger, and such a small one has no chunk
 # yet.
 progress() {
-  local bytes newest deaths
-  bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
-  newest=$(find "$1/ckpt" -name 'step_????????' -prune -printf '%f\n' 2>/dev/null |
-    sort | tail -n 1)
+  local bytes newest deaths places=("$1")
+  # The work of an experiment is in the run directories of its stages.
+  [[ ! -e $1/job_states.json ]] || places+=("${1%/*}"/stages/*/2*)
+  bytes=$(find "${places[@]/%//parts}" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
+  newest=$(find "${places[@]/%//ckpt}" -name 'step_????????' -prune -printf '%p\n' 2>/dev/null |
+    sort | paste -sd' ')
   deaths=$(wc -l 2>/dev/null <"$1/quarantine.jsonl")
   [[ ${deaths:-0} -le $max_traced ]] || deaths=$max_traced
   echo "$((${bytes:-0})) $newest${deaths:+ $deaths}"

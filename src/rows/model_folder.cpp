@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <optional>
 
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/formats/hub_cache.hpp>
 #include <mgpu/formats/weight_files.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
@@ -115,6 +117,15 @@ void check_model_folder(const Config& config, const fs::path& folder, const std:
                    ? "a training with random weights takes this folder: " + key + "=null " +
                          store::path_argument("model.init", folder) + "; --plan needs no weights"
                    : "download the weights, too; --plan needs none");
+}
+
+run::FileCheck model_folder_check(const Config& config, const fs::path& folder) {
+  return {folder.string(), [&config, folder](const cluster::Group& world) {
+            return cluster::on_rank_0(world, [&] {
+              check_model_folder(config, folder);
+              return describe_model(folder);
+            });
+          }};
 }
 
 }  // namespace mgpu::rows

@@ -28,4 +28,12 @@ void refuse_row(const fs::path& file, const input::Row& row, const std::string& 
   throw Error("a row has no problem");
 }
 
+formats::LineProblems gather_problems(const cluster::Group& group, const fs::path& file,
+                                      const formats::LineProblems& mine) {
+  formats::LineProblems all(file);
+  for (const std::string& theirs : group.all_gather(std::string_view(mine.packed())))
+    all.unpack(theirs);
+  return all;
+}
+
 }  // namespace mgpu::rows

@@ -38,10 +38,7 @@ report::Note note_of(const Event& event) {
 
 /// Returns the event of a session that fails: the sentence of the error report with its evidence.
 Event failure_event(const ErrorReport& report) {
-  std::string text = report.sentence;
-  for (const std::string& line : report.lines)
-    text += "; " + line.substr(std::min(line.find_first_not_of(' '), line.size()));
-  Event event{"error", {{"text", text}, {"code", report.code}}};
+  Event event{"error", {{"text", failure_text(report)}, {"code", report.code}}};
   if (!report.help.empty()) event.fields.emplace_back("help", report.help);
   return event;
 }
@@ -77,6 +74,13 @@ private:
 };
 
 }  // namespace
+
+std::string failure_text(const ErrorReport& report) {
+  std::string text = report.sentence;
+  for (const std::string& line : report.lines)
+    text += "; " + line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  return text;
+}
 
 SessionHost::SessionHost(RunContext& run)
     : run_(run), mailbox_(run.topology.world()), models_(run.topology.node()) {}

@@ -7,6 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/random_streams.hpp>
+#include <mgpu/base/text_hash.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
@@ -15,14 +16,6 @@ namespace {
 
 constexpr std::int64_t kAlignment = 16;  // elements
 constexpr Purpose kInitialValues{5};     // for initial weights; one stream per parameter
-
-/// Hashes the name with FNV-1a; the hash selects the stream of a parameter's initial values.
-std::uint64_t hash_of(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 std::int64_t count_of(const ParameterSpec& spec) {
   return std::accumulate(spec.shape.begin(), spec.shape.end(), std::int64_t{1},
@@ -41,7 +34,7 @@ void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) 
     flat.fill_(spec.init_value);
     return;
   }
-  const RandomStream stream(seed, kInitialValues, 0, hash_of(spec.name));
+  const RandomStream stream(seed, kInitialValues, 0, text_hash(spec.name));
   const double width = std::sqrt(12.0) * spec.init_std;
   auto values = at::empty({flat.numel()}, at::kFloat);  // [count] on the host
   auto* data = values.mutable_data_ptr<float>();

@@ -192,8 +192,21 @@ class Experiment(ExperimentCase):
         program.send(sorted(job.ranks())[1], signal.SIGSTOP)
         ended = job.wait()
         self.assertEqual(ended.code, 76, ended.out[-1000:] + ended.err[-1000:])
-        self.assertRegex(ended.err, r"rank [01]")
-        self.assertNotRegex(ended.err, r"rank 2 (hangs|is silent)")
+        self.assertRegex(ended.err, r"error\[E405\]: rank [01] .* hangs")
+
+    def test_a_full_disk_in_one_stage_fails_that_stage(self):
+        ended = self.run_to(1, 1, config=self.config,
+                            env=program.failpoint("results.create:3:ENOSPC"))  # two per file
+        self.assertEqual(self.state_names(), {"reference": "done", "rollouts": "failed",
+                                              "value": "left out", "alone": "done"})
+        self.assertIn("No space left", self.states()["rollouts"]["error"])
+        self.assertIn("results.h5", ended.err + ended.out)
+
+    def test_states_that_cannot_be_written_end_no_stage(self):
+        ended = self.run_to(0, 1, config=self.config,
+                            env=program.failpoint("job_states.write:2:ENOSPC"))
+        self.assertIn("job_states.json", ended.err + ended.out)
+        self.assertEqual(set(self.state_names().values()), {"done"})
 
     def test_wrong_graphs_are_refused_before_any_work(self):
         alone = self.stages / "alone.yaml"

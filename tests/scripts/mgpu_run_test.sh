@@ -157,6 +157,17 @@ case_who_died_first_is_noted_once() {
   [[ $(progress "$work/notes") == "0  $max_traced" ]] || broken 'not for ever'
 }
 
+case_stages_of_an_experiment_are_progress() {
+  local run=$work/graph/2026 stage=$work/graph/stages/first/2026 before
+  mkdir -p "$run" "$stage/ckpt/step_00000001" "$stage/parts"
+  [[ $(progress "$run") == '0 ' ]] || broken 'another run'
+  touch "$run/job_states.json"
+  before=$(progress "$run")
+  [[ $before != '0 ' ]] || broken 'a checkpoint of a stage'
+  head -c 600 /dev/zero >"$stage/parts/ledger"
+  [[ $(progress "$run") != "$before" ]] || broken 'a chunk of a stage'
+}
+
 # shellcheck disable=SC2046
 case_gives_up_without_progress() {
   run "$mgpu_run" -np 2 $(job again steps=9 die_rank=1 die_step=4 die_attempts=99)

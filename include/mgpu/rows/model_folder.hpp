@@ -4,6 +4,7 @@
 #include <string>
 
 #include <mgpu/config/config.hpp>
+#include <mgpu/run/file_check.hpp>
 
 namespace mgpu::rows {
 
@@ -22,5 +23,9 @@ void check_model_config(const Config& config, const std::filesystem::path& folde
 ///         or to download them.
 void check_model_folder(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
+
+/// Returns the check of the model's folder that --check shows as a line. `config` has to outlive
+/// the check.
+run::FileCheck model_folder_check(const Config& config, const std::filesystem::path& folder);
 
 }  // namespace mgpu::rows

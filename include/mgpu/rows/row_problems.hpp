@@ -3,6 +3,8 @@
 #include <functional>
 #include <string>
 
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/formats/line_problems.hpp>
 #include <mgpu/input/row_file.hpp>
 
 namespace mgpu::rows {
@@ -20,5 +22,10 @@ inline constexpr const char* kTooLongHelp =
 /// `why` it is unusable, and `help`.
 [[noreturn]] void refuse_row(const fs::path& file, const input::Row& row, const std::string& why,
                              const std::string& help);
+
+/// Gathers the problems that all ranks found in the lines of `file`, on all ranks.
+/// Ranks:  collective.
+formats::LineProblems gather_problems(const cluster::Group& group, const fs::path& file,
+                                      const formats::LineProblems& mine);
 
 }  // namespace mgpu::rows

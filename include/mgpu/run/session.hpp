@@ -95,6 +95,9 @@ struct SessionOutcome {
   std::optional<ErrorReport> failure{};  // the same on all ranks; empty: the session did not fail
 };
 
+/// Formats a failure on one line: its sentence, then the lines with place and evidence.
+std::string failure_text(const ErrorReport& report);
+
 /// Runs a job on some ranks of a run, in a separate directory. Other ranks may run other sessions
 /// at the same time. The results are those that the job alone would have. They depend on neither
 /// other sessions nor the number of ranks.

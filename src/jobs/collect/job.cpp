@@ -14,6 +14,7 @@
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/row_problems.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
@@ -66,9 +67,7 @@ public:
       for (const run::Chunk& chunk : run::static_share(pending, world_.rank(), world_.size()))
         longest = std::max(longest, longest_of(chunk, mine));
     });
-    formats::LineProblems all(inputs_.rows.path());
-    for (const std::string& theirs : world_.all_gather(std::string_view(mine.packed())))
-      all.unpack(theirs);
+    const formats::LineProblems all = rows::gather_problems(world_, inputs_.rows.path(), mine);
     cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
     choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }

@@ -9,6 +9,7 @@
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/run/session.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -127,7 +128,7 @@ bool Coordinator::prepare(std::size_t index) {
 
 void Coordinator::fail(std::size_t stage, const ErrorReport& report) {
   schedule_.fail(stage);
-  records_[stage].end = {.stage = stage, .exit = report.exit, .error = report.sentence};
+  records_[stage].end = {.stage = stage, .exit = report.exit, .error = run::failure_text(report)};
   if (stops_on_failure_) schedule_.stop();
   tell(stage);
 }
@@ -188,8 +189,14 @@ void Coordinator::write_states() {
     stages.push_back(json_of(stages_[s], records_[s]));
   }
   const JsonValue states = JsonValue::Members{{"schema", 1}, {"stages", std::move(stages)}};
-  write_file_durably(states_file_, formats::to_json(states, formats::BadUtf8::replace),
-                     "job_states");
+  try {
+    write_file_durably(states_file_, formats::to_json(states, formats::BadUtf8::replace),
+                       "job_states");
+  } catch (const Failure& failure) {
+    // The run directories of the stages say what is done, so the stages go on.
+    const std::lock_guard lock(events_mutex_);
+    events_.push_back({"warn", {{"text", run::failure_text(failure.report())}}});
+  }
 }
 
 }  // namespace mgpu::jobs

@@ -105,7 +105,7 @@ StageEnd run_stage(run::SessionHost& host, const std::vector<Stage>& stages,
   const run::SessionOutcome outcome =
       session.run([&](run::RunContext& run) { return run_whole(run, stage, order); });
   StageEnd end = end_with(order, session.directory(), outcome.job);
-  if (outcome.failure) end.error = outcome.failure->sentence;
+  if (outcome.failure) end.error = run::failure_text(*outcome.failure);
   return end;
 }
 

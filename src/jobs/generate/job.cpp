@@ -19,6 +19,7 @@
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/reward_model.hpp>
+#include <mgpu/rows/row_problems.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/model_memory.hpp>
@@ -52,15 +53,6 @@ run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
 run::ModelKeys reference_model_keys(run::ModelKeys keys) {
   if (keys.plan.layers.kind == lm::LayerMap::Kind::manual) keys.plan.layers = {};
   return keys;
-}
-
-/// Gathers the problems of all ranks on all ranks.
-formats::LineProblems all_problems(const cluster::Group& world, const std::filesystem::path& path,
-                                   const formats::LineProblems& mine) {
-  formats::LineProblems all(path);
-  for (const std::string& theirs : world.all_gather(std::string_view(mine.packed())))
-    all.unpack(theirs);
-  return all;
 }
 
 /// Holds the inputs on every rank, the model of this rank's group, and the loop over the prompts.
@@ -98,7 +90,7 @@ public:
       for (const run::Chunk& chunk : run::static_share(pending, world_.rank(), world_.size()))
         longest = std::max(longest, longest_of(chunk, mine));
     });
-    const formats::LineProblems all = all_problems(world_, inputs_.rows.path(), mine);
+    const formats::LineProblems all = rows::gather_problems(world_, inputs_.rows.path(), mine);
     cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
     warn_of_long_prompts(world_.all_reduce(beyond_context_));
     choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));

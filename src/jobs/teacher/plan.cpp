@@ -68,13 +68,7 @@ void TeacherJob::check_inputs() const {
 }
 
 std::vector<run::FileCheck> TeacherJob::file_checks() const {
-  return {{keys_.rows.folder.string(),
-           [this](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config_, keys_.rows.folder);
-               return rows::describe_model(keys_.rows.folder);
-             });
-           }},
+  return {rows::model_folder_check(config_, keys_.rows.folder),
           {keys_.rows.options.source(), [this](const cluster::Group& world) {
              const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
              return cluster::on_rank_0(world, [&] { return rows_text(inputs); });

@@ -16,6 +16,7 @@
 
 #include "data.hpp"
 #include "page.hpp"
+#include "page_texts.hpp"
 #include "recipe.hpp"
 #include "recipes/ad/results.hpp"
 #include "recipes/required_file.hpp"
@@ -176,52 +177,6 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   plots.epochs = static_cast<double>(steps * settings.loop.train.batch.global_batch) /
                  static_cast<double>(task.epoch_size());
   return plots;
-}
-
-/// Returns the examples whose prompts the model completes for the page.
-const lm::LmExamples& sampled_examples(const LmTask& task) {
-  const lm::LmExamples& held_out = task.held_out().examples();
-  return held_out.size() > 0 ? held_out : task.windows().examples();
-}
-
-/// Generates texts for the page with the current weights, on rank 0. It generates none if the
-/// folder has no tokenizer, or if the model has no vocabulary head.
-/// Ranks:  collective over the world.
-std::vector<SampleText> texts_of(const cluster::Group& world, const LmTask& task,
-                                 const LmTrainSettings& settings) {
-  std::vector<SampleText> texts;
-  cluster::run_together(world, [&] {
-    if (world.rank() != 0) return;
-    const std::optional<lm::ModelHead> head = task.method().head(task.model().config());
-    if (head && head->replaces_vocabulary) return;
-    const std::optional<text::TextFiles> files =
-        rows::read_tokenizer_files(settings.folder, settings.chat);
-    if (!files) return;
-    texts = sample_texts(task.model(), sampled_examples(task),
-                         text::parse_text_folder(*files, settings.folder));
-  });
-  return texts;
-}
-
-/// Generates the texts of the start model, if the method changes the answers of a model that
-/// already gives some. Call it before the newest checkpoint is loaded.
-/// Ranks:  collective over the world.
-std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
-                                     const LmTrainSettings& settings) {
-  const LmMethod& method = task.method();
-  const bool changes_answers = method.needs_reference() || method.has_prompts_only();
-  if (settings.is_fresh || !changes_answers) return {};
-  return texts_of(world, task, settings);
-}
-
-/// Adds the texts of the trained model to the page, next to those of the start model.
-/// Ranks:  collective over the world.
-void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
-                 const std::vector<SampleText>& before, LmPlots& plots) {
-  plots.samples_are_held_out = task.held_out().examples().size() > 0;
-  plots.samples = texts_of(world, task, settings);
-  for (std::size_t i = 0; i < before.size(); ++i)
-    plots.samples[i].before = before[i].generated;
 }
 
 void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,

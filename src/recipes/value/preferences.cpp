@@ -3,9 +3,9 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <mgpu/base/random_streams.hpp>
+#include <mgpu/base/text_hash.hpp>
 #include <mgpu/rows/json_fields.hpp>
 
 #include "recipes/lm/logistic.hpp"
@@ -18,16 +18,6 @@ using formats::JsonError;
 using formats::JsonValue;
 
 constexpr Purpose kPreferences{32};  // which completion of a pair is preferred; one draw per pair
-
-/// Returns the 64-bit FNV-1a hash of a text.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xCBF29CE484222325;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001B3;
-  }
-  return hash;
-}
 
 double score_of(const JsonValue& row, const char* name) {
   const std::optional<double> score = number_of(row.at(name));
@@ -66,7 +56,7 @@ double preference_probability(double beta, double score_chosen, double score_rej
 JsonValue draw_preference(const JsonValue& row, double beta, std::uint64_t seed) {
   const double probability =
       preference_probability(beta, score_of(row, "score_chosen"), score_of(row, "score_rejected"));
-  const RandomStream stream(seed, kPreferences, 0, hash_of(texts_of(row)));
+  const RandomStream stream(seed, kPreferences, 0, text_hash(texts_of(row)));
   const bool is_chosen = uniform53(stream.bits(0), stream.bits(1)) < probability;
   return is_chosen ? row : exchanged(row);
 }
