@@ -27,9 +27,10 @@ add_custom_target(quick_tests)
 #           [PRECOMPILED <kind>] [SECONDS <s>] [TIER <tier>])
 #
 # Adds one GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
-# RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
-# the label "gpu", tier all, and a lock, so that two GPU tests never share the card.
-# PRECOMPILED names the headers of cmake/precompiled.cmake; the default is plain.
+# RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi"; entries with
+# more than two ranks belong to tier all. GPU adds the label "gpu", tier all, and a lock, so that two
+# GPU tests never share the card. PRECOMPILED names the headers of cmake/precompiled.cmake; the
+# default is plain.
 # ALONE: no other test runs meanwhile, because it measures time or memory.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
 # TIER applies to all its entries; see mgpu_tier().
@@ -93,6 +94,10 @@ function(mgpu_test name)
   if(arg_TIER)
     mgpu_tier(${arg_TIER} ${names})
   else()
+    list(FILTER names INCLUDE REGEX "[.]np([3-9]|..+)$")
+    if(names)
+      mgpu_tier(all ${names})
+    endif()
     add_dependencies(quick_tests ${name})
   endif()
 endfunction()
