@@ -9,8 +9,9 @@
 namespace mgpu::jobs {
 namespace {
 
-// Bits of a random stream, from the lowest: rollout, step, path, question. The highest bit is that
-// of rollouts. The limits of the keys collect.rollouts, max_steps and num_paths are these.
+// The number of the random stream of a rollout has these fields, from the lowest bit: rollout,
+// step, path, question. Its highest bit is 1. The stream of a path has only path and question, and
+// the highest bit 0. These widths limit the keys collect.rollouts, max_steps and num_paths.
 constexpr unsigned kRolloutBits = 10;
 constexpr unsigned kStepBits = 12;
 constexpr unsigned kPathBits = 12;

@@ -27,10 +27,10 @@ struct CollectedQuestion {
 };
 
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// steps. All solutions of a call grow in one batch, and then all rollouts. With label omega_prm,
-/// the searches of all questions run side by side, and the rollouts of one state of each question
-/// grow in one batch. A rollout begins with the path up to the end of a step, which runs through
-/// the model once; the rollouts of the step share its cache pages.
+/// steps. A call samples all solutions in one batch, and then all rollouts in another. With label
+/// omega_prm, the searches of all questions run side by side, and a batch has the rollouts of one
+/// state of each question. A rollout continues the path after the end of a step. The path up to
+/// there runs through the model once, and the rollouts of the step share its cache pages.
 ///
 /// Ranks: if the model is split over a group, run() is collective; all ranks get the results.
 class Collector {
@@ -49,8 +49,9 @@ public:
   std::int64_t batch_size() const { return generator_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
 
-  /// Sets a callback that receives how many solutions of the current run() are finished. While the
-  /// rollouts of all steps are sampled, it is their finished share of all solutions.
+  /// Sets a callback for the progress of run(). While rollouts of all steps are sampled, it
+  /// receives the number of all paths times the finished share of the rollouts. It is not called
+  /// while paths are sampled, or with label omega_prm.
   void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
 
   /// Returns the random stream of a path, which is lm::Prompt::sample.
@@ -61,17 +62,17 @@ public:
   static std::uint64_t sample_of_rollouts(std::int64_t question, std::int64_t path,
                                           std::int64_t step);
 
-  /// Returns the random stream of the first rollout of a state of OmegaSearch, which has the number
-  /// OmegaSearch::Probe::number.
+  /// Returns the random stream of the first rollout of a state of OmegaSearch. `number`:
+  /// OmegaSearch::Probe::number of the state.
   static std::uint64_t sample_of_state(std::int64_t question, std::int64_t number);
 
 private:
-  /// The first tokens of a solution, whose rollouts are sampled.
+  /// The first tokens of a solution, from which rollouts are sampled.
   struct Beginning {
     std::size_t question = 0;  // index among the questions of run()
     const Solution* solution = nullptr;
-    std::int64_t tokens = 0;
-    std::uint64_t sample = 0;
+    std::int64_t tokens = 0;   // number of first tokens of the solution
+    std::uint64_t sample = 0;  // random stream of the first rollout
   };
 
   void draw_paths(std::vector<CollectedQuestion>& collected);
@@ -89,7 +90,7 @@ private:
   lm::Generator generator_;
   std::function<void(std::int64_t)> see_progress_;
   std::span<const rows::EncodedPrompt> questions_{};  // of the current run()
-  std::int64_t first_ = 0;
+  std::int64_t first_ = 0;                            // row of the run of the first question
 };
 
 }  // namespace mgpu::jobs

@@ -36,7 +36,7 @@ CollectInputs put_together(const CollectKeys& keys, rows::ModelRows read) {
   return inputs;
 }
 
-/// Marks a question that the model was not made for.
+/// Marks a question with more than `longest` tokens as one that cannot be used; 0: no limit.
 void refuse_long_question(std::int64_t longest, rows::EncodedPrompt& question) {
   const std::int64_t tokens = std::ssize(question.ids);
   if (longest == 0 || tokens <= longest) return;
@@ -76,7 +76,7 @@ std::vector<rows::EncodedPrompt> CollectInputs::encode(std::int64_t first, std::
 
 lm::MemoryDemand CollectInputs::demand(DeviceKind device, std::int64_t longest) const {
   run::RowCounts rollouts = counts();
-  rollouts.results_per_row *= keys.rollouts;  // those of a single step of each path
+  rollouts.results_per_row *= keys.rollouts;  // rollouts of one step of each path
   lm::MemoryDemand demand;
   demand.batch_size = run::most_at_once(rollouts, keys.batch_size.value_or(0), device);
   demand.longest = longest + keys.max_new_tokens - 1;

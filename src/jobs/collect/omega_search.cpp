@@ -12,7 +12,8 @@ OmegaSearch::OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths) :
   add_state(0, 0, std::move(paths));
 }
 
-/// Adds a state with its rollouts. Wrong rollouts that have steps after the state can be searched.
+/// Adds a state, the first `steps` steps of a solution, and its rollouts. Later searches can take
+/// wrong rollouts that have steps after the state.
 void OmegaSearch::add_state(std::size_t solution, std::int64_t steps,
                             std::vector<Solution> rollouts) {
   State state{solution, steps};
@@ -49,7 +50,8 @@ void OmegaSearch::halve(const State& middle) {
   (middle.visits.right > 0 ? search_->low : search_->high) = steps;
 }
 
-/// Chooses the state and the rollout of the next search. Of equal pairs the first is taken.
+/// Chooses the state and the rollout of the next search. Of equal pairs it takes the first. Returns
+/// false if no search is left.
 bool OmegaSearch::begin_search() {
   search_.reset();
   if (searches_ == rules_.searches) return false;
@@ -82,7 +84,7 @@ void OmegaSearch::take(std::size_t state, std::size_t place) {
   if (std::ranges::find(shown_, solution) == shown_.end()) shown_.push_back(solution);
 }
 
-/// Returns Q + U. `all` is the number of searches so far.
+/// Returns Q + U of a state and its rollout `solution`. `all` is the number of searches so far.
 double OmegaSearch::worth_of(const State& state, std::size_t solution, std::int64_t all) const {
   const Solution& rollout = solutions_[solution];
   const auto tokens =

@@ -14,9 +14,9 @@ namespace mgpu::jobs {
 /// The settings of the search.
 struct OmegaRules {
   std::int64_t searches = 20;  // binary searches of a question, at most
-  double alpha = 0.5;          // in (0, 1]: prefers states whose rollouts are mostly right
-  double beta = 0.9;           // in (0, 1]: prefers short rollouts
-  double length = 500.0;       // tokens of a rollout for which beta counts once
+  double alpha = 0.5;          // in (0, 1]: lower prefers states with more right rollouts
+  double beta = 0.9;           // in (0, 1]: lower prefers short rollouts
+  double length = 500.0;       // number of tokens that costs one factor beta
   double exploration = 0.125;  // c_puct: weight of states that were chosen rarely
 };
 
@@ -29,8 +29,8 @@ struct OmegaRules {
 ///   Q(s, r) = alpha^(1 - MC(s)) * beta^(tokens of r / length)
 ///   U(s) = exploration * sqrt(sum of N) / (1 + N(s)), where N(s) counts the searches from s
 ///
-/// The rollouts of a state are used again by later searches. The object has no model: it asks for
-/// states, and the caller samples their rollouts. Results depend on the answers only.
+/// Later searches use the rollouts of known states again. The object has no model: it asks for
+/// states, and the caller samples their rollouts. Results depend on these rollouts only.
 ///
 /// Source: Luo et al., OmegaPRM, arXiv 2406.06592, 3.2 and 3.3; the constants are those of public
 ///         implementations.
@@ -58,8 +58,8 @@ public:
   /// which a search has looked for a wrong step.
   std::vector<Solution> paths() const;
 
-  /// Returns the tree of all states. Each path of paths() ends in a node with its answer. The
-  /// parent of a node is the longest state with which the node begins.
+  /// Returns the tree: a node for each state, and one with the answer at the end of each path of
+  /// paths(). The parent of a node is the longest state that is a beginning of the node.
   StepTree tree() const;
 
 private:
@@ -67,15 +67,15 @@ private:
     std::size_t solution = 0;  // index in solutions_
     std::int64_t steps = 0;    // 0: root
     Visits visits{};
-    std::vector<std::size_t> rollouts{};  // wrong ones that no search has taken, as solutions_
+    std::vector<std::size_t> rollouts{};  // in solutions_: wrong ones that no search has taken
     std::int64_t searches = 0;            // N: searches from this state
   };
 
-  /// A search between a state with MC > 0 and a beginning that is wrong.
+  /// A search for the first wrong step of a solution, which is one of steps low + 1 to high.
   struct Search {
     std::size_t solution = 0;
     std::int64_t low = 0;   // steps of the longest beginning with MC > 0
-    std::int64_t high = 0;  // steps of the shortest beginning with MC = 0
+    std::int64_t high = 0;  // steps of the shortest beginning with MC = 0; at first all steps
   };
 
   bool begin_search();

@@ -24,11 +24,12 @@ struct CollectPlots {
   std::int64_t paths = 0;
   std::int64_t right = 0;
   std::int64_t steps = 0;
-  std::vector<std::int64_t> percents{};   // value of each step, in percent; empty without texts
+  std::vector<std::int64_t> percents{};   // value of each step, in percent; empty if the run
+                                          // stores no texts
   std::vector<double> sums_at{};          // sum of the values of all steps 1, 2, ...
   std::vector<std::int64_t> counts_at{};  // number of steps 1, 2, ...
   std::vector<Shown> shown{};
-  std::string settings{};  // what was collected
+  std::string settings{};  // of collecting_text()
 
   /// Adds the steps of a question to the charts.
   void add(const ReadTree& tree);

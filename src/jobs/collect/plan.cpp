@@ -22,7 +22,7 @@
 namespace mgpu::jobs {
 namespace {
 
-// A plan assumes that steps have so many tokens if they are lines. Runs print their real number.
+// Tokens of a step that is a line, as a plan assumes. A run prints the true number of steps.
 constexpr std::int64_t kTokensOfLine = 16;
 
 /// Tokenizes all questions, and describes their lengths. Called on rank 0.
@@ -51,7 +51,7 @@ std::int64_t expected_steps(const CollectKeys& keys) {
   return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
 }
 
-/// Returns how many states of a question have rollouts, at most.
+/// Returns from how many beginnings of paths of a question rollouts are sampled, at most.
 std::int64_t expected_states(const CollectKeys& keys) {
   const std::int64_t steps = expected_steps(keys);
   if (keys.label != StepLabel::omega_prm) return keys.num_paths * (steps - 1);

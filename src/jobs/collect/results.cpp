@@ -26,18 +26,18 @@ double share_of(std::int64_t part, std::int64_t all) {
   return static_cast<double>(part) / static_cast<double>(all);
 }
 
-/// Sums over the questions that have solutions.
+/// Sums over the questions that have solutions, except left_out.
 struct CollectCounts {
   std::int64_t questions = 0;
-  std::int64_t paths = 0;
-  std::int64_t right = 0;
-  std::int64_t steps = 0;
-  std::int64_t steps_0 = 0;
-  std::int64_t steps_1 = 0;
+  std::int64_t paths = 0;    // with the rollouts that searches halved
+  std::int64_t right = 0;    // right sampled solutions
+  std::int64_t steps = 0;    // nodes without roots
+  std::int64_t steps_0 = 0;  // steps with value 0
+  std::int64_t steps_1 = 0;  // steps with value 1
   std::int64_t rollouts = 0;
   std::int64_t sampled = 0;      // sampled solutions
   std::int64_t solved = 0;       // questions with a right solution
-  std::vector<double> shares{};  // right solutions of each question
+  std::vector<double> shares{};  // share of right solutions of each question
   std::int64_t left_out = 0;     // questions without solutions
 };
 
@@ -97,7 +97,8 @@ void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outc
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";
 }
 
-/// Counts questions that could not be used. The run fails if there are too many of them.
+/// Warns about questions that could not be used. The run is incomplete if their share is above
+/// max_failed of the store.
 void judge_questions(run::RunContext& run, const CollectCounts& counts, run::JobOutcome& outcome) {
   if (counts.left_out == 0) return;
   outcome.results.push_back(
@@ -118,7 +119,7 @@ struct ShownRows {
 };
 
 /// Finds the questions with the most and the fewest right solutions, and the one whose share is
-/// closest to one half. The first of equal ones is taken.
+/// closest to one half. Of equal questions, the first is taken.
 std::optional<ShownRows> shown_rows(const store::ReadTable& samples, std::int64_t num_paths) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();
   const auto right = samples.column("n_right").values<std::int32_t>();

@@ -13,7 +13,7 @@ enum class StepLabel : std::uint8_t {
   monte_carlo,         // share of right answers among the rollouts and the path's own end
   math_shepherd_hard,  // 1 if the answer of any rollout is right, else 0
   math_shepherd_soft,  // share of right answers among the rollouts
-  omega_prm,           // the same, for the steps that OmegaSearch looks at
+  omega_prm,           // the same share, only for the steps that OmegaSearch asks for
 };
 
 /// Returns "monte_carlo", "math_shepherd_hard", "math_shepherd_soft" or "omega_prm".
@@ -67,11 +67,10 @@ struct StepTree {
 /// of a node have the order of the nodes.
 StepTree with_children(std::vector<StepNode> nodes);
 
-/// Makes the tree of a question, of whose steps `rollouts` completions were sampled each. The
-/// answers below the root are those of the paths. The last step of a path has one answer, that of
-/// the path, and no rollouts. The answers of another step are those of its rollouts. With
-/// monte_carlo, the path's own answer is one more, since its end is a draw from the same
-/// distribution as a rollout.
+/// Makes the tree of a question. Each step but the last of each path has `rollouts` rollouts. The
+/// values count these answers: the root counts those of all paths, a step those of its rollouts,
+/// and the last step only that of its path. With monte_carlo, a step also counts the answer of its
+/// path, whose end is a draw from the same distribution as a rollout.
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
 
 }  // namespace mgpu::jobs

@@ -9,9 +9,10 @@ namespace mgpu::jobs {
 /// Writes a JSON line for each solution, in the form that TRL calls stepwise supervision. Its
 /// members are `prompt`, `completions` (the text of each step) and `labels` (whether the step's
 /// value is above 0). Member `values` has the values. If steps are lines, the texts have no blanks
-/// at their end. Returns the number of lines. Local. Errors: Failure E143 (exit 64) if the run has
-/// no texts or no solutions; E602 (exit 74) if the
-///         file cannot be written; those of reading a result file.
+/// at their end. Returns the number of lines. Local.
+///
+/// Errors: Failure E143 (exit 64) if the run has no texts or no solutions; E602 (exit 74) if the
+///         file cannot be written; those of TreeReader.
 std::int64_t export_stepwise(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

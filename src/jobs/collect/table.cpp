@@ -42,7 +42,7 @@ void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get ge
   });
 }
 
-/// Counts the steps for which `is_counted` is true.
+/// Counts the nodes except the root for which `is_counted` is true.
 template <class IsCounted>
 std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
   return static_cast<std::int32_t>(std::ranges::count_if(
@@ -50,13 +50,14 @@ std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
       [&](const StepNode& node) { return node.step > 0 && is_counted(node); }));
 }
 
-/// Returns how many of the sampled solutions are right, which is known at the root.
+/// Returns how many of the sampled solutions are right: the right answers of the root.
 std::int32_t right_paths(const QuestionRow& row) {
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;
   return nodes.empty() ? 0 : nodes.front().visits.right;
 }
 
-/// Returns where the tokens of each path begin in column output_ids, and where the last ones end.
+/// Returns where the tokens of each path begin in column output_ids, and then where the last path
+/// ends.
 std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   std::vector<std::int32_t> offsets{0};
   for (const Solution& path : row.collected->paths)
@@ -64,8 +65,8 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   return offsets;
 }
 
-/// Returns the tokens that a node adds to its parent: the first in column output_ids, or their
-/// number.
+/// Returns for each node where its tokens after those of its parent begin in column output_ids
+/// (`is_first`), or how many tokens these are.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;

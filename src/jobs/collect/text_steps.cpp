@@ -14,8 +14,8 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(kBlanks) == std::string::npos;
 }
 
-/// Returns whether the step ends here. Its text so far is that of a line if a line break comes
-/// after words.
+/// Returns whether the step is complete: it has step_tokens tokens, or, if steps are lines, a line
+/// break after a character that is no blank.
 bool is_complete(const TextStep& step, const StepRule& rule) {
   if (rule.step_tokens > 0) return static_cast<std::int64_t>(step.count) == rule.step_tokens;
   const std::size_t words = step.text.find_first_not_of(kBlanks);

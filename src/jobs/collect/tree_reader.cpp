@@ -13,7 +13,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Makes the failure for a file with these columns that no run has written.
+/// Makes the failure for a file whose columns contradict each other. `where`: "row 3".
 Failure contradiction(const std::filesystem::path& path, const std::string& where) {
   return Failure({"E605",
                   ExitCode::data,
@@ -22,7 +22,7 @@ Failure contradiction(const std::filesystem::path& path, const std::string& wher
                   "run job collect again"});
 }
 
-/// Parses a JSON list of a text column. Errors: JsonError for another text.
+/// Parses a JSON list of a text column. Errors: JsonError if the text is no such list.
 template <class T>
 T parse_list(const std::string& text) {
   return formats::parse_json_object("{\"list\": " + text + "}").get<T>("list");

@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// A node of a path as a result file has it. With omega_prm, it may have several steps.
+/// A node of a path in a result file. With omega_prm, a node may have several steps.
 struct ReadStep {
   std::string text{};
   double value = 0.0;
@@ -32,7 +32,7 @@ struct ReadTree {
   std::int64_t right_paths() const;
 };
 
-/// Reads the trees of a result file of job collect, one at a time. The file is not trusted. Local.
+/// Reads the trees of a result file of job collect, one at a time, and checks their lists. Local.
 class TreeReader {
 public:
   /// Errors: Failure E603 (missing, exit 66), E605 (columns or texts are missing, exit 65), E604

@@ -66,7 +66,7 @@ std::vector<Answer> Coordinator::take(int rank, const std::string& request) {
   if (!request.empty()) record_end(end_of(request));
   asking_.insert(rank);
   has_begun_.insert(rank);
-  // The first stages share all ranks, not only those that have asked so far.
+  // Wait until every rank has asked once, so that the first stages share all ranks.
   if (std::cmp_equal(has_begun_.size(), ranks_)) start_ready();
   return deliver();
 }
@@ -100,7 +100,8 @@ bool Coordinator::reuse_ready() {
   return has_changed;
 }
 
-/// Finds out whether an earlier run did the stage. Returns whether ranks must run it.
+/// Looks for an earlier run of the stage, and marks the stage as reused if there is one. A stage
+/// whose files are wrong fails. Returns whether ranks must still run the stage.
 bool Coordinator::prepare(std::size_t index) {
   const Stage& stage = stages_[index];
   StageOrder& order = orders_[index];
@@ -193,7 +194,7 @@ void Coordinator::write_states() {
     write_file_durably(states_file_, formats::to_json(states, formats::BadUtf8::replace),
                        "job_states");
   } catch (const Failure& failure) {
-    // The run directories of the stages say what is done, so the stages go on.
+    // A resumed run finds finished stages by their run directories, so it does not need the file.
     const std::lock_guard lock(events_mutex_);
     events_.push_back({"warn", {{"text", run::failure_text(failure.report())}}});
   }

@@ -26,7 +26,7 @@ std::string file_mark(const fs::path& path) {
          std::to_string(changed.time_since_epoch().count()) + "\n";
 }
 
-/// Describes a file, or the files of a folder, such as that of a model.
+/// Describes a file, or all files directly in a folder, such as a model's folder.
 std::string mark_of(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return file_mark(path);
@@ -88,7 +88,7 @@ std::string identity_with(const Config& config, const std::string& marks,
   return run::run_identity(config, {}, of_device) + ", files=" + sha256_hex(marks);
 }
 
-/// Returns `of_device` with the numbers that the run has chosen for values `auto`.
+/// Returns `of_device`, where each value `auto` is replaced by the number that `run` has chosen.
 std::map<std::string, std::string> as_chosen_in(const fs::path& run,
                                                 std::map<std::string, std::string> of_device) {
   const std::map<std::string, std::string> chosen = store::keys_of_run(run);
@@ -98,7 +98,7 @@ std::map<std::string, std::string> as_chosen_in(const fs::path& run,
   return of_device;
 }
 
-/// Returns the runs of a stage, newest first.
+/// Returns the run directories in the folder of a stage, newest first.
 std::vector<fs::path> runs_of(const fs::path& folder) {
   std::vector<fs::path> runs;
   std::error_code error;
@@ -134,7 +134,7 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
 
 namespace {
 
-/// Returns a stage before this one that has no run directory; nullptr if all have.
+/// Returns a stage that `stage` waits for and that has no run directory; nullptr if all have one.
 const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage,
                             const std::map<std::size_t, std::string>& directories) {
   for (const std::size_t before : stage.after)
@@ -147,7 +147,8 @@ const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage
 std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const StagePlace& place) {
   std::map<std::size_t, std::string> directories;
   std::vector<std::string> plans(stages.size());
-  for (std::size_t pass = 0; pass < stages.size(); ++pass) {  // any order of the stages
+  // A stage can be listed before one that it waits for, so one pass does not find all reused ones.
+  for (std::size_t pass = 0; pass < stages.size(); ++pass) {
     for (std::size_t s = 0; s < stages.size(); ++s) {
       if (directories.contains(s)) continue;
       if (const Stage* before = missing_before(stages, stages[s], directories)) {

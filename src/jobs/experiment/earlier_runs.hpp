@@ -13,8 +13,8 @@
 
 namespace mgpu::jobs {
 
-/// Returns the folder whose folder NAME has the runs of stage NAME. All runs of an experiment with
-/// one run.name share it.
+/// Returns OUTPUT/RUN_NAME/stages of an experiment. Its folder NAME has the run directories of
+/// stage NAME. All runs of the experiment with the same run.name share it.
 std::filesystem::path stages_folder(const store::StoreConfig& experiment);
 
 /// Where the stages of an experiment run.
@@ -26,14 +26,14 @@ struct StagePlace {
 /// The file in the run directory of a finished stage with its StageEnd as JSON.
 inline constexpr const char* kOutcomeFile = "outcome.json";
 
-/// The settings with which a stage would run, and an earlier run that makes it unnecessary.
+/// The settings with which a stage would run, and an earlier run whose results can replace its own.
 struct PreparedStage {
   std::string chunk_size;  // value of run.chunk_size
   /// Identity of a run of the stage (see store::RunRequest): its keys, and the size and time of
-  /// change of every file that they name. Files of other stages count by their path.
+  /// last change of every file that they name. Of files of other stages, only the path counts.
   std::string identity;
-  /// The newest finished run of this identity, if it has results, the file outcome.json and all
-  /// exports that other stages read; otherwise "".
+  /// The newest finished run with this identity, results.h5, outcome.json and all exports that
+  /// other stages read; "" if no run has all of these.
   std::filesystem::path earlier{};
 };
 
@@ -43,7 +43,7 @@ struct PreparedStage {
 PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
                             const std::map<std::size_t, std::string>& directories);
 
-/// Says for each stage whether a run would reuse an earlier run, or why not. Local.
+/// Returns a text for each stage: the earlier run that a run would reuse, or why it cannot. Local.
 /// Errors: those of prepare_stage().
 std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const StagePlace& place);
 

@@ -64,7 +64,7 @@ void work_on(Work& work, run::SessionHost& host, cluster::RequestServer& server)
       const auto waiting = work.run.clock.enter("waiting for stages");
       activity().position.set("no stage");
       order = order_of(server.ask(request, [&] {
-        mark_progress();  // a rank without work does not hang
+        mark_progress();  // so that the watchdog does not report a rank without work as hung
         work.show(host);
       }));
     }
@@ -84,7 +84,7 @@ void print_banner(run::RunContext& run, const std::vector<Stage>& stages) {
   run.print_banner(facts);
 }
 
-/// Returns the folder of a stage's file, or a note on what it waits for.
+/// Returns the job of a stage and the stages that it waits for: "job train, after a, b".
 std::string describe(const std::vector<Stage>& stages, const Stage& stage) {
   std::string text = "job " + read_job_name(stage.config);
   for (const std::size_t before : stage.after)

@@ -45,8 +45,8 @@ void check_stages(const Config& config) {
     throw config.problem("E107", kStages, "a stage comes twice", "remove one of the two");
 }
 
-/// Refuses the name of a stage that experiment.stages does not have. check_stages() refuses an
-/// empty list.
+/// Throws if experiment.stages has no stage `name`. It accepts any name if experiment.stages is
+/// empty, which check_stages() refuses.
 void require_stage(const Config& config, const char* key, const std::string& name) {
   const std::vector<std::string> stages = config.texts(kStages);
   if (stages.empty() || std::ranges::find(stages, name) != stages.end()) return;
@@ -64,7 +64,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Returns a positive integer; 0 if the text is none.
+/// Returns the positive integer in `text`; 0 for any other text.
 int count_of(const std::string& text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);

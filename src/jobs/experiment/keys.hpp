@@ -19,7 +19,7 @@ struct ExperimentConfig {
   std::map<std::string, std::vector<std::string>> after;  // experiment.after
   std::map<std::string, int> ranks;                       // experiment.ranks
   bool stops_on_failure = false;                          // experiment.on_failure
-  bool gives_seed = false;  // whether run.seed is given, and replaces that of every stage
+  bool gives_seed = false;  // whether run.seed is given; it then replaces that of every stage
 };
 
 void add_experiment_keys(KeyTable& table);

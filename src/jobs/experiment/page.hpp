@@ -18,7 +18,7 @@ struct StageRow {
   std::vector<int> members{};
   double begin_s = 0.0;
   double end_s = 0.0;
-  std::string result{};  // or the failure
+  std::string result{};  // result line, or the sentence of the failure
   std::string directory{};
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kStateWidth = 8;  // of "left out"
 constexpr std::size_t kSecondsWidth = 10;
 
-/// Returns the state of a finished stage. A reused stage counts as done, so that a resumed
+/// Returns the state that results.h5 stores. A reused stage counts as done, so that a resumed
 /// experiment stores the same bytes.
 StageState stored_state(StageState state) {
   return state == StageState::reused ? StageState::done : state;
@@ -68,7 +68,8 @@ std::string stage_lines(const std::vector<Stage>& stages, const std::vector<Stag
   return lines;
 }
 
-/// "5 of 6 stages are done, 2 of them by earlier runs; 1 failed, and 0 need their output"
+/// Returns a line such as "5 of 6 stages are done, 2 of them by earlier runs; 1 failed, and 0 need
+/// their output".
 std::string result_text(const std::vector<StageRecord>& records) {
   const std::int64_t reused = count(records, StageState::reused);
   const std::int64_t failed = count(records, StageState::failed);

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the configuration of the stage with the values that only the coordinator knows.
+/// Returns the configuration of the stage with the run directories and the chunk size of its order.
 Config config_of(const Stage& stage, const StageOrder& order) {
   std::map<std::size_t, std::string> directories;
   for (std::size_t s = 0; s < order.directories.size(); ++s)

@@ -11,7 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr int kMostAtOnce = 8;  // stages that run at a time if all can have equal shares
+// A stage gets at least this fraction of all ranks, so about this many stages run at a time.
+constexpr int kMostAtOnce = 8;
 
 /// Returns for each stage the number of stages on the longest chain that begins with it.
 std::vector<int> chain_lengths(const std::vector<StageNeed>& stages) {

@@ -10,13 +10,13 @@ namespace mgpu::jobs {
 /// The needs of a stage that the schedule considers.
 struct StageNeed {
   std::vector<std::size_t> after;  // stages that must be done before, by index
-  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; at least 1
-  int wish = 0;                    // most ranks that the stage gets; 0: see Schedule
+  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
+  int wish = 0;                    // most ranks that the stage gets; 0: a share, see Schedule
 };
 
 enum class StageState {
   waiting,   // another stage must be done first, or no rank is free
-  running,   //
+  running,   // ranks work on it
   done,      // it ran in this run
   reused,    // an earlier run did the same stage
   failed,    // its session failed, or it is incomplete
@@ -38,8 +38,8 @@ struct Assignment {
 /// lowest index.
 ///
 /// A stage without a wish gets an equal share of the free ranks, but not less than an eighth of all
-/// ranks if that many are free. So few stages run at a time, and the last ones do not run long on
-/// few ranks.
+/// ranks if that many are free. This limits how many stages run at a time: with many at a time, the
+/// last ones would run long on few ranks.
 class Schedule {
 public:
   /// `ranks`: number of ranks of the run; all are busy until free() is called. The stages must form

@@ -17,7 +17,7 @@ struct StageEnd {
   std::string directory{};  // run directory of the stage; "" if it could not be opened
   std::string error{};      // sentence of the failure; "" if it did not fail
   std::string result{};     // JobOutcome::result
-  std::vector<report::Result> results{};  // without estimates
+  std::vector<report::Result> results{};  // JobOutcome::results, without their estimates
   std::int64_t done = 0;                  // JobOutcome::done, total and unit
   std::int64_t total = 0;
   std::string unit{};
@@ -26,14 +26,14 @@ struct StageEnd {
 /// The next work of a rank.
 struct StageOrder {
   bool is_end = false;         // true: there is no more work, and the other members are unused
-  std::size_t stage = 0;       //
+  std::size_t stage = 0;       // index of the stage to run
   std::vector<int> members{};  // ranks of the run that run the stage, ascending
   std::string chunk_size{};    // value of run.chunk_size
   std::string identity{};      // see store::RunRequest
   std::vector<std::string> directories{};  // run directory of each stage that is done; "" if not
 };
 
-/// Packs a message for another rank of the same program, and unpacks it.
+/// to_text() packs a message for another rank as a line of JSON; end_of() and order_of() unpack it.
 std::string to_text(const StageEnd& end);
 std::string to_text(const StageOrder& order);
 StageEnd end_of(const std::string& text);

@@ -22,7 +22,7 @@ std::optional<fs::path> part_below(const fs::path& path, const fs::path& folder)
   return relative;
 }
 
-/// Returns the paths that the stage's keys give.
+/// Returns all keys of a configuration that give a path, with these paths.
 std::vector<std::pair<std::string, fs::path>> paths_in(const Config& config) {
   std::vector<std::pair<std::string, fs::path>> paths;
   for (const KeySpec* key : config.keys()) {

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Reads the configuration of a stage. The rules between its keys are checked for one rank, or for
-/// the number of ranks of a copy of its model.
+/// Reads the configuration of a stage. Of the rules between keys, only those of module store are
+/// checked here; choose_sizes() checks those of the job for each number of ranks.
 Config read_stage_config(const fs::path& file, const KeyTable& table, const FileProvider& files) {
   ConfigSources sources = files.sources(file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
@@ -36,7 +36,7 @@ Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   return shared;
 }
 
-/// Throws what the job, or the split into groups, says against this number of ranks.
+/// Throws if the job, or the split of the ranks into groups, refuses this number of ranks.
 void check_size(const Config& config, int size) {
   cluster::group_of_each_rank(size, cluster::read_cluster_config(config).group_sizes());
   job_of(config).check(config, size);

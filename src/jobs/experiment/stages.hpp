@@ -26,8 +26,8 @@ struct Stage {
   std::string name;
   Config config;                       // as in its file, with the seed of the experiment if given
   std::filesystem::path file;          // that file
-  std::filesystem::path output;        // outputs/NAME/latest, which the paths of others begin with
-  std::vector<StageInput> inputs{};    //
+  std::filesystem::path output;        // outputs/NAME/latest; paths of its readers begin with it
+  std::vector<StageInput> inputs{};    // keys that read the output of other stages
   std::vector<std::size_t> after{};    // stages to wait for, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
   std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
@@ -44,14 +44,14 @@ std::vector<Stage> read_stages(const ExperimentConfig& keys, const KeyTable& tab
 
 /// Sets Stage::sizes to the numbers of ranks up to `ranks` that the stages' jobs accept. It tries
 /// all numbers up to 16, the powers of two, three times these, and `ranks`. Local.
-/// Errors: what the job of a stage says about one rank, if it accepts none of these.
+/// Errors: if a job accepts no number, the Failure that it throws for one rank.
 void choose_sizes(std::vector<Stage>& stages, int ranks);
 
 /// Returns the needs of all stages, for the schedule.
 std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
 
-/// Returns the configuration of a stage in which the outputs of other stages are those in
-/// `directories`, the run directories of these stages by index. Local.
+/// Returns the configuration of a stage whose inputs are files in `directories`, the run
+/// directories of the other stages by index. Local.
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories);
 
 }  // namespace mgpu::jobs
