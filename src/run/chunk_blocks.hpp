@@ -11,9 +11,9 @@ namespace mgpu::run {
 /// Consecutive chunks that a group works on at once. `chunks` refers to the list that was divided.
 using ChunkBlock = std::span<const Chunk>;
 
-/// Divides `chunks` into as many blocks for each of `groups` groups, with at most `most` chunks in
-/// each. The blocks of a group are consecutive, and together they are its static_share(). If chunks
-/// are few, some blocks are empty.
+/// Divides `chunks` into blocks of at most `most` chunks, the same number of blocks for each of
+/// `groups` groups. The blocks of a group are consecutive, and together they are its
+/// static_share(). If there are few chunks, some blocks are empty.
 /// Shapes: returns groups * ceil(ceil(chunks / groups) / most) blocks, those of group 0 first.
 std::vector<ChunkBlock> blocks_of(std::span<const Chunk> chunks, int groups, std::int64_t most);
 

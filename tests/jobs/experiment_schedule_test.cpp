@@ -102,13 +102,14 @@ TEST(ScheduleTest, AStoppedStageLetsNoOtherBegin) {
 
 // --- simulated runs --------------------------------------------------------------------------
 
-/// A graph whose stages take `work` rank-seconds, whatever the number of their ranks.
+/// A graph of stages. A stage on n ranks takes work / n seconds.
 struct Graph {
   std::vector<StageNeed> stages;
   std::vector<double> work;
 };
 
-/// Cells of an experiment: chains of generate, score, train and evaluate, several rounds each.
+/// Returns a graph of `cells` chains, each with `rounds` rounds of generate, score, train and
+/// evaluate.
 /// `sizes`: numbers of ranks that all stages accept.
 Graph matrix_of(std::size_t cells, std::size_t rounds, const std::vector<int>& sizes,
                 std::mt19937_64& draws) {
@@ -125,7 +126,7 @@ Graph matrix_of(std::size_t cells, std::size_t rounds, const std::vector<int>& s
   return graph;
 }
 
-/// Returns the seconds of a run in which a stage on n ranks takes 1 / n of its work.
+/// Returns how many seconds a simulated run of the graph takes.
 double makespan(const Graph& graph, int ranks) {
   struct Running {
     double end;
@@ -147,7 +148,8 @@ double makespan(const Graph& graph, int ranks) {
   return now;
 }
 
-/// Returns the larger one of all work on all ranks, and of the longest chain on its largest sizes.
+/// Returns a lower bound of the seconds. It is the larger of two: all work divided by all ranks,
+/// and the longest chain if each stage gets the largest number of ranks that it accepts.
 double bound(const Graph& graph, int ranks) {
   double all = 0.0;
   double longest = 0.0;

@@ -117,7 +117,7 @@ TEST(OmegaSearchTest, FindsTheFirstWrongStepOfEverySearchedPath) {
     const std::vector<std::int64_t> before(ids.begin(), ids.end() - 1);
     found += before.back() >= 0 && values.contains(before) ? 1U : 0U;
   }
-  EXPECT_GE(found, 8U);  // the wrong step and the step before it are both nodes
+  EXPECT_GE(found, 8U);  // paths of which the first wrong step and the step before it are nodes
 }
 
 TEST(OmegaSearchTest, ANodeIsBelowTheLongestStateThatBeginsIt) {
@@ -145,7 +145,8 @@ TEST(OmegaSearchTest, ANodeIsBelowTheLongestStateThatBeginsIt) {
   EXPECT_EQ(tree.children.size(), tree.nodes.size() - 1);
 }
 
-/// The search as the paper describes it, with plain lists: which beginnings are probed.
+/// Does the search as the paper describes it, with plain lists. Returns the beginnings that it asks
+/// for.
 std::vector<std::vector<std::int64_t>> plain_search(const OmegaRules& rules,
                                                     const std::vector<Solution>& paths,
                                                     Policy& policy, int rollouts) {

@@ -190,7 +190,8 @@ struct PrefixSizes {
   std::vector<std::int64_t> begins;  // [R] first token of each prefix
   std::vector<std::int64_t> counts;  // [R] tokens of each prefix
 
-  /// Returns the token of each token of the copies, and appends the begins of the copies.
+  /// Returns for each token of the array with copies the index of the token that it copies. Sets
+  /// `copy_begins` to the first token of each sequence in that array, and its length.
   std::vector<std::size_t> tokens_of_copies(std::vector<std::int64_t>& copy_begins) const {
     std::vector<std::size_t> tokens;
     copy_begins = {0};

@@ -61,7 +61,8 @@ double exact_divergence(const at::Tensor& logits, const at::Tensor& ids, const a
   return static_cast<double>(divergence);
 }
 
-/// Returns settings that lead through every way to draw. A top k above 1,024 needs whole rows.
+/// Returns settings that together use all code paths of a draw. A top k above 1,024 needs whole
+/// rows of logits.
 std::vector<SamplingConfig> ways_to_draw() {
   std::vector<SamplingConfig> ways;
   for (const double penalty : {1.0, 1.3})
@@ -278,7 +279,8 @@ TEST(CompletionDivergenceTest, DoesNotDependOnTheBatchOrStepsAhead) {
   }
 }
 
-// The divergence from another reading of the model itself is that which the draws gave.
+// If the reference is a second copy of the model, its divergence is the one that the draws
+// recorded.
 TEST(OffsetRecordTest, ADivergenceFromTheModelItselfIsThatOfTheDraws) {
   const LanguageModel model = open_golden("llama");
   const LanguageModel same = open_golden("llama");

@@ -94,8 +94,8 @@ double relative_difference(const at::Tensor& a, const at::Tensor& b) {
   return difference / b.abs().max().item<double>();
 }
 
-/// Returns whether a pass has the same bits for a token in any batch. libtorch's products, which
-/// GPUs use, do not promise it.
+/// Returns whether a token gets the same bits in any batch. The matrix products of libtorch, which
+/// GPUs use, do not guarantee it.
 bool has_equal_bits(const TrainableModel& model) {
   return !tensor::runs_on_gpu(model.parameters().weights());
 }
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Families, SharedPrefixesTest,
                                          "gpt_oss"),
                          [](const auto& entry) { return std::string(entry.param); });
 
-/// The sums of the head's outputs, of all states that `rows` selects.
+/// A loss that is the sum of the head's outputs for all states that `rows` selects.
 class SumOfHead final : public TokenLoss {
 public:
   explicit SumOfHead(HeadRows rows) : rows_(rows) {}

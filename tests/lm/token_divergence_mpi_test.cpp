@@ -46,8 +46,8 @@ protected:
     return of(LanguageModel::open(model_.path()), LanguageModel::open(reference_.path()));
   }
 
-  /// Returns the KL of draws with offsets, and of another reading of these draws from the
-  /// reference.
+  /// Returns the KL from the model that guided draws record, and the KL of the same draws from the
+  /// reference, which a second pass computes.
   static Divergences draw(const LanguageModel& model, const LanguageModel& reference) {
     KnownOffsets offsets(20, wave);
     GenerationConfig config;

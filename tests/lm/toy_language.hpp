@@ -9,8 +9,9 @@
 
 namespace mgpu::lm {
 
-/// A language of 4^6 strings. The reference is a fixed random bigram model, and a string pays 1 if
-/// the sum of its tokens is a multiple of 3. Everything is enumerated.
+/// A language of 4^6 strings. The reference is a fixed random bigram model. The return of a string
+/// is 1 if the sum of its tokens is a multiple of 3, else 0. Expectations are exact sums over all
+/// strings.
 class ToyLanguage {
 public:
   static constexpr std::size_t kTokens = 4;

@@ -26,7 +26,7 @@ public:
   struct Options {
     fs::path directory;  // "<run directory>/crash", created if missing
     int world_rank = 0;
-    int world_size = 1;      //
+    int world_size = 1;      // number of ranks
     std::string versions{};  // any lines, copied verbatim
   };
 

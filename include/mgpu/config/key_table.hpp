@@ -13,7 +13,7 @@ enum class KeyType {
   integer,   // 12; no hexadecimal, exponent or underscore
   number,    // 3e-4, finite
   flag,      // true | false
-  text,      //
+  text,      // any text
   path,      // relative to the folder of the file that sets it; else to the shell's folder
   choice,    // one of `choices`
   duration,  // 30min, 24:00:00, 90 -> seconds
@@ -45,7 +45,7 @@ struct MappedList {
 /// reference in conf/README.md know about a key.
 struct KeySpec {
   std::string name;                                       // "train.max_steps"
-  KeyType type = KeyType::text;                           //
+  KeyType type = KeyType::text;                           // type of the value
   std::string default_value;                              // default, as YAML
   std::string summary;                                    // one line, what it does
   std::string unit{};                                     // "steps", "seconds"; "" for none

@@ -77,7 +77,7 @@ struct ClassifyPlots {
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label
   std::vector<std::int32_t> prompt_tokens{};     // tokens of the prompt of each row
-  std::vector<Metric> metrics;                   //
+  std::vector<Metric> metrics;                   // accuracy, F1 and so on
   bool has_probabilities = false;  // true: labels were scored, so each has a probability
   report::Curve roc;               // x: false positive rate, y: true positive rate
   report::Curve calibration;       // x: mean confidence, y: accuracy of each bin

@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 struct MetricDifference {
   std::string key;        // column of table prompts
   Estimate before{};      // over the prompts that have a value in both runs
-  Estimate after{};       //
+  Estimate after{};       // over the same prompts
   Estimate change{};      // of value after - value before, over the same prompts
   std::int64_t more = 0;  // prompts whose value is larger after
   std::int64_t less = 0;

@@ -31,7 +31,7 @@ struct Evaluation {
   std::vector<std::string> groups{};      // column `group` of the row, "" without it
   std::vector<std::int64_t> samples{};    // completions of the prompt
   std::vector<std::int64_t> right{};      // how many are right; empty if nothing checks answers
-  std::vector<PromptMetric> metrics{};    //
+  std::vector<PromptMetric> metrics{};    // score, pass@k, rewards and so on, one value per prompt
   std::vector<std::int64_t> counts{};     // k of pass@k; empty if nothing checks answers
 
   /// Returns whether some row has a group.

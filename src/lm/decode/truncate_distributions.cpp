@@ -30,7 +30,8 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// The results on the host of the online softmaxes, and of the candidates' offsets.
+/// The results of the online softmaxes and of the offsets: on the device in Attempt::results(), and
+/// on the host after read_sums().
 struct HostSums {
   at::Tensor log_sums;     // [N] float32, without the temperature
   at::Tensor log_totals;   // [N] with the temperature; [0] if they are not needed

@@ -9,9 +9,11 @@
 namespace mgpu::recipes {
 namespace {
 
-constexpr std::size_t kLogProb = 0;       // index in the facts of a sequence
-constexpr std::size_t kLogRatio = 1;      //
-constexpr std::size_t kChosenTokens = 5;  // index in the digest, after the reported values
+// These are indices in the result of facts(). The last one is an index in the result of digest(),
+// after the reported values.
+constexpr std::size_t kLogProb = 0;
+constexpr std::size_t kLogRatio = 1;
+constexpr std::size_t kChosenTokens = 5;
 
 /// Returns a loss that depends only on the difference of the two log-ratios. `slope` is its
 /// derivative with respect to this difference.

@@ -22,7 +22,7 @@ struct CompletionFacts {
   std::int64_t ratios = 0;    // all ratios
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
-  double difference = 0.0;    // largest between log-probabilities of sampler and training, nats
+  double difference = 0.0;    // of a token's log-probabilities, see largest_difference(), nats
   double first_reward = 0.0;  // of the completion that GrpoSettings::refills replaced, or `reward`
   std::int64_t refills = 0;   // how many times its group was replaced
   std::int64_t tokens = 0;    // number in the completion; not part of to_values()

@@ -31,7 +31,7 @@ inline constexpr const char* kMessagesText = "messages";  // JSON object; "" wit
 /// The objects that RolloutItems uses. The referenced objects must outlive it.
 struct RolloutTools {
   const lm::LmExamples& prompts;      // each example is a prompt, with texts
-  rewards::WeightedRewards& rewards;  //
+  rewards::WeightedRewards& rewards;  // they judge completions
   std::function<std::string(std::span<const std::int64_t>)> decode;  // text of a completion
   PhaseClock& clock;
   int rank = 0;  // of this process among the ranks of the training
@@ -46,9 +46,9 @@ struct RolloutTools {
 /// completion depend only on the seed, on the number of its prompt in the order of GroupDraws and
 /// on its place in the group. So they do not depend on the number of ranks.
 ///
-/// If GrpoSettings::refills is above 0, groups whose rewards are all equal are replaced, in so many
-/// rounds at most. In each round all ranks share the new completions, and then send them to the
-/// ranks that learn from them.
+/// GrpoSettings::refills is the maximum number of rounds that replace groups whose rewards are all
+/// equal. In each round, each rank samples a share of the new completions. The ranks then send them
+/// to those ranks that learn from them.
 class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);

@@ -26,7 +26,7 @@ struct Rollout {
   std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
-  double difference = 0.0;    // largest between `sampled` and training
+  double difference = 0.0;    // result of largest_difference() with `sampled`, nats
   double first_reward = 0.0;  // of the completion that was in its place before any refill
   std::int64_t refills = 0;   // how many times its group was replaced
 };

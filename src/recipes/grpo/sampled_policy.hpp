@@ -25,8 +25,8 @@ namespace mgpu::recipes {
 /// The loss of recipe `grpo`, with the objects that sample and judge completions.
 class SampledPolicy final : public OpenMethod {
 public:
-  /// Starts the rewards, and reads the tokenizer of the model's folder. Moves the stop ids out of
-  /// `data`.
+  /// Opens the rewards with rows::open_rewards(), and reads the tokenizer of the model's folder.
+  /// Moves the stop ids out of `data`.
   /// Ranks:  collective over the world.
   /// Errors: those of rows::open_rewards() and of the tokenizer, on all ranks.
   SampledPolicy(const run::RunContext& run, const GrpoSettings& settings, LmData& data,

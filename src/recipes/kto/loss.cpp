@@ -8,10 +8,11 @@
 namespace mgpu::recipes {
 namespace {
 
-constexpr std::size_t kJudgedLogProb = 0;   // index in the facts of a sequence
-constexpr std::size_t kJudgedLogRatio = 1;  //
-constexpr std::size_t kIsGood = 2;          //
-constexpr std::size_t kKlOfDigest = 5;      // index in the digest
+// These are indices in the result of facts() and, for the last one, in that of digest().
+constexpr std::size_t kJudgedLogProb = 0;
+constexpr std::size_t kJudgedLogRatio = 1;
+constexpr std::size_t kIsGood = 2;
+constexpr std::size_t kKlOfDigest = 5;
 
 /// Sums over the good or the bad completions of a batch.
 struct Judged {

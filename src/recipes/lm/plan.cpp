@@ -55,14 +55,14 @@ struct LmSizes {
       other_reference = run::num_parameters(lm::read_lm_config(folder, lm::FolderWeights::ignored));
   }
 
-  /// Returns whether the sequences of a group certainly compute their prompt once per pass.
+  /// Returns whether a pass certainly computes the prompt of a group only once.
   bool shares_prompts() const {
     const bool rotates_alike =
         model.rope.kind != lm::RopeKind::dynamic || settings.seq_len <= model.max_positions;
     return settings.options.shares_prefixes && costs.own_tokens > 0 && rotates_alike;
   }
 
-  /// Returns of how many groups a pass of `count` sequences has members at most.
+  /// Returns the maximum number of groups to which the `count` sequences of a pass can belong.
   std::int64_t groups_in(std::int64_t count) const {
     const train::BatchShape& batch = settings.loop.train.batch;
     const std::int64_t lane = std::max<std::int64_t>(batch.global_batch / batch.lanes, 1);

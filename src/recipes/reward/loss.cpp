@@ -9,8 +9,9 @@
 namespace mgpu::recipes {
 namespace {
 
-constexpr std::size_t kModelReward = 0;  // index in the facts of a sequence
-constexpr std::size_t kPairMargin = 1;   //
+// These are indices in the result of facts().
+constexpr std::size_t kModelReward = 0;
+constexpr std::size_t kPairMargin = 1;
 
 }  // namespace
 

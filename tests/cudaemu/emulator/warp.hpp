@@ -33,8 +33,8 @@ public:
   }
 
 private:
-  // Those without lanes inside are reused. A lane is in one meeting at most, so these suffice. An
-  // array does not grow: ThreadSanitizer would see the library's memmove.
+  // A meeting without lanes is reused. A lane is in at most one meeting, so one per lane is enough.
+  // This is an array, because ThreadSanitizer reports the memmove of a vector that grows.
   std::array<Meeting, kLanes> meetings_{};
 };
 

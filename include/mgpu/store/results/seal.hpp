@@ -43,7 +43,7 @@ struct SmallTable {
 struct SealRequest {
   std::filesystem::path path;         // path of the finished file, which appears only when complete
   std::string what = "results";       // name of the file in messages and failpoints
-  std::uint32_t attempt = 0;          //
+  std::uint32_t attempt = 0;          // number of this attempt of the run
   int gzip = 0;                       // 0 off, 1..9
   bool text = true;                   // false: leave text columns out
   bool partial = false;               // true: leave missing chunks out; false: they are an error
@@ -58,7 +58,7 @@ struct SealRequest {
 struct SealResult {
   std::int64_t rows = 0;               // rows of all chunked tables, added up
   std::int64_t missing_rows = 0;       // rows left out of a partial file
-  std::uint64_t file_bytes = 0;        //
+  std::uint64_t file_bytes = 0;        // size of the file
   std::int64_t collective_writes = 0;  // writes that HDF5 made collectively
   std::int64_t other_writes = 0;       // writes that MPI-IO did not make collectively
 };

@@ -61,7 +61,7 @@ struct ColumnSpec {
   std::string name;
   ColumnType type = ColumnType::f32;
   std::int64_t width = 1;   // elements per row: 1 -> data set [rows], k -> [rows, k]; text: 1
-  std::string description;  //
+  std::string description;  // attribute `description` of the data set
   std::string units;        // "nats", "tokens"; "" for none
   bool ragged = false;      // true: a row is a list of any number of items of `width` elements
   std::vector<std::string> names{};  // names of the values 0, 1, ... of a u8 column (HDF5 enum)

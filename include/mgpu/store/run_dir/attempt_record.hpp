@@ -14,8 +14,8 @@ namespace mgpu::store {
 struct AttemptRecord {
   std::uint32_t attempt = 0;         // number of the attempt, from 1
   std::string host;                  // host of rank 0
-  int pid = 0;                       //
-  int ranks = 0;                     //
+  int pid = 0;                       // process of rank 0
+  int ranks = 0;                     // number of ranks
   std::string job_id;                // id of the Slurm job; "": not in a Slurm job
   std::string begun;                 // time of the start, UTC
   std::string ended{};               // time of the end, UTC; "": it still runs, or was killed
