@@ -7,7 +7,7 @@
 namespace mgpu::datasets {
 namespace {
 
-constexpr Purpose kRowChoices{21};  // choices of generated rows that are not counted
+constexpr Purpose kRowChoices{21};  // for the choices that RowSpace does not count
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 62;
 
 std::string rows_key(const std::string& dataset) {

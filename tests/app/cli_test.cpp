@@ -37,7 +37,7 @@ std::string refusal(std::initializer_list<const char*> arguments) {
   }
 }
 
-/// "devices.gpus=1,3 @ command line, argument 2"
+/// Formats an override with its place: "devices.gpus=1,3 @ command line, argument 2".
 std::string shown(const Override& change) {
   return change.key + "=" + change.value + " @ " + change.origin;
 }

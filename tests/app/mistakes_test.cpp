@@ -1,5 +1,5 @@
-// Tests common mistakes on the command line and in configurations. Each message has to show what to
-// type, and with that the program has to get farther.
+// Tests common mistakes on the command line and in configurations. Each message must show what to
+// type. After this change the program must not stop at the same mistake.
 #include <array>
 #include <cstdlib>
 #include <filesystem>

@@ -102,7 +102,7 @@ std::string refusal(const std::vector<Override>& overrides, ExitCode exit) {
   return "";
 }
 
-/// As the shell gives it, argument by argument.
+/// Parses arguments as the shell gives them, and returns their overrides.
 std::vector<Override> typed(const std::vector<std::string>& arguments) {
   std::vector<Override> overrides;
   for (const std::string& argument : arguments) {

@@ -14,7 +14,7 @@
 namespace mgpu::app {
 namespace {
 
-/// Codes in quotation marks or in parentheses in the sources.
+/// Returns the error codes that sources have in quotation marks or in parentheses.
 std::set<std::string> used_codes() {
   std::set<std::string> codes;
   const std::regex code(R"(["(]([EW][0-9]{3})[")])");

@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kChains = 12;  // in flight, for two units with a latency of four or five
-                                     // cycles
+// Independent chains of multiply-adds. They keep two units busy whose latency is up to five cycles.
+constexpr std::size_t kChains = 12;
 constexpr std::size_t kRounds = 32'000'000;
 
 /// Returns the FLOP; `out` is a vector whose sum depends on all results.

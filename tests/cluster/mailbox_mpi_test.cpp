@@ -52,7 +52,8 @@ TEST(MailboxTest, NobodyWaitsForRank0) {
   EXPECT_EQ(std::ssize(box.close()), world.rank() == 0 ? kTexts * (world.size() - 1) : 0);
 }
 
-// Halves of the world that are made again and again while the other half does something else.
+// The upper half of the world makes its group three times, and the lower half once, without waiting
+// for each other.
 TEST(GroupOfMembersTest, IsMadeByItsMembersAlone) {
   const Group world = Group::world();
   if (world.size() < 2) GTEST_SKIP() << "needs 2 ranks";

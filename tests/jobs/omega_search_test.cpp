@@ -117,7 +117,7 @@ TEST(OmegaSearchTest, FindsTheFirstWrongStepOfEverySearchedPath) {
     const std::vector<std::int64_t> before(ids.begin(), ids.end() - 1);
     found += before.back() >= 0 && values.contains(before) ? 1U : 0U;
   }
-  EXPECT_GE(found, 8U);  // paths of which the first wrong step and the step before it are nodes
+  EXPECT_GE(found, 8U);  // first wrong steps that are nodes, and so are the steps before them
 }
 
 TEST(OmegaSearchTest, ANodeIsBelowTheLongestStateThatBeginsIt) {

@@ -16,7 +16,7 @@
 // Makes inputs for the CPU and CUDA kernels around tokens, and specifies those kernels.
 namespace mgpu::kernels {
 
-/// Angles of tokens and heads, with or without norm.
+/// Inputs of rotate_heads: heads of tokens, an angle for each pair of columns, and norm weights.
 struct HeadsCase {
   static constexpr std::size_t kTokens = 5;
   static constexpr std::size_t kHeads = 3;

@@ -187,7 +187,8 @@ TEST(IncludeOrder, TheFirstIncludeIsFound) {
   EXPECT_EQ(first_include(empty), "");
 }
 
-// So each private header is compiled alone.
+// The compiler then reads each private header without other headers before it, so the header must
+// include what it needs.
 TEST(IncludeOrder, ASourceIncludesItsPrivateHeaderFirst) {
   int checked = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / "src")) {

@@ -28,7 +28,7 @@ inline constexpr const char* kGptOssRope = R"(, "rope_theta": 150000, "rope_scal
        "rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096,
        "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false})";
 
-/// A folder for a config.json and its refusals.
+/// Writes a config.json to a folder, and reads it or returns why it is refused.
 class LmConfigTest : public testing::Test {
 protected:
   void put(const std::string& name, const std::string& text) {

@@ -35,7 +35,7 @@ struct Trained {
   at::Tensor weights;
   std::vector<double> losses;
   std::vector<double> accuracies;
-  int repeated = 0;  // steps
+  int repeated = 0;  // steps whose gradient was computed a second time
 };
 
 /// Returns lanes of this many items, one lane per rank, but at least two. Groups larger than a lane

@@ -76,7 +76,8 @@ TEST(RecipeChoiceTest, KeysOfOtherRecipesAreRefused) {
     return report_of_failure([&] { refuse_keys_of_other_recipes(config, recipe_of(config)); });
   };
   EXPECT_EQ(refused({{"evaluate.runs", "3"}}).code, "");
-  EXPECT_EQ(refused({{"train.max_steps", "3"}, {"model.path", "m"}}).code, "");  // everybody's
+  EXPECT_EQ(refused({{"train.max_steps", "3"}, {"model.path", "m"}}).code,
+            "");  // all recipes read this key
   const ErrorReport episodes = refused({{"evaluate.runs", "3"}, {"model.path", "m"}});
   EXPECT_EQ(episodes.code, "E124");
   EXPECT_EQ(episodes.help, "remove it");

@@ -72,7 +72,7 @@ TEST(RewardsTest, LengthCountsCharacters) {
   EXPECT_EQ(WeightedRewards(settings).score({&row, 1}).total[0], 1.0);
 }
 
-/// A reward that stands for one of a model.
+/// Takes the place of the reward `model`. Its score is the number of messages plus one half.
 class CountedReward final : public Reward {
 public:
   std::vector<double> score(std::span<const RewardRow> rows) override {

@@ -1,4 +1,4 @@
-// Tests how many tokens a model was made for.
+// Tests the context length that follows from a model's configuration.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

@@ -77,7 +77,7 @@ TEST(RowProblemsTest, ARefusedRowIsNamedByItsLine) {
   EXPECT_THAT(report.lines.front(), HasSubstr("rows.jsonl:12: it is blue"));
 }
 
-/// The value of member "v" of an object.
+/// Parses a value as member "v" of an object, and keeps the object.
 class JsonFieldsTest : public testing::Test {
 protected:
   const JsonValue& value(const std::string& json) {

@@ -195,8 +195,8 @@ TEST_F(CrashTest, AFullDiskEndsWith74AndTheSameCommandFinishesWhenThereIsSpace) 
   const SmallDisk disk(output);
   if (!disk.is_mounted()) GTEST_SKIP() << "cannot mount a tmpfs here: full disk not tested";
 
-  // The first sizes fill the disk in the ledger, in the layout and in the texts. The last one is
-  // large enough.
+  // With the first sizes, the disk becomes full while the program writes the ledger, the layout or
+  // the texts. The last size is large enough.
   std::vector<int> exits;
   for (const std::string size : {"100k", "220k", "360k", "2m"}) {
     ASSERT_TRUE(disk.grow(size));

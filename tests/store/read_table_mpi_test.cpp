@@ -97,7 +97,7 @@ TEST_F(ReadTableTest, OtherFilesAreRefused) {
   EXPECT_NE(report.lines.front().find("text.h5"), std::string::npos);
 }
 
-/// A file of one group "t" with the data sets that `fill` makes.
+/// Makes a file with one group "t", in which `fill` makes data sets.
 template <class Fill>
 void make_file(const fs::path& path, Fill fill) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

@@ -20,7 +20,7 @@ inline Config config_of(const Keys& keys) {
   return app::load_config(options, app::program_keys(), FileProvider::alone());
 }
 
-/// The report of the Failure that `work` ends with; an empty one where it ends well.
+/// Returns the report of the Failure that `work` throws; an empty report if it throws none.
 template <class Work>
 ErrorReport report_of_failure(Work work) {
   try {

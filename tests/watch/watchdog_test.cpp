@@ -39,7 +39,8 @@ std::set<std::string> pages_in_shared_memory() {
   return names;
 }
 
-/// Returns new objects that remain. Another run that starts now has one for a moment.
+/// Returns the objects that are new since `before` and remain. It waits, because another run that
+/// starts now has such an object for a moment.
 std::set<std::string> pages_left_since(const std::set<std::string>& before) {
   std::set<std::string> left = pages_in_shared_memory();
   std::erase_if(left, [&](const std::string& name) { return before.contains(name); });

@@ -78,7 +78,7 @@ private:
   at::Tensor facts_;    // [global batch, 3 or 5] float64: reward, is_truncated, difference, and
                         // first_reward and refills if GrpoSettings::refills is above 0
   at::Tensor next_;     // [1] int64, number of the next prompt; undefined: no refills
-  at::Tensor prompts_;  // [groups] int64, number of each group's prompt; undefined: the same, or
+  at::Tensor prompts_;  // [groups] int64, number of each group's prompt; undefined: no refills, or
                         // no completions
 };
 

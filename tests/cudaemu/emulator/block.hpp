@@ -74,7 +74,7 @@ private:
   Moment ended_;
 };
 
-/// The only one in the program.
+/// The only Block in the program.
 extern Block the_block;
 
 }  // namespace cudaemu

@@ -44,7 +44,7 @@ public:
   /// Reads the variable; ends the process if a rule is wrong.
   explicit Rules(int rank);
 
-  /// Counts a call, and returns what it is to do. Any thread.
+  /// Counts a call, and returns what the call must do. Any thread may call it.
   Order next(Call call);
 
   /// Prints how often each call was made.

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Its threads do not all reach the barrier.
+/// A kernel whose threads do not all reach the barrier.
 void stuck_kernel(int /*unused*/) {
   if (threadIdx.x == 0) __syncthreads();
 }

@@ -19,7 +19,7 @@
 
 namespace mgpu::cluster {
 
-/// Time for what succeeds.
+/// The deadline in seconds of calls that succeed.
 inline constexpr double kPatient = 60.0;
 /// A deadline that passes. It is long enough to connect on a busy machine.
 inline constexpr double kShort = 1.0;
@@ -28,7 +28,7 @@ class NcclTest : public testing::Test {
 protected:
   ~NcclTest() override { tell(""); }
 
-  /// Tells the stand-in on all ranks what it is to do for the communicators that are made next.
+  /// Sets the rules that the stand-in follows for the communicators that this rank makes next.
   static void tell(const char* rules) { setenv("CUDAEMU_NCCL", rules, 1); }
 
   bool is_alone() const { return world_.size() == 1; }
@@ -49,7 +49,7 @@ protected:
     return {};
   }
 
-  /// Sums the ranks' 1s on the device.
+  /// Sums a 1 of each rank on the device, and returns the sum.
   static float sum_of_ones(Communicator& communicator, const Buffer& buffer, Device device) {
     float value = 1.0F;
     const Stream stream(device);

@@ -17,7 +17,7 @@ inline constexpr unsigned kLanes = 32;  // of a warp
 unsigned thread_of_block();  // x runs fastest
 unsigned lane();             // of the warp
 
-/// Returns the memory of `extern __shared__` arrays, with the size of the launch.
+/// Returns the memory of `extern __shared__` arrays, whose size is an argument of the launch.
 void* dynamic_shared();
 
 /// Returns when all threads of the block wait at this place.
