@@ -113,7 +113,7 @@ struct HeadPlace {
 /// the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
-  constexpr std::size_t kAhead = 16;  // distance in tokens
+  constexpr std::size_t kAhead = 16;  // distance of the prefetch, in tokens
   hwy::Prefetch(from + std::min(t + kAhead, b.tokens - 1) * stride);
 }
 

@@ -40,7 +40,7 @@ constexpr std::size_t tile_pitch(std::size_t inputs) {
 /// tiles are kTileRows * tile_pitch() floats apart; missing rows are zeros.
 void interleave(const float* x, std::size_t input_stride, std::size_t count, std::size_t inputs,
                 float* tiles) {
-  constexpr std::size_t kAhead = 8;  // columns
+  constexpr std::size_t kAhead = 8;  // distance of the prefetch, in columns
   const std::size_t pitch = tile_pitch(inputs);
   for (std::size_t first = 0; first < count; first += kTilesAtOnce * kTileRows) {
     const std::size_t end = std::min(first + kTilesAtOnce * kTileRows, count);

@@ -59,7 +59,7 @@ HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
 /// Zen 4.
 HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
                             float* copy) {
-  constexpr std::size_t kAhead = 3;  // distance in rows
+  constexpr std::size_t kAhead = 3;  // distance of the prefetch, in rows
   for (std::size_t row = 0; row < rows; ++row) {
     const float* from = x + row * pitch;
     const float* later = x + std::min(row + kAhead, rows - 1) * pitch;

@@ -223,7 +223,7 @@ private:
     if (outcome.exit == ExitCode::stopped)
       log_why_stopped();
     else
-      StopSignals::ignore();  // what is published stays, so the exit code is that of a whole run
+      StopSignals::ignore();  // the results are complete, so a late signal must not change the exit
     files_.end_session(outcome.exit == ExitCode::done);
     files_.sync_warnings();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);

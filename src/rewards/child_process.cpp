@@ -21,10 +21,11 @@
 namespace mgpu::rewards {
 namespace {
 
-constexpr std::size_t kMostWords = 1000;                    // bytes of standard error that are kept
-constexpr std::size_t kMostOutput = std::size_t{64} << 20;  // bytes without use
-constexpr int kEndMilliseconds = 1000;                      // from the end of its input to a kill
-constexpr int kTickMilliseconds = 200;                      // between two signs of progress
+constexpr std::size_t kMostWords = 1000;  // bytes of standard error that are kept
+// The command fails if it writes more bytes than this without a complete answer.
+constexpr std::size_t kMostOutput = std::size_t{64} << 20;
+constexpr int kEndMilliseconds = 1000;  // time from closing the command's input to killing it
+constexpr int kTickMilliseconds = 200;  // time between two signs of progress
 
 struct Pipe {
   int read = -1;
@@ -173,7 +174,7 @@ void ChildProcess::write_some(std::string_view& request) {
   const SigpipeBlocked blocked;
   const ssize_t count = ::write(input_, request.data(), request.size());
   if (count > 0) request.remove_prefix(static_cast<std::size_t>(count));
-  if (count < 0 && errno != EAGAIN && errno != EINTR) request = {};  // its end is found by a read
+  if (count < 0 && errno != EAGAIN && errno != EINTR) request = {};  // a read reports the end
 }
 
 /// Waits at most kTickMilliseconds for the pipes of the command. Then reads from or writes to each

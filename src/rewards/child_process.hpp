@@ -42,13 +42,13 @@ private:
 
   std::string command_;
   pid_t child_ = -1;
-  std::optional<siginfo_t> ended_{};  // how it ended
-  bool is_silent_ = false;            // its standard output is closed
+  std::optional<siginfo_t> ended_{};  // how the command ended; empty: it still runs
+  bool is_silent_ = false;            // the command has closed its standard output
   int input_ = -1;
   int output_ = -1;
-  int words_ = -1;            // its standard error
-  std::string received_{};    // of its output, what no line has taken
-  std::string last_words_{};  // end of its standard error
+  int words_ = -1;            // standard error of the command
+  std::string received_{};    // output that take_lines() has not returned yet
+  std::string last_words_{};  // last bytes of standard error
 };
 
 }  // namespace mgpu::rewards

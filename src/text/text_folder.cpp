@@ -120,7 +120,7 @@ bool has_tokenizer(const fs::path& folder) {
         choose_tokenizer_class(parse_file(folder, "tokenizer_config.json", settings).root(),
                                parse_file(folder, "config.json", config).root(), ""));
   } catch (const Failure&) {
-    return false;  // a class with other rules, which texts are refused for and token ids are not
+    return false;  // the class is not supported: texts are refused, but token ids work
   }
 }
 

@@ -31,7 +31,7 @@ RewardStats stats_of(std::span<const double> rewards) {
   if (scores.empty()) return stats;
   stats.mean = scores.front();
   stats.are_equal = std::ranges::count(scores, scores.front()) == stats.scored;
-  if (stats.are_equal) return stats;  // a rounded mean would make advantages of nothing
+  if (stats.are_equal) return stats;  // a rounded mean would give advantages other than 0
   stats.mean =
       std::accumulate(scores.begin(), scores.end(), 0.0) / static_cast<double>(scores.size());
   for (const double score : scores)

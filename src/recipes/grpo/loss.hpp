@@ -16,7 +16,7 @@ namespace mgpu::recipes {
 /// at a position belongs to the next token. They are at the sampling temperature, unless stated
 /// otherwise.
 inline constexpr const char* kSampledColumn = "sampled_log_prob";  // of the sampler, temperature 1
-inline constexpr const char* kOldColumn = "old_log_prob";          // training, when it was sampled
+inline constexpr const char* kOldColumn = "old_log_prob";          // training, weights of sampling
 inline constexpr const char* kStartColumn = "start_log_prob";      // under the start model
 inline constexpr const char* kRewardColumn = "reward";             // per sequence; NaN: no score
 inline constexpr const char* kTruncatedColumn = "is_truncated";    // per sequence, 0 or 1

@@ -22,7 +22,8 @@ struct Rollout {
   std::vector<std::int64_t> ids{};  // prompt and completion
   std::int64_t prompt = 0;          // number of tokens of the prompt
   std::vector<double> sampled{};    // of the sampler, at temperature 1
-  std::vector<double> old{};        // of training, when it was sampled; empty if iterations is 1
+  std::vector<double> old{};        // of training, with the weights of sampling; empty if
+                                    // GrpoSettings::iterations is 1
   std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
