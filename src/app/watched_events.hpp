@@ -33,8 +33,8 @@ private:
   bool has_begun_ = false;
 };
 
-/// Returns whether a failure comes from the user's input or the machine. Its message says all, and
-/// the logs in the run directory say no more.
+/// Returns whether a failure comes from the user's input or the machine. Its message is then
+/// complete, and the logs in the run directory have no further information.
 constexpr bool explains_itself(ExitCode exit) {
   switch (exit) {
     case ExitCode::usage:

@@ -24,7 +24,7 @@ class Buffer(CacheLayerMixin):
         super().__init__()
         self.keys = torch.empty(rows, heads, room, size)
         self.values = torch.empty(rows, heads, room, size)
-        self.length = 0  # tokens that stay. Those of an update() stay if the caller raises it
+        self.length = 0  # tokens that stay. Those of an update() stay if the caller counts them
         self.is_initialized = True
 
     def lazy_initialization(self, key_states, value_states):

@@ -201,7 +201,7 @@ class Trees(CollectCase):
 
 
 def right_beginnings(prompt, path):
-    """Whether the lines of a worked sum up to each one are right."""
+    """Returns for each line of a worked sum whether it and all lines before it are right."""
     first, *others = re.findall(r"([+-]?) ?(\d+)", prompt)
     total, right, results = int(first[1]), True, []
     for line, (sign, term) in zip(path, others):

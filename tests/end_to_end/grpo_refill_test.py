@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 
 def is_equal(group):
-    """Do all rewards of a group that are given agree?"""
+    """Returns whether all rewards of a group that are not None are equal."""
     return len({reward for reward in group if reward is not None}) < 2
 
 

@@ -79,7 +79,7 @@ class StarGraph(program.ProgramTest):
             self.assertAlmostEqual(kl, best_kl(right, 0.5) / 3, delta=0.03)
 
     def test_the_whole_page(self):
-        seed = "run.seed=0"  # the page says that the steps do not suffice for seed 1
+        seed = "run.seed=0"  # the page says that seed 1 needs more steps
         self.run_step("start", seed)
         self.run_step("reference", seed, f"model.path={self.model('star_start')}")
         self.draw_paths(seed)

@@ -37,8 +37,8 @@ struct RowCounts {
 /// the results of a chunk if they are more.
 std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device);
 
-/// Returns how many rows a group works on at once: those of as many chunks as fill a batch of
-/// `batch` results.
+/// Returns how many rows a group works on at once: the rows of the fewest whole chunks that give at
+/// least `batch` results, but at most all rows.
 std::int64_t rows_at_once(const RowCounts& counts, std::int64_t batch);
 
 /// Opens the model in `folder` on every model group.

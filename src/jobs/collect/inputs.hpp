@@ -47,8 +47,8 @@ struct CollectInputs : rows::ModelRows {
 
   run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
 
-  /// Returns the memory that the model needs on `device` for questions of which the longest has
-  /// `longest` tokens. With collect.batch_size=auto, it is that of the largest batch.
+  /// Returns the sizes that determine the memory of the model on `device`. The longest question has
+  /// `longest` tokens. With collect.batch_size=auto, they are those of the largest batch.
   lm::MemoryDemand demand(DeviceKind device, std::int64_t longest) const;
 };
 

@@ -54,8 +54,8 @@ struct GenerateInputs : rows::ModelRows {
 
   run::RowCounts counts() const { return {keys.run.chunk_size, prompts(), config.num_samples}; }
 
-  /// Returns the memory that the model needs on `device` for prompts of which the longest has
-  /// `longest_prompt` tokens. With generate.batch_size=auto, it is that of the largest batch.
+  /// Returns the sizes that determine the memory of the model on `device`. The longest prompt has
+  /// `longest_prompt` tokens. With generate.batch_size=auto, they are those of the largest batch.
   lm::MemoryDemand demand(DeviceKind device, std::int64_t longest_prompt) const;
 };
 

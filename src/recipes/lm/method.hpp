@@ -88,7 +88,7 @@ public:
   /// Local.
   virtual void begin(const lm::TrainableModel& /*start*/) {}
 
-  /// The next three functions do the work of the functions of TrainTask with the same names.
+  /// The training calls the next three functions in the functions of TrainTask with the same names.
   /// before_save() is collective over `world`.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   virtual void before_save(const cluster::Group& /*world*/) {}
