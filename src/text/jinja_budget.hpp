@@ -12,7 +12,7 @@ namespace mgpu::text {
 
 /// Refuses a template whose tree would be too deep for the recursive parser.
 ///
-/// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks
+/// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks.
 void check_nesting(const std::vector<jinja::token>& tokens);
 
 /// The limits of one rendering. Chat templates come with downloaded models. They may loop for ever,

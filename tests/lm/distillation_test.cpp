@@ -95,7 +95,7 @@ TEST(DistillationTest, StoredTargetsHaveTheLossAndTheGradientOfAutograd) {
 // (f(z + h) - f(z - h)) / 2h in float64: error h^2 f''' / 6 + 2^-53 f / h, about 1e-9 at h = 1e-5.
 TEST(DistillationTest, StoredTargetsHaveTheGradientOfFiniteDifferences) {
   const TeacherTargets teacher = best_of(teacher_logits(3, 50, 8).softmax(1), 6, true);
-  const at::Tensor head = at::eye(50, at::kDouble);  // hidden states are logits
+  const at::Tensor head = at::eye(50, at::kDouble);  // makes hidden states the logits
   const at::Tensor targets = at::tensor({4, 49, 0}, at::kLong);
   for (const Distillation& how : ways()) {
     at::manual_seed(6);

@@ -31,7 +31,7 @@ bool runs_here(const at::Tensor& x) {
   return !tensor::runs_on_gpu(x) && has_kernel(x);
 }
 
-/// Writes x w^T to `out`, [rows, out] contiguous, or adds the product to `out` if `adds`.
+/// Writes x w^T to the contiguous tensor `out`, or adds the product to `out` if `adds`.
 void multiply(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, bool adds) {
   if (x.size(1) != w.size(1)) throw ShapeError("product: rows of another width");
   const bool is_in_order = x.stride(1) == 1 || x.stride(0) != 1;

@@ -29,7 +29,8 @@ public:
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 
-  /// Returns the checksum of the reference, so that a resumed run has the same one.
+  /// Returns the checksum of the reference model, if there is one. A run is only resumed with the
+  /// same reference model.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::filesystem::path reference_folder() const override { return settings_.reference; }
 

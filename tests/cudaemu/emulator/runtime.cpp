@@ -46,7 +46,8 @@ cudaError_t allocate(void** data, std::size_t bytes, Kind kind) {
   *data = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (posix_memalign(data, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
-  std::memset(*data, 0xFF, bytes);  // memory is not zeroed
+  // cudaMalloc() does not clear memory. With these bytes, code that expects zeros fails here.
+  std::memset(*data, 0xFF, bytes);
   const std::lock_guard lock(allocations().mutex);
   allocations().all[static_cast<std::byte*>(*data)] = {bytes, kind};
   return cudaSuccess;
