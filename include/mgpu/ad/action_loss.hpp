@@ -7,8 +7,8 @@
 // Shapes in this header: N = predictions (any leading dimensions), A = actions.
 namespace mgpu::ad {
 
-/// The cross-entropy of one batch of predicted actions, and the gradient of the logits. Pass `grad`
-/// to logits.backward(grad).
+/// The cross-entropy of one batch of predicted actions, and its gradient with respect to the
+/// logits. Call logits.backward(grad) to continue the backward pass.
 struct ActionLoss {
   at::Tensor grad;  // [.., A] gradient of the logits
   at::Tensor raw;   // one kernels::CrossEntropySums as bytes, on the device
@@ -18,8 +18,8 @@ struct ActionLoss {
   kernels::CrossEntropySums sums() const;
 };
 
-/// Computes the cross-entropy of `logits` against `targets`, and the gradient of grad_scale times
-/// this loss, in one pass.
+/// Computes in one pass the cross-entropy of `logits` against `targets`, and the gradient of
+/// grad_scale times this loss with respect to the logits.
 ///
 /// Shapes: logits [.., A] float32; targets [..] int64 in [0, A) or kernels::kIgnoreTarget
 /// Errors: ShapeError when `targets` does not have the leading dimensions of `logits`.

@@ -26,7 +26,7 @@ struct RolloutSettings {
 
 /// The record of one rollout.
 struct RolloutRecord {
-  std::vector<std::int32_t> returns;  // [episodes] sum of rewards
+  std::vector<std::int32_t> returns;  // [episodes] sum of the rewards of each episode
   std::vector<std::uint8_t> path;     // [episodes * horizon] the state that each step reached
 };
 

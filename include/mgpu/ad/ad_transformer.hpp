@@ -40,11 +40,11 @@ struct TransitionTokens {
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
-/// The numbers that determine the dropout masks of a batch. If forward() gets none, nothing is
-/// dropped.
+/// The numbers that determine the dropout masks of a batch. Without them, forward() drops nothing.
 struct DropoutSamples {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 on the model's device: index of each row in the whole training
+  at::Tensor samples;  // [B] int64 on the model's device: index of each row in the order of the
+                       // whole training
 };
 
 /// Returns the number of elements of AdTransformer::parameters().weights() for this configuration,

@@ -44,7 +44,8 @@ public:
   Environment(Environment&&) = delete;
   Environment& operator=(Environment&&) = delete;
 
-  /// Returns the result of `action` in `state`. Arguments are not checked; they must be in range.
+  /// Returns the state and the reward after `action` in `state` of `task`. Arguments are not
+  /// checked; they must be in range.
   virtual Step step(int task, int state, int action) const = 0;
 
   /// Returns the largest possible sum of rewards in an episode of `task`.

@@ -12,8 +12,8 @@ namespace mgpu {
 /// notices the death. Ranks that die as a consequence find the file and leave it unchanged.
 ///
 /// The witness is the writer: `self` (the handler of a fatal signal), `watchdog` (of a surviving
-/// rank) or `launcher` (launch/supervise.sh, which also knows the signal where the watchdog does
-/// not).
+/// rank) or `launcher` (launch/supervise.sh). The launcher knows the signal even where the watchdog
+/// does not.
 struct DeathNote {
   int rank = 0;
   std::string witness;

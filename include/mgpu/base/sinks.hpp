@@ -31,8 +31,8 @@ public:
   virtual ~ScalarSink() = default;
   virtual void scalar(std::string_view tag, std::int64_t step, double value) = 0;
 
-  /// Says that training resumes at `step`, which invalidates what an earlier attempt wrote from
-  /// `step` on.
+  /// Called when training resumes at `step`. Everything that an earlier attempt wrote from `step`
+  /// on is then invalid.
   virtual void resumed_at(std::int64_t /*step*/) {}
 };
 

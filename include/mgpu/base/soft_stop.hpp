@@ -50,8 +50,8 @@ public:
     fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // part of the time limit used before this object existed
-    /// Time to finish a step and to save. The run stops this long before the limit. A shorter time
-    /// applies if this is more than a tenth of the time that was left when this object was made.
+    /// Time to finish a step and to save: the run stops this long before the limit. A tenth of the
+    /// time that was left when this object was made is used instead if it is shorter.
     double margin_s = 30.0;
   };
 

@@ -49,7 +49,7 @@ struct CallLog {
 /// communication call.
 void keep_call_log_in(CallLog* place) noexcept;
 
-/// The entry of one group in the CallLog of this process. It is freed by the destructor.
+/// The entry of one group in the CallLog of this process. The destructor frees the entry.
 class LoggedGroup {
 public:
   static constexpr int kNoPeer = -1;

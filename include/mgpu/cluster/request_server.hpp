@@ -25,8 +25,8 @@ public:
     std::string text;
   };
 
-  /// Called on rank 0 for each request, one at a time, by any of its threads. Returns the answers
-  /// that are now known, for any ranks that wait.
+  /// Called on rank 0 for each request, one at a time, by any thread of rank 0. Returns the answers
+  /// that are now known, which may include answers to earlier requests of other ranks.
   using Handler = std::function<std::vector<Answer>(int rank, const std::string& request)>;
 
   /// `handler` is used on rank 0 only.
@@ -35,9 +35,9 @@ public:
   RequestServer& operator=(const RequestServer&) = delete;
   ~RequestServer();
 
-  /// Sends a request and returns its answer. Calls `while_waiting` every 2 ms until the answer is
-  /// there; it may throw to end the wait. There is no deadline, because a rank may wait for work as
-  /// long as others have some.
+  /// Sends a request and returns its answer. Calls `while_waiting` every 2 ms until the answer has
+  /// arrived; it may throw to end the wait. There is no deadline, because a rank may wait for work
+  /// as long as others have some.
   /// Errors: LibraryError of MPI; on rank 0 also what the handler throws for any rank.
   std::string ask(const std::string& request, const std::function<void()>& while_waiting);
 

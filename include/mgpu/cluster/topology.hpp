@@ -23,8 +23,8 @@ struct RankPlace {
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators of a run. They hold all ranks, the ranks of a node, the ranks of a group (one
-/// copy of the model), or the ranks at the same position in different groups.
+/// The communicators of a run: one of all ranks, one of the ranks of a node, one of the ranks of a
+/// group (one copy of the model), and one of the ranks at the same position in different groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///

@@ -17,8 +17,8 @@ public:
   /// for a group of ranks.
   static FileProvider alone();
 
-  /// `share` runs a step on the rank that reads, and returns its result on every rank. `agree` is
-  /// called by agree().
+  /// `share` runs a step on the rank that reads, and returns its result on every rank. `agree` does
+  /// the work of agree().
   FileProvider(std::function<std::string(const Step&)> share,
                std::function<void(const std::function<void()>&)> agree);
 

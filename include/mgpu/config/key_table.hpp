@@ -28,7 +28,8 @@ std::string type_in_words(KeyType type);
 /// The name of a setting in another program. No key here has quite the same meaning, so the name is
 /// refused (E111), with help.
 struct ForeignName {
-  std::string name;     // "per_device_train_batch_size"; "train.batch_size" is only that name
+  std::string name;     // "per_device_train_batch_size"; a name with a section, such as
+                        // "train.batch_size", matches only in full
   std::string program;  // "transformers"
   std::string help{};   // what to write instead; "" in KeySpec::foreign means "here it is `KEY`"
   bool top_level_only = false;  // true: the name counts only outside of any section

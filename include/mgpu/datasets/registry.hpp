@@ -26,7 +26,7 @@ struct DatasetEntry {
   /// `none`, this data set is chosen. "": only data.dataset can choose the data set.
   const char* chosen_by = "";
 
-  bool has_prompts = true;  // every row has a prompt and a completion
+  bool has_prompts = true;  // true: every row has a prompt and a completion
 
   /// Returns whether rows have texts. If not, all are token ids, so that no tokenizer is needed.
   /// nullptr: they always have texts.

@@ -24,11 +24,11 @@ struct AdamwArgs {
 
 inline constexpr std::size_t kMaxAdamwRuns = 128;
 
-/// Says which weights have weight decay. A run is a range of adjacent weights which are all with
-/// decay or all without it. Runs of both kinds alternate.
+/// Says which weights have weight decay. A run is a range of adjacent weights that all have weight
+/// decay, or that all lack it. Runs of both kinds alternate.
 struct AdamwRuns {
   std::size_t count;                // 1 to kMaxAdamwRuns
-  bool first_decays;                // whether the first run decays
+  bool first_decays;                // true: the first run has weight decay
   std::size_t ends[kMaxAdamwRuns];  // run r ends before weight ends[r]
 };
 

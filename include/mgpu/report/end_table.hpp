@@ -11,8 +11,8 @@ namespace mgpu::report {
 /// output files follow.
 std::string end_table(const RunSummary& summary);
 
-/// Formats "GPU Memory Summary:" and a line per GPU, or on the CPU one line about host memory. A
-/// run prints these lines also before its end (log.memory_every). GB means 2^30 bytes, as in other
+/// Formats "GPU Memory Summary:" and a line per GPU, or on the CPU one line about host memory. With
+/// log.memory_every, a run also prints these lines before its end. GB means 2^30 bytes, as in other
 /// tools that print these words.
 std::string memory_lines(const RunSummary& summary);
 

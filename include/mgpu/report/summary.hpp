@@ -64,7 +64,8 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // `done` steps without an update: gradient not finite in two tries
+  std::int64_t skipped = 0;    // `done` steps that made no update, because the gradient was not
+                               // finite in two tries
   std::string unit = "steps";  // what `done` and `total` count
 
   // Time and memory.

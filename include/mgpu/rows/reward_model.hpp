@@ -12,8 +12,10 @@ namespace mgpu::rows {
 
 /// Checks configuration and tokenizer of the folder of reward.model, if the reward `model` is
 /// chosen. A plan (--plan) needs no further check. Called on one rank.
-/// Errors: those of check_model_config() for key reward.model; Failure E553 (exit 65) for a family
-///         that is not supported, or without a tokenizer; those of parse_tokenizer_files().
+/// Errors: those of check_model_config() for key reward.model; Failure E553 (exit 65) if the
+/// model's
+///         family is not supported, or the folder has no tokenizer; those of
+///         parse_tokenizer_files().
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
 
 /// Checks that the folder of reward.model has weights with one output, if the reward `model` is

@@ -62,7 +62,7 @@ struct ChunkHooks {
   /// Measures the time that recording chunks takes, as phase "journal"; nullptr: not measured.
   PhaseClock* clock = nullptr;
   /// Called before `work` with all chunks of a block, whose samples it may process at once;
-  /// nullptr: not called. Only the run_chunks() that has a ChunkSharing calls it.
+  /// nullptr: not called. Only the overload of run_chunks() with a ChunkSharing calls it.
   std::function<void(std::span<const Chunk> block)> begin_block{};
 };
 

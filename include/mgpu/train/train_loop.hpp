@@ -28,7 +28,8 @@ struct StepRow {
 struct StepOutcome {
   StepRow row;
   bool is_applied = true;   // false: the step left the weights unchanged
-  bool is_skipped = false;  // true: batch was skipped; false if only fp16's loss scale was halved
+  bool is_skipped = false;  // true: the batch was skipped; stays false if only the loss scale of
+                            // fp16 was halved
   /// True if the gradient was not finite at first, but was finite when it was computed again. A
   /// hardware fault may be the cause.
   bool was_repeated = false;

@@ -40,9 +40,9 @@ struct DrawnToken {
   std::int64_t id = 0;
   float log_prob = 0.0F;  // nats, from the unchanged logits of the model
 
-  /// KL of the distribution with the candidate processor's offsets from that of the model, in nats,
-  /// at the temperature of the draw. Repetition penalty, block processors, top k and top p are left
-  /// out of both. It is 0 without a candidate processor.
+  /// KL(p || q) in nats, at the temperature of the draw. p is the distribution with the offsets of
+  /// the candidate processor, and q is that of the model. Repetition penalty, block processors, top
+  /// k and top p are left out of both. The value is 0 without a candidate processor.
   double divergence = 0.0;
 };
 

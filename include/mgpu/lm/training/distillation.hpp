@@ -56,8 +56,8 @@ private:
 /// student. The vocabularies may have different numbers of unused ids at their ends. The divergence
 /// is between the distributions over those ids that both have.
 ///
-/// Memory: as many logits of the teacher as of the student, and kPieces temporary tensors of the
-///         same size as those of StoredTargetLoss.
+/// Memory: one block of the teacher's logits, as large as a block of the student's, and kPieces
+///         temporary tensors of the same size as those of StoredTargetLoss.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
   static constexpr std::int64_t kPieces = 11;

@@ -51,9 +51,9 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 ///
 /// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin() and end()
 /// is one small write, which outlives the process. If attempts/NNNN.died names a rank, the next
-/// attempt adds a line with that rank's samples to quarantine.jsonl. A death does not count if only
-/// the launcher saw it although the host had other ranks. They would have seen it, too, unless the
-/// whole node failed.
+/// attempt adds a line with that rank's samples to quarantine.jsonl. A death does not count if the
+/// host had other ranks, but only the launcher saw the death. The other ranks would have seen it,
+/// too, unless the whole node failed.
 class Quarantine {
 public:
   /// Ranks:  collective.

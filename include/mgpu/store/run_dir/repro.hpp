@@ -50,7 +50,8 @@ std::string path_argument(std::string_view key, const std::filesystem::path& pat
 /// Returns argv quoted for a shell, without secrets.
 std::string command_line(const std::vector<std::string>& command);
 
-/// Returns an argument in a form that may be stored: secrets given as KEY=VALUE lose their value.
+/// Returns an argument of the command line without secrets, so that it may be stored. In KEY=VALUE,
+/// *** replaces VALUE if KEY is the name of a secret. Other arguments are changed by redact().
 std::string redacted_argument(std::string_view argument);
 
 }  // namespace mgpu::store
