@@ -55,7 +55,8 @@ TEST(AnswerParserTest, TheLongestLabelAtAPlaceCounts) {
   EXPECT_EQ(parser.parse("this is hate.").label, 0);
 }
 
-/// One token for each word, and the tokens of the harmony format.
+/// Returns a tokenizer that has one token for each word of these tests, and the tokens of the
+/// harmony format.
 text::Tokenizer harmony() {
   return text::Tokenizer::parse(R"({
     "version": "1.0", "truncation": null, "padding": null, "normalizer": null,

@@ -8,8 +8,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Of 7 rows of label 1 (hate), 5 are right and 1 has no answer; of 9 rows of label 0 (normal), 6
-/// are right and 1 has no answer.
+/// Returns a table with 16 labeled rows. Of 7 rows of label 1 (hate), 5 are right and 1 has no
+/// answer. Of 9 rows of label 0 (normal), 6 are right and 1 has no answer.
 Confusion counted() {
   Confusion confusion(2);
   const auto add = [&](int times, int truth, int given) {
@@ -82,7 +82,8 @@ TEST(ClassifyMetricsTest, NothingToDivideByIsZeroAndSaysSo) {
 }
 
 TEST(ClassifyMetricsTest, CalibrationErrorIsTheMeanGapOfItsBins) {
-  // Two rows at 0.95, of which one is right; two at 0.55, both right.
+  // Two rows have confidence 0.95, and one of them is right. Two rows have 0.55, and both are
+  // right.
   const Calibration calibration =
       calibrate(std::vector{0.95, 0.95, 0.55, 0.55}, std::vector<std::uint8_t>{1, 0, 1, 1});
 
@@ -95,7 +96,7 @@ TEST(ClassifyMetricsTest, CalibrationErrorIsTheMeanGapOfItsBins) {
 }
 
 TEST(ClassifyMetricsTest, AreaUnderTheRocCurveCountsPairs) {
-  // Of the 6 pairs 4 are in order and 1 is tied.
+  // Of the 6 pairs of a positive and a negative row, 3 are in order and 1 is tied.
   const Roc roc =
       roc_of(std::vector{0.9, 0.8, 0.4, 0.8, 0.1}, std::vector<std::uint8_t>{1, 1, 0, 0, 1});
 

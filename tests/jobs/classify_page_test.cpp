@@ -143,7 +143,7 @@ TEST(ClassifyPageTest, ThereIsNoChartOfOneBar) {
   EXPECT_THAT(html_of(two), HasSubstr("<h3>Samples per second of each copy of the model</h3>"));
 }
 
-/// Three labels, of which none is the positive one.
+/// Returns the plots of a run with three labels. It has no positive label (has_positive).
 ClassifyPlots three_labels() {
   ClassifyPlots three = plots();
   three.labels = {"a", "b", "c"};

@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs::test {
 
-/// A text of a user with its tokens.
+/// Returns a sample with the text `text` and its tokens. `truth`: the index of its true label.
 inline ClassifySample sample_of(const std::string& text, std::int32_t truth,
                                 rows::RowFacts facts = {}) {
   ClassifySample sample;
@@ -23,7 +23,8 @@ inline ClassifySample sample_of(const std::string& text, std::int32_t truth,
   return sample;
 }
 
-/// The result of a row whose two labels have these log-probabilities. The second label is positive.
+/// Returns the result of a row whose two labels have these log-probabilities. The second label is
+/// positive.
 inline GivenLabel given_of(float first, float second) {
   ClassifyConfig config;
   config.labels = {"no", "yes"};

@@ -154,7 +154,7 @@ TEST_F(ClassifySamplesTest, TruncationCutsTheTextAndKeepsThePromptWhole) {
   EXPECT_EQ(text_of(sample.ids), "say abcd:");
   EXPECT_EQ(text_of(sample.continuations[1]), " yes");
   EXPECT_EQ(sample.facts.reason, "17 tokens, at most 13 are allowed");
-  EXPECT_EQ(sample.text, "abcdefgh");  // as the row has it
+  EXPECT_EQ(sample.text, "abcdefgh");  // the whole text, as in the row
 }
 
 TEST_F(ClassifySamplesTest, APromptWithoutRoomForTheTextIsLeftOut) {

@@ -30,7 +30,7 @@ protected:
     return read_classify_inputs(config, read_classify_config(config));
   }
 
-  /// One row of each kind. The first has number 1.
+  /// Returns a chunk of four rows with different outcomes. Its first row is row 1 of the table.
   static store::test::ChunkValues chunk(const ClassifyInputs& inputs) {
     GivenLabel unknown;
     unknown.output = "hm";
@@ -111,7 +111,7 @@ TEST_F(ClassifyTableTest, AnOutcomeIsTheStatusUnlessTheAnswerNamesNoLabel) {
   EXPECT_EQ(outcome_of(RowStatus::bad_row, -1), "bad_row");
 }
 
-/// A chunk of five rows, one of each outcome, in format 1.
+/// Returns a chunk of five rows in format 1. Each row has another outcome.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name :
@@ -151,7 +151,7 @@ TEST_F(ClassifyTableTest, ChunksOfFormat1BecomeThoseOfNow) {
   const store::test::ChunkValues chunk(table, read_job(config)->upgrade_chunks()(old_chunk(table)));
 
   EXPECT_THAT(chunk.numbers<std::uint8_t>("status"),
-              ElementsAre(0, 1, 0, 2, 3));  // an unknown answer is a row that the model saw
+              ElementsAre(0, 1, 0, 2, 3));  // outcome `unknown` becomes status `ok`
   EXPECT_THAT(chunk.texts("reason"), ElementsAre("reason", "b", "c", "d", "e"));
   EXPECT_THAT(chunk.texts("input_text").front(), "input_text");
   EXPECT_THAT(chunk.numbers<std::int32_t>("pred"), ElementsAre(0, 1, -1, -1, -1));
@@ -167,14 +167,15 @@ TEST_F(ClassifyTableTest, InputsThatMakeOtherPromptsHaveAnotherPhase) {
   const std::uint32_t one = inputs({{"classify.prompt", made_.folder() / "one.txt"}}).phase;
   EXPECT_NE(own, one);
   EXPECT_NE(inputs({{"classify.prompt", made_.folder() / "two.txt"}}).phase, one);
-  EXPECT_EQ(inputs({{"classify.labels", "[a, b]"}}).phase, own);  // a key, not a file
+  EXPECT_EQ(inputs({{"classify.labels", "[a, b]"}}).phase, own);  // the labels are a key, not a
+                                                                  // file
 }
 
 TEST_F(ClassifyTableTest, ADemandHasRoomForTheLabels) {
   const Keys keys = {{"data.max_length", "20"}};
   const auto scoring = inputs(keys).demand(DeviceKind::cpu);
   EXPECT_TRUE(scoring.is_scoring);
-  EXPECT_EQ(scoring.batch_size, 5);  // of five rows
+  EXPECT_EQ(scoring.batch_size, 5);  // the number of rows
   EXPECT_EQ(scoring.longest, 20 + 2 + 3 + 2 * scoring.page_tokens);
   const auto answers =
       inputs(

@@ -62,7 +62,8 @@ std::int32_t right_of(const CollectedQuestion& question, std::size_t path, std::
   return -1;
 }
 
-/// Draws a single completion with a separate cache.
+/// Draws a single completion with a separate cache, and returns its ids. The last `begun` of the
+/// prompt's `ids` already belong to the completion.
 std::vector<std::int64_t> draw_alone(const lm::LanguageModel& model, const CollectInputs& inputs,
                                      std::uint64_t sample, std::vector<std::int64_t> ids,
                                      std::int64_t begun) {
@@ -117,11 +118,11 @@ TEST_F(CollectorTest, RightRolloutsAreThoseOfSingleDraws) {
       }
     }
   EXPECT_GT(steps, 10);
-  EXPECT_GT(all_right, 0);  // the test compares right and wrong answers
+  EXPECT_GT(all_right, 0);  // some rollouts are right, and some are wrong
   EXPECT_LT(all_right, 5 * steps);
 }
 
-/// The chunk of all questions as the journal gets it.
+/// Returns the bytes of a chunk with all questions, as the journal stores them.
 std::vector<std::byte> chunk_of(const CollectInputs& inputs,
                                 const std::vector<rows::EncodedPrompt>& questions,
                                 const std::vector<CollectedQuestion>& collected) {

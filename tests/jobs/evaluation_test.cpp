@@ -30,7 +30,8 @@ store::ReadColumn column(const std::string& name, const std::vector<T>& values) 
   return {{name, store::column_type<T>(), 1, "", ""}, {bytes.begin(), bytes.end()}};
 }
 
-/// Three prompts with four completions each: the second prompt was not completed.
+/// Returns the rows of three prompts with four completions each. The second prompt was not
+/// completed, so its rows have no values.
 store::ReadTable rows() {
   store::ReadTable rows{12, 0, {}};
   rows.columns = {
@@ -67,7 +68,7 @@ TEST(EvaluationTest, PassAndMajorityAreThoseOfEachPrompt) {
   are("pass_1", 0.5, 0.25);
   are("pass_2", 1.0 - 1.0 / 6.0, 0.5);
   are("pass_4", 1, 1);
-  are("maj_2", 0, 0);  // ties of two completions
+  are("maj_2", 0, 0);  // the two completions differ, so no answer is most frequent
   are("maj_4", 1, 0);  // the most frequent answer of prompt 9 is wrong
   EXPECT_EQ(evaluation.find("maj_1"), nullptr);
 }

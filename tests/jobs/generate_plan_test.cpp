@@ -29,7 +29,7 @@ const std::string kLlama = MGPU_GOLDENS "/llama";  // 2 layers
 
 using Keys = std::map<std::string, std::string>;
 
-/// `more` precedes `keys`.
+/// Returns a configuration with `keys` and `more`. Where both have a key, `more` takes precedence.
 Config config_of(Keys keys, const Keys& more) {
   for (const auto& [name, value] : more)
     keys[name] = value;
@@ -39,7 +39,8 @@ Config config_of(Keys keys, const Keys& more) {
   return app::load_config(options, app::program_keys(), FileProvider::alone());
 }
 
-/// A machine whose ranks have this much memory in addition to the program.
+/// Returns a machine that has `bytes_of_a_rank` bytes for each rank, in addition to 40 MiB for the
+/// program.
 run::PlanMachine machine_of(int ranks, std::uint64_t bytes_of_a_rank) {
   run::PlanMachine machine;
   machine.ranks = ranks;
@@ -112,8 +113,8 @@ std::string make_guide(const std::filesystem::path& folder) {
   return folder.string();
 }
 
-// The guide has a cache for its sequences and 20 candidates each, and the reference reads all
-// completions again.
+// The guide needs a cache for its sequences and for 20 candidates of each. The reference model
+// reads all completions again.
 TEST_F(GeneratePlanTest, AnAutomaticBatchLeavesRoomForOtherModels) {
   const run::PlanMachine machine = machine_of(1, 30 * kMiB);
   const std::string guide = make_guide(folder_.path() / "guide");
@@ -165,7 +166,7 @@ TEST_F(GeneratePlanTest, RanksOfAGroupHoldTheirParts) {
 TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
   const testing_support::TemporaryFolder folder;
   std::filesystem::copy(kLlama, folder.path());
-  std::ofstream(folder.path() / "tokenizer.json") << "{}";  // of which the plan reads nothing
+  std::ofstream(folder.path() / "tokenizer.json") << "{}";  // the plan does not read this file
   const std::string path = folder.path().string();
   const auto planned = [&](const Keys& more, int ranks) {
     const Keys keys = {{"job", "train"},
@@ -183,6 +184,8 @@ TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
   const std::uint64_t weights = memory(sums, "weights");
 
   EXPECT_EQ(memory(lanes, "buffers"), memory(sums, "buffers") + 2 * weights);  // 4 lanes per rank
+                                                                               // need log2 4
+                                                                               // buffers
   EXPECT_EQ(sums.traffic.front().bytes_per_step, weights);
   EXPECT_EQ(planned({{"run.deterministic", "layout"}}, 4).traffic.front().bytes_per_step,
             2 * weights);

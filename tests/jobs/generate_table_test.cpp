@@ -42,7 +42,7 @@ protected:
     return read_generate_inputs(config, read_generate_keys(config));
   }
 
-  /// The chunk of these prompts. The first prompt has number 1.
+  /// Returns the chunk of these prompts. The first one is prompt 1 of the table.
   static store::test::ChunkValues chunk(const GenerateInputs& inputs,
                                         const std::vector<rows::EncodedPrompt>& prompts,
                                         const std::vector<CompletedPrompt>& completed) {
@@ -137,7 +137,7 @@ TEST_F(GenerateTableTest, ARowThatIsNotCompletedSaysWhy) {
   const rows::RowFacts bad{RowStatus::bad_row, "its text has no tokens", {"second"}};
   const auto chunk = this->chunk(inputs(), {{"", {}, bad}}, {{{}, bad}});
 
-  EXPECT_THAT(chunk.numbers<std::uint8_t>("finish"), testing::Each(5));  // none
+  EXPECT_THAT(chunk.numbers<std::uint8_t>("finish"), testing::Each(5));  // Finish::none
   EXPECT_THAT(chunk.numbers<std::uint8_t>("status"), testing::Each(3));
   EXPECT_THAT(chunk.texts("reason"), testing::Each("its text has no tokens"));
   EXPECT_THAT(chunk.lists<float>("prompt_log_probs"), testing::Each(IsEmpty()));
@@ -180,16 +180,16 @@ TEST_F(GenerateTableTest, ThePhaseIsThatOfRowsAndModel) {
 
 TEST_F(GenerateTableTest, ABatchIsNeverLargerThanAllCompletions) {
   constexpr DeviceKind kCpu = DeviceKind::cpu;
-  EXPECT_EQ(inputs().demand(kCpu, 7).batch_size, 6);  // three prompts
+  EXPECT_EQ(inputs().demand(kCpu, 7).batch_size, 6);  // all completions of three prompts
   EXPECT_EQ(inputs({{"generate.batch_size", "3"}}).demand(kCpu, 7).batch_size, 3);
   EXPECT_EQ(inputs({{"generate.batch_size", "auto"}}).demand(kCpu, 7).batch_size, 6);
   const auto demand = inputs({{"generate.max_new_tokens", "5"}}).demand(kCpu, 7);
-  EXPECT_EQ(demand.longest, 11);  // the last token is not an input
+  EXPECT_EQ(demand.longest, 11);  // 7 + 5 - 1: the last token is not an input
   EXPECT_TRUE(demand.has_samples);
   EXPECT_FALSE(demand.is_scoring);
 }
 
-/// A chunk of two rows in format 1.
+/// Returns a chunk of three rows in format 1.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name : {"prompt_index", "sample", "n_prompt_tokens", "n_output_tokens", "finish",

@@ -130,7 +130,7 @@ TEST(JobKeysTest, AnAutomaticChunkIsTheNumberThatTheDataGive) {
   EXPECT_EQ(size_of("teacher", {{"run.chunk_size", "9"}}), "9");
   EXPECT_EQ(size_of("train", {}), "32");
   EXPECT_EQ(size_of("teacher", {{"data.path", "nowhere"}}),
-            "1");  // the job says that it is missing
+            "1");  // the job reports the missing file
 
   const Keys keys = {{"job", "teacher"}, {"model.path", "m"}, {"data.path", path}};
   Keys with_number = keys;

@@ -95,7 +95,8 @@ protected:
     return LabelScorer(model_, maker_, config_, strategy_, batch).run(samples, first);
   }
 
-  /// Sums the log-probabilities that the logits give to `label` after `prompt`.
+  /// Returns the sum of the log-probabilities that the model gives to the tokens of `label` after
+  /// `prompt`.
   double expected(const std::string& prompt, const std::string& label) const {
     const std::vector<std::int64_t> ids = ids_of(prompt + " " + label);
     const lm::SequenceSpan run{ids};

@@ -44,7 +44,8 @@ public:
     std::ofstream(folder_.path() / name, std::ios::binary) << text;
   }
 
-  /// The keys of a job on these rows, followed by `more`.
+  /// Returns the configuration of a job on these rows. Keys in `more` are added to it, and replace
+  /// equal ones.
   Config config(const std::string& job, const Keys& more = {}) const {
     Keys keys = {{"job", job}, {"model.path", model_}, {"data.path", rows()}};
     for (const auto& [name, value] : more)

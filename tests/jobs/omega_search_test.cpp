@@ -17,7 +17,8 @@ namespace {
 
 using testing::ElementsAre;
 
-/// A solution whose steps are one token each. It is right if no token is negative.
+/// Returns a solution whose steps are the tokens `ids`, one token each. It is right if no token is
+/// negative.
 Solution solution_of(const std::vector<std::int64_t>& ids) {
   Solution solution;
   solution.completion.ids = ids;
@@ -32,8 +33,8 @@ std::vector<std::int64_t> ids_of_probe(const OmegaSearch::Probe& probe) {
   return {ids.begin(), ids.begin() + probe.tokens()};
 }
 
-/// A policy with solutions of `length` steps. Each step is wrong with the probability 1 / 6. A
-/// wrong beginning never ends right.
+/// A policy with solutions of `length` steps. Each step is wrong with probability 1/6. A solution
+/// with a wrong step is never right.
 class Policy {
 public:
   explicit Policy(std::int64_t length, std::uint64_t seed = 1) : length_(length), seed_(seed) {}
@@ -117,7 +118,8 @@ TEST(OmegaSearchTest, FindsTheFirstWrongStepOfEverySearchedPath) {
     const std::vector<std::int64_t> before(ids.begin(), ids.end() - 1);
     found += before.back() >= 0 && values.contains(before) ? 1U : 0U;
   }
-  EXPECT_GE(found, 8U);  // first wrong steps that are nodes, and so are the steps before them
+  EXPECT_GE(found, 8U);  // first wrong steps that are nodes, and whose preceding step is a node,
+                         // too
 }
 
 TEST(OmegaSearchTest, ANodeIsBelowTheLongestStateThatBeginsIt) {
@@ -221,7 +223,8 @@ TEST(OmegaSearchTest, AsksForTheStatesOfAPlainSearch) {
     OmegaSearch search(rules, paths);
     const auto found = run(search, first, 4);
     EXPECT_EQ(found, plain_search(rules, paths, second, 4)) << seed;
-    EXPECT_EQ(std::set(found.begin(), found.end()).size(), found.size());  // none is asked twice
+    EXPECT_EQ(std::set(found.begin(), found.end()).size(), found.size());  // no beginning is asked
+                                                                           // for twice
     asked += found.size();
   }
   EXPECT_GT(asked, 200U);

@@ -1,4 +1,4 @@
-// Tests which completions of a prompt --export pairs chooses and rejects.
+// Tests which completions of a prompt `--export pairs` chooses, and which ones it rejects.
 #include "jobs/generate/pairs.hpp"
 
 #include <limits>

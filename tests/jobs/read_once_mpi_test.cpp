@@ -28,7 +28,8 @@ public:
   void scalar(std::string_view, std::int64_t, double) override {}
 };
 
-/// The keys that the job of this configuration owns.
+/// Returns the keys that the job of this configuration parses: those of the job, of run.* and of
+/// log.*.
 KeyTable keys_of_job(const Config& config) {
   KeyTable table;
   for (const AddKeys add_keys : job_of(config).keys)
@@ -49,7 +50,8 @@ run::PlanMachine machine() {
 
 class ReadOnceTest : public testing::Test {
 protected:
-  /// Calls all methods of the job. Returns the keys of the job that they read.
+  /// Makes a job, and then calls its methods. Returns the keys of the job that these calls read
+  /// again.
   std::vector<std::string> read_again(Keys keys) {
     keys.insert({{"run.output", folder_.path() / "outputs"}, {"devices.backend", "mpi"}});
     const Config given = config_of(keys);

@@ -41,7 +41,7 @@ protected:
                    R"("speed/ranks_of_copy": [1.0], "speed/batch": [)" + std::to_string(batch) +
                    R"(], "speed/samples_per_second": [)" + speed + "]}}");
   }
-  /// Batch and speed of each run that is found, as text.
+  /// Returns "BATCH:SPEED" for each run that is found.
   std::vector<std::string> found() const {
     std::vector<std::string> texts;
     for (const auto& run : speeds_of_other_runs(folder_ / "20261122-3", kKind))

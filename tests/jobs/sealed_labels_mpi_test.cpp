@@ -51,7 +51,8 @@ TEST_F(LatencyFileTest, LinesThatAreNotWholeOrNotOfThisTableDoNotCount) {
   EXPECT_THAT(read_latency(folder_.path() / "nowhere", 2), ElementsAre(-1, -1));
 }
 
-/// Seven rows: two right ones, two mistakes, one without a true label, and two that were left out.
+/// Seals a file with seven rows: two right ones, two mistakes, one without a true label, and two
+/// that were left out.
 class SealedLabelsTest : public testing::Test {
 protected:
   SealedLabelsTest() {
@@ -98,7 +99,7 @@ protected:
     return 0.0;
   }
 
-  /// The lines of the CSV of a result file.
+  /// Returns the lines of the CSV that is exported from a result file.
   std::vector<std::string> exported(const std::filesystem::path& results) const {
     const std::filesystem::path out = folder_.path() / "labels.csv";
     export_labels({*config_, results, out});
@@ -114,7 +115,7 @@ protected:
 
   const cluster::Group world_ = cluster::Group::world();
   const app::test::SharedFolder folder_{world_};
-  std::optional<test::MadeInputs> made_;  // rank 0
+  std::optional<test::MadeInputs> made_;  // on rank 0 only
   std::optional<Config> config_;
   std::optional<ClassifyInputs> inputs_;
   std::filesystem::path results_;

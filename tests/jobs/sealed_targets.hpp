@@ -12,8 +12,8 @@
 
 namespace mgpu::jobs::test {
 
-/// A sealed run of job teacher over three rows. The model learns all of row "abc", no token of the
-/// second row, and the second of two tokens of the third row. It runs on one rank.
+/// A sealed run of job teacher over three rows, on one rank. The loss covers all tokens of row
+/// "abc", no token of the second row, and the second of two tokens of the third row.
 class SealedTargets {
 public:
   static constexpr std::int64_t kTopK = 2;
@@ -32,7 +32,8 @@ public:
   const TeacherInputs& inputs() const { return *inputs_; }
   const std::filesystem::path& results() const { return results_; }
 
-  /// The probabilities of the two most probable tokens, which are the same after each token.
+  /// Returns the probabilities of the two most probable tokens, which are the same after each
+  /// token.
   static std::vector<double> probabilities() { return {0.5, 0.25}; }
   static std::uint32_t best_id(std::size_t token) { return static_cast<std::uint32_t>(10 + token); }
 
@@ -77,7 +78,7 @@ private:
   std::filesystem::path results_;
 };
 
-/// Keys of a run whose targets are drawn.
+/// Returns the keys of a run whose targets are drawn.
 inline Keys draw_keys() {
   return {{"teacher.targets", "random_sampling"},
           {"teacher.num_draws", std::to_string(SealedTargets::kDraws)}};

@@ -1,4 +1,5 @@
-// Tests the numbers of the page and padded-h5, which job teacher makes of a sealed file.
+// Tests numbers of the page of job teacher, and its export padded-h5. Both are made from a sealed
+// file.
 #include <gmock/gmock.h>
 #include <hdf5.h>
 
@@ -20,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const std::vector<std::int32_t> kTokens = {3, 0, 2};  // of each row
+const std::vector<std::int32_t> kTokens = {3, 0, 2};  // number of tokens of each row
 
 TeacherPlots plots_of(const SealedTargets& sealed) {
   TeacherPlots plots;
@@ -125,7 +126,7 @@ TEST_P(PaddedTargetsTest, LogitsAreLogProbsAndLogSum) {
 
   EXPECT_NEAR(logits[0], std::log(0.5) + 1.0, 2e-3);
   EXPECT_NEAR(logits[3], std::log(0.25) + 2.0, 2e-3);
-  EXPECT_NEAR(logits[12], std::log(0.5) + 1.0, 2e-3);  // of the third sample
+  EXPECT_NEAR(logits[12], std::log(0.5) + 1.0, 2e-3);  // first token of the third sample
 }
 
 TEST_P(PaddedTargetsTest, FactsLieBesideTheFile) {

@@ -56,7 +56,7 @@ public:
   std::vector<std::string> tags;
 };
 
-/// A run of all ranks, in which sessions work.
+/// Makes a run of all ranks, in which the tests start sessions.
 class SessionTest : public testing::Test {
 protected:
   Config config_of(const std::string& rows, std::int64_t seed) const {
@@ -81,7 +81,8 @@ protected:
     return folder_.write(name, text + last);
   }
 
-  /// A session of job generate on these ranks. Ranks: collective over them.
+  /// Returns the request for a session of job generate on the ranks `members`, in a new run
+  /// directory.
   SessionRequest request_of(const std::string& name, Config config,
                             std::vector<int> members) const {
     store::RunRequest directory = app::test::request_of(config);
@@ -90,7 +91,8 @@ protected:
     return {name, std::move(members), std::move(config), std::move(directory)};
   }
 
-  /// A copy of a model's folder. The test counts how often its files are opened.
+  /// Copies the folder of a model, and returns the path of the copy. A test counts how often its
+  /// weights are opened. Ranks: collective.
   std::string make_model() const {
     const std::filesystem::path copy = folder_.path() / "model";
     if (world_.rank() == 0)

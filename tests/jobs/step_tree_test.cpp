@@ -61,8 +61,9 @@ TEST(StepTreeTest, WithoutPathsThereIsNoTree) {
   EXPECT_THROW(make_step_tree(StepLabel::monte_carlo, kRollouts, {}), Error);
 }
 
-/// The root mean square error of the values of the first of two steps, and the bound of a binomial
-/// share. A rollout is right with a known probability, which differs between questions.
+/// Returns the root mean square error of the value of a path's first step, and the standard error
+/// of a share of `visits` answers. Each path has two steps. A rollout is right with a known
+/// probability, which differs between questions.
 std::pair<double, double> error_and_bound(StepLabel label, int visits) {
   constexpr int kQuestions = 4000;
   double squares = 0.0;

@@ -105,7 +105,8 @@ TEST_F(TeacherSamplesTest, ADemandIsThatOfABatch) {
   EXPECT_EQ(inputs({{"teacher.batch_size", "auto"}}).demand(DeviceKind::cpu).batch_size, 3);
 }
 
-/// Targets of two tokens: the two most probable ones, and draws.
+/// Returns the targets of two tokens. For each token they have the two most probable ids, and
+/// draws.
 TokenTargets two_tokens() {
   TokenTargets targets;
   targets.log_sums = {1.5F, 2.5F};
@@ -121,7 +122,8 @@ TokenTargets two_tokens() {
 
 class TeacherTableTest : public TeacherSamplesTest {
 protected:
-  /// Two samples, beginning with number 1. The second one was left out.
+  /// Returns a chunk of two samples. The first one is sample 1 of the table, and the second one was
+  /// left out.
   store::test::ChunkValues chunk(Keys keys) const {
     if (!keys.contains("teacher.targets")) keys.emplace("teacher.top_k", "2");
     const TeacherInputs inputs = this->inputs(keys);
@@ -199,15 +201,15 @@ TEST_F(TeacherTableTest, BytesOfATokenAreThoseOfItsColumns) {
   config.is_packed = true;
   EXPECT_EQ(target_bytes(config, 64), 4 + 2 + 2 * 2);
   config.top_k = 64;
-  EXPECT_EQ(target_bytes(config, 128256), 268);  // docs/teacher.md shows these two
+  EXPECT_EQ(target_bytes(config, 128256), 268);  // docs/teacher.md shows these two sizes
   EXPECT_EQ(target_bytes(config, 151936), 276);
   config.top_k = 1000;
-  EXPECT_EQ(target_bytes(config, 64), 4 + 48 + 64 * 2);  // not more than the vocabulary
+  EXPECT_EQ(target_bytes(config, 64), 4 + 48 + 64 * 2);  // all 64 tokens of the vocabulary
   config.has_draws = true;
   EXPECT_EQ(target_bytes(config, 64), 0);
 }
 
-/// A chunk of one sample in format 1, which orders the columns differently.
+/// Returns a chunk of one sample in format 1, which orders the columns differently.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name : {"n_tokens", "all_tokens", "status", "reason", "token_ids", "is_learned",

@@ -30,13 +30,13 @@ protected:
     return TeacherModel(model_, config_, batch).run(texts, first);
   }
 
-  /// [T, V] float64, divided by the temperature.
+  /// Returns the logits of a text divided by the temperature, [T, V] float64.
   at::Tensor logits(const std::vector<std::int64_t>& ids) const {
     const lm::SequenceSpan run{ids};
     return logits_of(model_, model_.hidden({&run, 1})).to(at::kDouble) / config_.temperature;
   }
 
-  /// The logits of a row by descending value, and their ids.
+  /// Returns the logits of a row in descending order, and their ids.
   static std::pair<at::Tensor, at::Tensor> sorted(const at::Tensor& row) {
     const auto [values, ids] = row.sort(0, /*descending=*/true);
     return {values, ids};

@@ -23,8 +23,9 @@ struct RankPlace {
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators of a run: one of all ranks, one of the ranks of a node, one of the ranks of a
-/// group (one copy of the model), and one of the ranks at the same position in different groups.
+/// The communicators of a run. There is one for all ranks, one for the ranks of a node, and one for
+/// the ranks of a group (one copy of the model). Another one joins the ranks that have the same
+/// position in different groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///
