@@ -177,7 +177,7 @@ TEST_F(LabelScorerTest, TheSameAnswerIsNotDrawnAgain) {
   const auto retried = run({sample("x")});
   config_.on_unparsed = Unparsed::count;
   const auto once = run({sample("x")});
-  EXPECT_NE(retried[0].output, once[0].output);  // the third draw
+  EXPECT_NE(retried[0].output, once[0].output);  // the answer of the last of three draws
 }
 
 TEST_F(LabelScorerTest, TheBatchIsThatOfAllDraws) {

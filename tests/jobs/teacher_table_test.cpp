@@ -170,7 +170,7 @@ TEST_F(TeacherTableTest, PackedIdsTakeTheBitsOfTheVocabulary) {
   const auto chunk = this->chunk({{"teacher.store", "packed"}});
   const auto packed = chunk.lists<std::uint8_t>("topk_packed")[0];
 
-  ASSERT_EQ(packed.size(), 4U);  // two ids of 6 bits: two bytes for each token
+  ASSERT_EQ(packed.size(), 4U);  // the two 6-bit ids of a token take two bytes
   EXPECT_THAT(formats::unpack_bits(std::span(packed).first(2), 6, 2), ElementsAre(7, 3));
   EXPECT_THAT(formats::unpack_bits(std::span(packed).last(2), 6, 2), ElementsAre(63, 0));
   EXPECT_THAT(store::test::names_of(chunk.spec()), Not(Contains("tail_mass")));

@@ -23,7 +23,7 @@ using testing::SizeIs;
 using testing_support::config_of;
 using testing_support::Keys;
 
-/// The 9 x 9 room with episodes of 20 steps.
+/// Uses the 9 x 9 room, whose episodes have 20 steps.
 class AdTablesTest : public testing::Test {
 protected:
   const std::unique_ptr<ad::Environment> environment_ = ad::make_environment("darkroom", 0);
@@ -57,7 +57,7 @@ TEST_F(AdTablesTest, HistoriesAreRowsOfTheirSteps) {
   const ad::HistoryShape shape{2, 3, environment_->horizon()};
   ad::HistorySet histories(*environment_, shape, 3, 2);  // stream 1 of task 1, stream 0 of task 2
   std::iota(histories.action().begin(), histories.action().end(), std::uint8_t{0});
-  histories.reward()[3 * horizon_] = 9;  // the first step of the second one
+  histories.reward()[3 * horizon_] = 9;  // first step of the second history
   const store::TableSpec table = history_table(*environment_, shape);
 
   const store::test::ChunkValues chunk(table, history_rows(*environment_, histories, table));
@@ -76,7 +76,7 @@ TEST_F(AdTablesTest, HistoriesAreRowsOfTheirSteps) {
   EXPECT_EQ(chunk.numbers<std::uint8_t>("reward")[3 * horizon_], 9);
 }
 
-/// Two tasks with two runs of two episodes, with and without rewards.
+/// Holds the records of two tasks with two runs of two episodes each, with and without rewards.
 class AdSamplesTest : public AdTablesTest {
 protected:
   AdSamplesTest() {
@@ -91,7 +91,7 @@ protected:
     }
   }
 
-  /// Packs runs 2 to 5.
+  /// Packs the records with ids 2 to 5 as a chunk of the table.
   store::test::ChunkValues chunk() const {
     const store::TableSpec table = sample_table(grid_);
     return {table,
@@ -136,7 +136,7 @@ TEST_F(AdSamplesTest, ThePathIsThatOfTheEpisode) {
   EXPECT_THAT(paths[7], Each(5));
 }
 
-/// A column of a file, as the store returns it.
+/// Returns a column as the store reads it from a file.
 template <class T>
 store::ReadColumn column_of(const std::string& name, const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
@@ -249,7 +249,8 @@ TEST(TrainSizesTest, FollowFromTheKeys) {
   EXPECT_EQ(sizes.num_rollouts, 3 * tests * 4);  // three controls
   // A row has four numbers of 4 bytes, the id, and three bytes for each step.
   EXPECT_EQ(sizes.history_bytes, sizes.num_histories * (4 * 4 + 8 + 3 * 3 * horizon));
-  // A step has four numbers. The model is evaluated after 30, 60 and 90 steps.
+  // A step has four numbers. The model is evaluated after 30, 60 and 90 steps, and each evaluation
+  // has its step and five returns.
   EXPECT_EQ(sizes.curve_bytes, 8 * (100 * 4 + 3 * (1 + 5)));
 }
 
@@ -268,7 +269,7 @@ TEST(TrainSizesTest, OperationsGrowWithTokensAndContext) {
                                      {"model.tf_n_layer", "2"},
                                      {"model.tf_n_head", "2"},
                                      {"model.tf_n_inner", "32"}});
-  // Per token and layer 4 D^2 + 2 D I + context D multiply-adds.
+  // A token takes 4 D^2 + 2 D I + context * D multiply-adds per layer.
   EXPECT_EQ(sizes.forward_flops(10, 0), 2.0 * 10 * 2 * (4 * 16 * 16 + 2 * 16 * 32));
   EXPECT_EQ(sizes.forward_flops(10, 100) - sizes.forward_flops(10, 0), 2.0 * 10 * 2 * 100 * 16);
 }

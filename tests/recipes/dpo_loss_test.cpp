@@ -20,7 +20,8 @@ namespace {
 using testing::DoubleNear;
 using testing::Pointwise;
 
-/// Has the sequences of the goldens as a batch, pair after pair and without the padding.
+/// The sequences of the goldens as a batch, pair after pair. Tokens outside the mask have no
+/// target.
 struct Batch {
   explicit Batch(const GoldenTensors& goldens) {
     const auto log_probs = goldens.values<double>("log_probs");
@@ -42,7 +43,7 @@ struct Batch {
     }
   }
 
-  /// Returns the row of the goldens, which have all chosen sequences first.
+  /// Returns the row of a sequence in the goldens, which have all chosen sequences first.
   std::size_t row_of(std::size_t sequence) const {
     return sequence / 2 + (sequence % 2 == 0 ? 0 : sequences / 2);
   }

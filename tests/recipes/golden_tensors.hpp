@@ -37,7 +37,7 @@ struct WeighedBatch {
   lm::BatchSlopes slopes;
 };
 
-/// Computes a loss of a batch as training does it on one rank. The groups of the batch ascend.
+/// Computes a loss of a batch as training does it on one rank. The groups of the batch must ascend.
 inline WeighedBatch weigh_batch(const lm::SequenceLoss& loss, const lm::LmBatch& batch,
                                 const lm::TokenValues& values) {
   const auto sequences = lm::sequences_of(batch, values, loss.request());

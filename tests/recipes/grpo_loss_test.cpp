@@ -42,8 +42,8 @@ private:
   formats::SafetensorsFile file_{MGPU_GRPO_GOLDENS};
 };
 
-/// Has the completions of the goldens as a batch. Each has one token of a prompt before it, and no
-/// padding after it.
+/// The completions of the goldens as a batch. Each follows one token of a prompt, and has no
+/// padding.
 struct Batch {
   explicit Batch(const Goldens& goldens) {
     const auto mask = goldens.values<std::int64_t>("mask");

@@ -25,7 +25,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pointwise;
 
-/// The sequences of the goldens as a batch: each row, then with a KL estimate its other completion.
+/// The sequences of the goldens as a batch. With a KL estimate, each row is followed by the same
+/// prompt with another completion.
 struct JudgedBatch {
   JudgedBatch(const GoldenTensors& goldens, const std::string& name, bool has_kl) {
     const auto mask = goldens.values<std::int64_t>("mask");

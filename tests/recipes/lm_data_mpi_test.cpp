@@ -41,7 +41,7 @@ protected:
     return load_lm_data(world_, read_lm_train_settings(config_of(keys)), LmMethod(), kVocab);
   }
 
-  /// The data of a student.
+  /// Loads the training data of a student (recipe distill).
   LmData load_distill(const Keys& keys) const {
     const Config config = config_of(keys);
     const DistillMethod method(read_distill_settings(config));
@@ -52,7 +52,7 @@ protected:
     return folder_.write(name, text);
   }
 
-  /// A vector, broadcast to every rank.
+  /// Expects that the vectors of all ranks have the same size and the same checksum.
   template <class T>
   void expect_everywhere(const std::vector<T>& mine) const {
     const auto count = static_cast<std::int64_t>(mine.size());

@@ -23,7 +23,7 @@ protected:
     return encode_examples(file.options, encoder).examples;
   }
 
-  /// The learned tokens of an example as text, including the eos token.
+  /// Returns the learned tokens of an example as text, including the eos token.
   std::string learned(const lm::LmExamples& examples, std::size_t example) const {
     std::vector<text::TokenId> ids;
     for (std::int64_t i = examples.begin(example); i < examples.ends[example]; ++i) {
@@ -33,7 +33,8 @@ protected:
     return folder_.tokenizer.decode(ids, false);
   }
 
-  /// The lines of a failure's message.
+  /// Returns the lines of the failure with which the lines of a file are refused; "" if they are
+  /// not.
   std::string refusal(const std::string& lines, std::int64_t seq_len = 64) {
     try {
       encode(lines, seq_len);
@@ -88,7 +89,7 @@ TEST_F(ExampleEncoderTest, ATemplateNamesALabelThatItDoesNotKnow) {
 }
 
 TEST_F(ExampleEncoderTest, LearningBeginsWhereTheCompletionChangesATokenOfThePrompt) {
-  // " lamp" is one token that does not begin with the token " la".
+  // The tokenizer encodes " lamp" as one token, which the prompt "Write la" does not have.
   const auto examples = encode(R"({"prompt": "Write la", "completion": "mp"})");
 
   EXPECT_EQ(learned(examples, 0), " lamp<|endoftext|>");

@@ -22,7 +22,8 @@ void add(report::Curve& curve, double x, double y) {
   curve.y.push_back(y);
 }
 
-/// A training from random weights with a vocabulary of 528 tokens, whose loss falls to 0.5.
+/// Returns the plots of a training from random weights with a vocabulary of 528 tokens. The loss
+/// falls to 0.5.
 LmPlots sample_plots() {
   LmPlots plots;
   plots.vocab = 528;
@@ -104,7 +105,7 @@ TEST(LmPageTest, AStudentHasItsCrossEntropyAndItsDistanceApart) {
   const LmPlots plots = student_plots();
   const report::Curve distance = distance_of(plots);
   ASSERT_EQ(distance.y.size(), 400U);
-  // 0.5 = 0.25 * 1.0 + 0.75 * D
+  // The last loss is 0.5 = 0.25 * 1.0 + 0.75 * D.
   EXPECT_NEAR(distance.y.back(), 1.0 / 3.0, 1e-5);
 
   const std::string html = page_of(plots);

@@ -47,7 +47,8 @@ TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
 
   lm::LmConfig expected = lm::read_lm_config(source);
   expected.stored_type = "float32";
-  expected.stored_head = lm::StoredHead::as_configured;  // the checkpoint stores what it uses
+  expected.stored_head = lm::StoredHead::as_configured;  // the checkpoint stores the head that the
+                                                         // model uses
   EXPECT_EQ(lm::read_lm_config(written), expected);
   const LanguageModel before = LanguageModel::open(source);
   const LanguageModel after = LanguageModel::open(written);

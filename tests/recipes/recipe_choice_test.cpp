@@ -24,7 +24,7 @@ Config train(Keys keys = {}) {
   return config_of(keys);
 }
 
-/// The code of the failure of `read`.
+/// Returns the code of the failure of `read`; "" if it does not fail.
 template <class Read>
 std::string code_of(const Keys& keys, Read read) {
   const Config config = train(keys);
@@ -36,7 +36,7 @@ TEST(RecipeChoiceTest, TheRegistryHasTheRecipesInTheirOrder) {
   for (const RecipeSpec& recipe : recipes())
     names.emplace_back(recipe.name);
   std::erase_if(names, [](const std::string& name) {
-    // others may come between them
+    // other recipes may come between them
     return name != "ad" && name != "sft" && name != "distill" && name != "dpo" && name != "grpo";
   });
   EXPECT_THAT(names, ElementsAre("ad", "sft", "distill", "dpo", "grpo"));
@@ -176,7 +176,7 @@ std::string lm_rule(Keys keys) {
   return code_of(keys, [](const Config& config) { read_lm_train_settings(config); });
 }
 
-/// The code of a configuration of recipe distill.
+/// Returns the code of the failure of a configuration of recipe distill; "" if it is valid.
 std::string student_rule(Keys keys) {
   keys.emplace("model.path", "m");
   return code_of(keys, [](const Config& config) {
@@ -196,7 +196,8 @@ TEST(LmKeysTest, ThereIsOneBeginningAndOneSource) {
 
 TEST(LmKeysTest, KeysOfRowsNeedAFile) {
   EXPECT_EQ(student_rule({{"distill.targets", "t"}, {"data.start", "1"}}), "E124");
-  EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.start", "1"}}), "");  // of the data set
+  EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.start", "1"}}), "");  // selects rows of the
+                                                                              // data set
   EXPECT_EQ(lm_rule({{"data.split", "test"}, {"data.path", "d"}}), "E124");
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.columns.text", "t"}}), "E124");
   // Format keys also apply to data.eval_path; keys that select rows apply to data.path only.

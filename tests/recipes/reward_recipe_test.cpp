@@ -52,7 +52,7 @@ TEST_P(RewardModelLossTest, LossGradientAndMetricsAreThoseOfTrl) {
   EXPECT_NEAR(mine.loss, goldens_.values<double>(name + ".loss")[0], 1e-12);
   EXPECT_THAT(gradient, Pointwise(DoubleNear(1e-12), goldens_.values<double>(name + ".gradient")));
   std::vector<double> metrics = goldens_.values<double>(name + ".metrics");
-  EXPECT_NEAR(mine.accuracy, metrics.back(), 1e-6);  // TRL's is a float32
+  EXPECT_NEAR(mine.accuracy, metrics.back(), 1e-6);  // TRL's accuracy is a float32
   metrics.pop_back();
   EXPECT_THAT(std::vector(mine.digest.begin(), mine.digest.end() - 1),
               Pointwise(DoubleNear(1e-12), metrics));

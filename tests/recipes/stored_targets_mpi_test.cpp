@@ -70,7 +70,7 @@ TEST(StoredExamplesTest, ALongerTextIsCutAndItsPiecesShareAToken) {
   EXPECT_EQ(stored.places[1].first, 1);
 }
 
-/// Whether ids have 4 bytes or are packed.
+/// Tests files whose ids have 4 bytes, and files whose ids are packed.
 class StoredTopKTest : public testing::TestWithParam<const char*> {
 protected:
   const SealedTargets sealed_{{{"teacher.store", GetParam()}}};
@@ -173,8 +173,9 @@ TEST_P(StoredDrawsTest, AreForOneLossOnly) {
   EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
 }
 
-/// Adds 1 << 20 to the last item of a column, as a flipped bit of a file would. Without a checksum
-/// the file is like one of another program.
+/// Changes the last item of a column, as a flipped bit of a file would. It subtracts 1 from an item
+/// of `is_learned`, and adds 1 << 20 to an item of another column. Without a checksum the file is
+/// like one of another program.
 void damage(const std::filesystem::path& path, const std::string& column,
             bool has_checksum = true) {
   const store::hdf5::Hid file = store::hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
@@ -213,7 +214,8 @@ TEST(StoredTargetsTest, ATokenOutsideTheVocabularyIsBadInput) {
   EXPECT_EQ(listed.exit, ExitCode::data);
 }
 
-// The vocabularies of a teacher and its student may have different numbers of unused ids.
+// Expects that the targets fit a student with a vocabulary of 14 tokens, but not one with 13. The
+// vocabularies of a teacher and its student may have different numbers of unused ids.
 void expect_ids_below_14(const DistillSettings& settings) {
   const StoredTargets targets(settings);
   targets.require_ids_below(64);

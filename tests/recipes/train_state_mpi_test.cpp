@@ -66,7 +66,8 @@ TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
   EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}}), Error);
   EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}, {"c", 2.0}}), Error);
   curves.add_evaluation(30, {{"a", 5.0}, {"b", 6.0}});
-  EXPECT_THROW(curves.add_evaluation(40, {{"a", 1.0}, {"b", 2.0}}), Error);  // no room
+  EXPECT_THROW(curves.add_evaluation(40, {{"a", 1.0}, {"b", 2.0}}), Error);  // there is room for
+                                                                             // three evaluations
 }
 
 /// A training with two small parameters.
@@ -85,7 +86,7 @@ struct Training {
     ++state.steps_done;
   }
 
-  /// Whether the parameters have the same bits. The gaps between them do not matter.
+  /// Returns whether the parameters have the same bits. The gaps between them do not matter.
   bool has_weights_of(const Training& other) const {
     return parameters.parameter("w").equal(other.parameters.parameter("w")) &&
            parameters.parameter("b").equal(other.parameters.parameter("b"));

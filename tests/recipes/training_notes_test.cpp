@@ -1,4 +1,4 @@
-// Follows the advice of each note about a training, and counts that the advice helps.
+// Tests that the advice of each note about a training helps, by following the advice.
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -126,7 +126,7 @@ TEST(TrainingNotesTest, AdviceOnAllreduceHalvesTheSumsForTheSameSamples) {
   const std::vector<Note> notes = notes_for(keys, facts);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(sums_for(6400, followed(keys, notes[0])), sums_for(6400, keys) / 2);
-  EXPECT_THAT(notes_for(keys, facts, 1), IsEmpty());  // one rank waits for none
+  EXPECT_THAT(notes_for(keys, facts, 1), IsEmpty());  // a single rank does not wait for others
 }
 
 TEST(TrainingNotesTest, AdviceOnHistoriesMakesNone) {
@@ -149,7 +149,7 @@ TEST(TrainingNotesTest, ASlowGpuIsLeftOutOnlyIfTheOthersAreFaster) {
       const NoteFacts facts = {{"spread/forward", spread}, {"rank/forward", 1}};
       EXPECT_EQ(notes_for(keys, facts, ranks, DeviceKind::cuda).size(), without < slowest ? 1U : 0U)
           << ranks << " " << spread;
-      EXPECT_THAT(notes_for(keys, facts, ranks), IsEmpty());  // on a CPU no list leaves a rank out
+      EXPECT_THAT(notes_for(keys, facts, ranks), IsEmpty());  // on a CPU, no key leaves out a rank
     }
   }
 }
@@ -166,7 +166,7 @@ TEST(TrainingNotesTest, APassThatIsClippedIsNoted) {
   const LoopSettings loop =
       loop_of({{"train.global_batch_size", "32"}, {"train.micro_batch_size", "16"}});
   const auto passes = train::plan_micro_batches(loop.train.batch, 0, 2, DeviceKind::cpu);
-  EXPECT_EQ(passes.front().count, 2);  // a lane of 16
+  EXPECT_EQ(passes.front().count, 2);  // 32 items in 16 lanes: each lane has 2
   EXPECT_THAT(clipped_pass_note(loop, passes.front().count),
               HasSubstr("train.micro_batch_size (16) is more than a rank has of a lane"));
   EXPECT_EQ(clipped_pass_note(loop, 16), "");
