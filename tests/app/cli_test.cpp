@@ -26,7 +26,7 @@ Options parse(std::initializer_list<const char*> arguments) {
   return parse_command_line(static_cast<int>(argv.size()), argv.data(), table);
 }
 
-/// The rendered failure; its exit code has to be 64.
+/// Returns the rendered failure, whose exit code has to be 64; "" if the arguments are accepted.
 std::string refusal(std::initializer_list<const char*> arguments) {
   try {
     parse(arguments);

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Files in a folder whose name only rank 0 knows, so the others cannot read them.
+/// Writes files to a folder whose name only rank 0 knows, so that other ranks cannot read them.
 class LoadConfigTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -34,13 +34,14 @@ protected:
     if (world_.rank() == 0) std::ofstream(folder_ / name) << text;
   }
 
-  /// Options with a file of rank 0's folder; other ranks name a missing file.
+  /// Returns options that name a file of rank 0's folder; on other ranks they name a missing file.
   Options options(const std::string& file) const {
     const std::string folder = world_.rank() == 0 ? folder_.string() : "/no/such/folder";
     return {.config = folder + "/" + file};
   }
 
-  /// The first line of the failure, which is the same on every rank.
+  /// Returns the sentence of the failure, and expects the exit code `exit`; "" if nothing failed.
+  /// Ranks: collective.
   std::string failure_of(const Options& given, ExitCode exit) {
     try {
       (void)load_config(given, table_, cluster::shared_files(world_));

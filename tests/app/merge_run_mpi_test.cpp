@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class MergeRunTest : public testing::Test {
 protected:
-  /// Merges, and returns what rank 0 printed.
+  /// Merges a run. Returns what rank 0 printed, on all ranks.
   std::string merge(const fs::path& run) {
     std::ostringstream printed;
     std::streambuf* screen = std::cout.rdbuf(printed.rdbuf());

@@ -1,5 +1,5 @@
-// Tests common mistakes on the command line and in configurations. Each message must show what to
-// type. After this change the program must not stop at the same mistake.
+// Tests common mistakes on the command line and in configurations. Each message must show something
+// to type that corrects the mistake.
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -55,8 +55,8 @@ protected:
     fs::copy(fs::path(MGPU_SOURCE_DIR) / "conf/examples/tiny_lm/model", name);
   }
 
-  /// Returns the message of the failure; "" if the program does what it is asked for. `checks` is
-  /// true: checks the files that a run needs, instead of making a plan.
+  /// Returns the message of the failure; "" if the program does what it is asked for. With
+  /// `checks`, it checks the files that a run needs instead of making a plan.
   static std::string message_of(const Words& words, bool checks = false) {
     std::vector<const char*> argv = {"mgpu_spmd"};
     for (const std::string& word : words)
@@ -144,7 +144,8 @@ TEST_F(MistakesTest, TextsInYaml) {
   write("block.yaml", std::string(kTrain) + "run:\n  name: Is this: spam?\n");
   EXPECT_THAT(message_of({"block.yaml"}), HasSubstr("write " + offer));
   write("mended.yaml", std::string(kTrain) + "run:\n  " + offer + "\n");
-  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // but it is no file name
+  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // another error: it is no file
+                                                                     // name
 }
 
 TEST_F(MistakesTest, ModelsThatTheCacheHasInPart) {
@@ -290,7 +291,7 @@ TEST(MistakesElsewhereTest, HaveTheirTests) {
   }
 }
 
-/// Returns a device_map of the four layers, and `more` entries.
+/// Returns a device_map that has the rank of each layer, followed by the text `more`.
 std::string device_map(const std::vector<int>& ranks, const std::string& more = "") {
   std::string text;
   for (std::size_t layer = 0; layer < ranks.size(); ++layer)

@@ -30,7 +30,7 @@ protected:
     return code;
   }
 
-  /// The tiny job, with other values; its output folder does not exist yet.
+  /// Returns options for the tiny job with `overrides`. Its output folder does not exist yet.
   Options tiny(std::vector<Override> overrides = {}) {
     Options options;
     options.config = folder_.write("tiny.yaml", test::kTinyConfig);

@@ -61,7 +61,8 @@ private:
   run::RunContext context_;
 };
 
-/// The request for a run directory of a configuration: as in the program, except for parts.
+/// Returns the request for the run directory of a configuration, as in the program, except for
+/// parts.
 inline store::RunRequest request_of(const Config& config) {
   const store::StoreConfig store = store::read_store_config(config);
   store::RunRequest request;

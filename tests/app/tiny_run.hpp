@@ -46,8 +46,9 @@ private:
   std::int64_t step_;
 };
 
-/// Runs or resumes the tiny job below `output` until `stop_at` steps are done; 0: it stops
-/// before its first history. Returns the run directory.
+/// Runs or resumes the tiny job below `output`, and returns its run directory. The job is asked to
+/// stop when `stop_at` steps are done, and stops one step later; 0: before its first history; -1:
+/// not at all. Ranks: collective over `world`.
 inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output,
                          const std::string& resume, std::int64_t stop_at) {
   Options options;
