@@ -155,7 +155,7 @@ TEST(TimelineTest, WithoutIntervalsThereIsNoPicture) {
   EXPECT_EQ(svg_memory({}), "");
 }
 
-// Every text lies within the chart, at 6.4 pixels per character.
+// Every text must lie within the chart if its characters are 6.4 pixels wide.
 TEST(TimelineTest, ALongLegendHasSeveralRows) {
   PhaseTable table;
   table.wall_s = 10.0;

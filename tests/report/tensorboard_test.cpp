@@ -29,14 +29,15 @@ TEST_F(TensorBoardTest, RecordsAreFramedWithMaskedChecksums) {
   file.scalar("train/loss", 300, 0.5);
   file.flush();
 
-  // Written by hand from event.proto: wall_time 1.0, then the version; length 24 and its masked
-  // CRC.
+  // The expected bytes are written by hand from event.proto. The first record has length 24, the
+  // masked CRC of the length, wall_time 1.0 and the version.
   const std::string bytes = read_file(file.path());
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x18\0\0\0\0\0\0\0", 8));
   EXPECT_EQ(bytes.substr(12, 24), std::string("\x09\0\0\0\0\0\0\xF0\x3F\x1A\x0D"
                                               "brain.Event:2",
                                               24));
-  // Field 2 is varint 300. Field 5 has 19 bytes: value of 17 bytes with tag and simple_value 0.5f.
+  // Field 2 is varint 300. Field 5 has 19 bytes: a value of 17 bytes, with tag and simple_value
+  // 0.5f.
   EXPECT_EQ(bytes.substr(bytes.size() - 37, 33),
             std::string("\x09\0\0\0\0\0\0\xF0\x3F\x10\xAC\x02*\x13\x0A\x11\x0A\x0Atrain/loss\x15"
                         "\0\0\0?",

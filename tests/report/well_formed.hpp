@@ -6,8 +6,8 @@
 
 namespace mgpu::report {
 
-/// The reason why `xml` is not well-formed, or "". It handles elements, attributes and text only,
-/// which suffices for the program's charts.
+/// Returns why `xml` is not well-formed; "" if it is. It handles elements, attributes and text
+/// only, which suffices for the program's charts.
 inline std::string malformed(const std::string& xml) {
   static const std::string value = R"([^"<&]*(?:&[a-z0-9#]+;[^"<&]*)*)";
   static const std::string attribute = R"(\s+[a-zA-Z][-a-zA-Z0-9]*=")" + value + '"';
