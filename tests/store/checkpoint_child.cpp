@@ -31,7 +31,8 @@ void check_whole(const CheckpointState& state, const TinyTraining& training) {
   throw Error("the checkpoint of step " + std::to_string(state.step) + " is not whole");
 }
 
-/// Rank 0's part of a save, without MPI, so that hundreds of deaths take only seconds.
+/// Does rank 0's part of loads and saves, without MPI, so that hundreds of deaths take only
+/// seconds.
 void run_alone(const fs::path& root, const std::vector<std::int64_t>& steps) {
   const CheckpointFolder folder(root, 1);
   folder.tidy();

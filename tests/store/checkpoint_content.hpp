@@ -38,7 +38,7 @@ public:
              {"note", std::string("step ") + std::to_string(step_)}}};
   }
 
-  /// Whether every tensor has its value at `step`.
+  /// Returns whether every tensor has its value at `step`.
   bool is_at(std::int64_t step) const {
     const TinyTraining expected(step);
     return weights_ == expected.weights_ && moments_ == expected.moments_ &&

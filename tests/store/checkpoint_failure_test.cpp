@@ -33,7 +33,8 @@ struct Outcome {
 
 class CheckpointFailureTest : public testing::Test {
 protected:
-  /// Runs the child; `failpoint` may be "".
+  /// Runs the child process on the run directory, and returns its exit code and output. `failpoint`
+  /// has no "checkpoint."; "": no failpoint.
   Outcome run(const std::string& launcher, const std::string& steps, const std::string& failpoint) {
     const std::string log = (folder_.path() / "log").string();
     const std::string environment =
@@ -44,7 +45,8 @@ protected:
     return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), read_file(log)};
   }
 
-  /// A run that saved steps 1 (best), 2 and 3, kept two of them and the best.
+  /// Makes the directory of a run that saved steps 1 (best), 2 and 3. It has the newest two
+  /// checkpoints and the best.
   void start_afresh() {
     if (!fs::exists(template_)) {
       fs::create_directory(root_);
@@ -55,7 +57,8 @@ protected:
     fs::copy(template_, root_, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   }
 
-  /// Loading gives one of the two, and after the next save only checkpoints remain.
+  /// Expects that a load prints a line that `old_or_new` contains, and that only checkpoints remain
+  /// after the next save.
   void expect_whole(const std::string& launcher, const std::string& old_or_new) {
     const Outcome next = run(launcher, "9", "");
     EXPECT_EQ(next.code, 0) << next.output;
@@ -70,7 +73,8 @@ protected:
   fs::path root_ = folder_.path() / "run";
 };
 
-/// Uses TCP, because a killed rank would not remove its shared memory.
+/// Returns the command that starts the child process on n ranks. The ranks use TCP, because a
+/// killed rank would not remove its shared memory.
 std::string ranks(int n) {
   return std::string(MGPU_MPIEXEC) + " --oversubscribe --mca mpi_yield_when_idle 1 --bind-to none" +
          " --mca btl self,tcp -np " + std::to_string(n) + " " + MGPU_CHILD + " mpi";
@@ -83,7 +87,7 @@ std::size_t count(const std::string& text, const std::string& word) {
   return n;
 }
 
-/// A small separate file system; not mounted where this is not allowed.
+/// A small separate file system. It is not mounted if the system does not allow that.
 class SmallDisk {
 public:
   SmallDisk(fs::path path, const char* options)

@@ -227,7 +227,7 @@ TEST_F(DamageTest, RefusesANewerFormat) {
   EXPECT_THAT(report.sentence, HasSubstr("format 2, this program reads up to 1"));
 }
 
-// fixtures/checkpoint_v1 was written by this program in format 1, as TinyTraining(3).
+// This program wrote fixtures/checkpoint_v1 in format 1, with the content of TinyTraining(3).
 TEST_F(CheckpointFolderTest, OpensACheckpointOfFormat1) {
   const fs::path fixture = fs::path(MGPU_FIXTURES) / "checkpoint_v1" / "step_00000003";
 

@@ -40,7 +40,7 @@ protected:
     return store().save({model, trainer, training.state()}, is_best);
   }
 
-  /// Rank 0 alone; the others wait.
+  /// Calls `act` on rank 0, while the other ranks wait.
   template <class Act>
   void on_rank_0(Act act) const {
     if (world_.rank() == 0) act();

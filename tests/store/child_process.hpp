@@ -23,7 +23,8 @@ struct Ended {
 /// A child in a separate session, so that a deadline ends all its processes.
 class ChildProcess {
 public:
-  /// `environment`: "NAME=value", added to this process's environment. Output goes to `log`.
+  /// `environment`: entries "NAME=value", added to this process's environment. Output goes to
+  /// `log`.
   ChildProcess(std::vector<std::string> words, const std::vector<std::string>& environment,
                const std::string& log)
       : begun_(std::chrono::steady_clock::now()) {

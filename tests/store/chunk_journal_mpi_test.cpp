@@ -29,7 +29,7 @@ protected:
     return std::vector<std::byte>(kPayloadBytes, static_cast<std::byte>(chunk + 1));
   }
 
-  /// Attempt 1: rank 0's file has all chunks, in order.
+  /// Writes all chunks as attempt 1. They are in rank 0's ledger, in order. Ranks: collective.
   void write_all() {
     ChunkJournal journal(folder_.path(), world_, 1);
     for (std::uint64_t chunk = 0; chunk < kChunks && world_.rank() == 0; ++chunk)
@@ -78,7 +78,7 @@ TEST_F(ChunkJournalTest, WhatWasAppendedAfterTheLastCommitIsFoundToo) {
   {
     ChunkJournal journal(folder_.path(), world_, 1);
     journal.append(1, static_cast<std::uint64_t>(world_.rank()), payload(0));
-    EXPECT_TRUE(journal.done(1).empty());  // the same on all ranks until commit()
+    EXPECT_TRUE(journal.done(1).empty());  // no rank knows new records before commit()
     world_.barrier();
   }
 
@@ -144,7 +144,7 @@ TEST_F(ChunkJournalTest, EmptyAndForeignFilesHarmNobody) {
 
 TEST_F(ChunkJournalTest, AnotherVersionIsRefusedOnAllRanks) {
   write_all();
-  // "mgpuledg", version 2, and the CRC-32C that goes with it.
+  // The head of a ledger of version 2 is "mgpuledg", the version, and the CRC-32C of both.
   std::string head = "mgpuledg" + std::string("\x02\0\0\0", 4);
   const std::uint32_t crc = crc32c(head);
   head.append(reinterpret_cast<const char*>(&crc), sizeof crc);

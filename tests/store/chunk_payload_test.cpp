@@ -51,7 +51,7 @@ TEST(ChunkPayloadTest, WrongUseIsRefused) {
   EXPECT_THROW(ChunkEncoder(spec, 9, 2), Error);
 }
 
-// Source: RFC 3629, section 4. Each row: the given text, the stored text.
+// Each row has a given text, and the text that is stored for it. Source: RFC 3629, section 4.
 TEST(ChunkPayloadTest, StoredTextIsUtf8WithoutZero) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80", "gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80"},
@@ -79,7 +79,7 @@ TEST(ChunkPayloadTest, NoCutOrChangedHeadIsTakenForGood) {
   for (std::size_t size = 0; size < payload.size(); ++size) {
     EXPECT_THROW(ChunkHead::read(spec, std::span(payload).first(size), size), Failure) << size;
   }
-  // Wrong lengths and rows: all of them are detected before they are used for reading.
+  // Wrong lengths and numbers of rows must be detected before they are used for reading.
   for (const std::size_t at : {8U, 16U, 24U, 40U}) {
     std::vector<std::byte> changed = payload;
     const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max() / 2;
@@ -107,7 +107,7 @@ TEST(ChunkPayloadTest, ListsOfAnyLengthComeBack) {
   std::memcpy(&last, lists.values.data() + 8, 4);
   EXPECT_EQ(last, 9);
   for (const std::int64_t length : {std::int64_t{2}, std::int64_t{0}, std::int64_t{-1}}) {
-    std::memcpy(bytes.data(), &length, sizeof length);  // the first list's; the others stay
+    std::memcpy(bytes.data(), &length, sizeof length);  // changes only the first list's length
     EXPECT_THROW(decode_lists(bytes, 3, column), Failure) << length;
   }
   EXPECT_THROW(decode_lists(std::span(bytes).first(23), 3, column), Failure);

@@ -27,7 +27,7 @@ public:
   }
   std::vector<std::string> texts(const std::string& column) const { return rows_.texts(column); }
 
-  /// The lists of a ragged column, row by row, each of length * width values.
+  /// Returns the lists of a ragged column, row by row. Each has length * width values.
   template <class T>
   std::vector<std::vector<T>> lists(const std::string& column) const {
     const ColumnSpec& about = spec_.columns[spec_.column_index(column)];
@@ -48,7 +48,7 @@ private:
   ChunkRows rows_;
 };
 
-/// Names of the columns of a table, in their order.
+/// Returns the names of the columns of a table, in their order.
 inline std::vector<std::string> names_of(const TableSpec& spec) {
   std::vector<std::string> names;
   for (const ColumnSpec& column : spec.columns)

@@ -1,6 +1,6 @@
-// Tests kills, disk errors and full disks at every durable call of the store, and at random times.
-// In each case the same command finally gives the same bytes. MGPU_CRASH_SECONDS=600 makes the
-// random part longer.
+// Tests kills, disk errors and full disks at every call by which the store makes data durable, and
+// at random times. In each case the same command finally gives the same bytes.
+// MGPU_CRASH_SECONDS=600 makes the random part longer.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -40,7 +40,7 @@ protected:
 
   static std::vector<std::string> command(const fs::path& output, int ranks) {
     std::vector<std::string> words = {MGPU_CRASH_PROGRAM, output.string(), "1500", "4"};
-    if (ranks > 1) {  // one rank starts itself: no mpirun to wait for
+    if (ranks > 1) {  // one rank needs no mpirun
       const std::vector<std::string> front = {MGPU_MPIEXEC,
                                               "--oversubscribe",
                                               "--bind-to",
@@ -63,7 +63,8 @@ protected:
     return test::ChildProcess(command(output, ranks), environment, log()).wait(kDeadline);
   }
 
-  /// Open MPI's shared memory and session files, which killed ranks do not remove.
+  /// Returns variables that move Open MPI's shared memory and session files to the test's folder,
+  /// because killed ranks do not remove these files.
   std::vector<std::string> scratch() const {
     return {"OMPI_MCA_btl_vader_backing_directory=" + folder_.string(),
             "OMPI_MCA_orte_tmpdir_base=" + folder_.string()};
@@ -72,7 +73,7 @@ protected:
   std::string log() const { return (folder_ / "log").string(); }
   std::string log_text() const { return read_file(log()); }
 
-  /// Hashes of all results that lie below `output`.
+  /// Returns the hashes of all results below `output`.
   static std::set<std::string> results(const fs::path& output) {
     std::set<std::string> hashes;
     std::error_code none;
@@ -84,7 +85,7 @@ protected:
     return hashes;
   }
 
-  /// The hash of an undisturbed run.
+  /// Returns the hash of the results of an undisturbed run.
   std::string golden() {
     static std::string hash;
     if (!hash.empty()) return hash;
@@ -248,7 +249,7 @@ TEST_F(CrashTest, ASecondProcessIsRefusedWith81AndToldWhoIsThere) {
   const test::Ended second = run(output, 1);
 
   EXPECT_EQ(second.exit, 81) << log_text();
-  EXPECT_LT(second.seconds, 3.0);  // 2 s, and the start of MPI
+  EXPECT_LT(second.seconds, 3.0);  // 1.5 s for the lock, and the start of MPI
   EXPECT_NE(log_text().find("held by process " + std::to_string(first.pid())), std::string::npos)
       << log_text();
   ::kill(first.pid(), SIGKILL);
@@ -301,7 +302,9 @@ TEST_F(CrashTest, RandomKillsWithChangingRankCounts) {
       }
       const int exit = child.wait(kDeadline).exit;
       if (exit == 0) break;
-      if (exit == kInUse && was_killed) continue;  // ranks whose mpirun was killed need a second
+      if (exit == kInUse && was_killed)
+        continue;  // ranks whose mpirun was killed may hold the
+                   // lock for another second
       was_killed = is_killed;
       ASSERT_TRUE(is_killed && exit == kKilled) << exit << '\n' << log_text();
       if (random() % 5 < 2 && fs::exists(output)) damage_a_tail(output, random);

@@ -1,4 +1,5 @@
-// Tests names of files and folders: their numbers, which names users may give, quotes for a shell.
+// Tests names of files and folders: the numbers in them, the names that users may give, and quoting
+// for a shell.
 #include <string>
 #include <vector>
 

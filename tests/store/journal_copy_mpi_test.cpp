@@ -1,4 +1,4 @@
-// Copies the journals of several run directories into one.
+// Tests that the journals of several run directories are copied into one.
 #include <array>
 #include <string>
 #include <vector>
@@ -19,8 +19,8 @@ class JournalCopyTest : public testing::Test {
 protected:
   fs::path folder(const std::string& name) const { return folder_.path() / name; }
 
-  /// Writes a journal of these chunks, each filled with `value` plus its number; all ranks take
-  /// turns.
+  /// Writes a journal of these chunks, and returns its folder. Chunk c has 10 + c bytes with the
+  /// value `value` + c. The ranks write the chunks in turn.
   fs::path make(const std::string& name, std::uint32_t phase, std::vector<std::uint64_t> chunks,
                 int value = 0) const {
     ChunkJournal journal(folder(name), world_, 1);

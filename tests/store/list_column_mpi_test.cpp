@@ -72,7 +72,7 @@ TEST_F(ListColumnTest, LengthsAreComparedRowByRow) {
 
   EXPECT_TRUE(ListColumn(path_, "samples", "top").has_lengths_of(tokens));
   EXPECT_FALSE(ListColumn(path_, "samples", "places")
-                   .has_lengths_of(tokens));  // some of its lists are empty
+                   .has_lengths_of(tokens));  // some lists of `places` are empty
 }
 
 TEST_F(ListColumnTest, WhatIsNotThereIsRefused) {
@@ -106,7 +106,7 @@ TEST_F(ListColumnTest, DamagedValuesAreNoticedWhenTheyAreChecked) {
   }
   world_.barrier();
 
-  note_own_file(damaged);  // without an inspection
+  note_own_file(damaged);  // so that it is not inspected
   EXPECT_NO_THROW(ListColumn(path_, "samples", "tokens").check_bytes());
   const ListColumn column(damaged, "samples", "tokens");
   EXPECT_THROW(column.check_bytes(), Failure);
@@ -124,13 +124,13 @@ TEST_F(ListColumnTest, DamagedTextsAreNoticedWhenTheyAreChecked) {
   }
   world_.barrier();
 
-  note_own_file(damaged);  // without an inspection
+  note_own_file(damaged);  // so that it is not inspected
   EXPECT_NO_THROW(TextColumn(path_, "samples", "output").check_bytes());
   const TextColumn column(damaged, "samples", "output");
   EXPECT_EQ(column.rows(), kRows);
   EXPECT_THROW(column.check_bytes(), Failure);
   EXPECT_THROW(TextColumn(path_, "samples", "nothing"), Failure);
-  EXPECT_THROW(TextColumn(path_, "samples", "tokens"), Failure);  // numbers
+  EXPECT_THROW(TextColumn(path_, "samples", "tokens"), Failure);  // a column of numbers
 }
 
 }  // namespace

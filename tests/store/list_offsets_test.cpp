@@ -1,4 +1,4 @@
-// Offsets are read in several pieces when a table has many rows.
+// Tests the check of list offsets, which are read in several pieces when a table has many rows.
 #include "store/results/list_offsets.hpp"
 
 #include <cstdint>

@@ -69,7 +69,8 @@ protected:
     world_.barrier();
   }
 
-  /// An attempt in which each rank works on a chunk of four; `note` records how it ended.
+  /// Makes an attempt in which rank r works on `count` samples from number 4 r on. `note` is the
+  /// death note of the attempt; "": it has none.
   void attempt(std::uint32_t number, std::int64_t count, const std::string& note) {
     Quarantine quarantine(folder_.path(), world_, number);
     quarantine.begin({7, 4 * world_.rank(), count});

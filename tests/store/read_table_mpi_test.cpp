@@ -36,7 +36,7 @@ protected:
     seal(world_, journal, test::sample_request(path_, spec, gzip));
   }
 
-  /// The report of a read that has to fail, the same on all ranks.
+  /// Returns the report of a read that has to fail. Ranks: collective.
   ErrorReport failure_of(const fs::path& path, const std::string& table) {
     try {
       read_table(world_, path, table);
@@ -47,7 +47,7 @@ protected:
     return {};
   }
 
-  /// Runs `make` on rank 0, between two barriers.
+  /// Runs `make` on rank 0, and then waits for all ranks.
   template <class Make>
   void on_rank_0(Make make) {
     if (world_.rank() == 0) make();
@@ -126,14 +126,14 @@ TEST_F(ReadTableTest, TablesOfTheWrongShapeAreRefused) {
       },
       [](hid_t g) { make_dataset(g, "a", H5T_STD_I16LE, {3}); },
       [](hid_t g) { make_dataset(g, "a", H5T_STD_REF_OBJ, {3}); },
-      [](hid_t g) {  // 8 TiB that no chunk holds
+      [](hid_t g) {  // 8 TiB, of which no chunk is stored
         const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
         const hsize_t chunk = 1024;
         H5Pset_chunk(creation, 1, &chunk);
         make_dataset(g, "a", H5T_STD_I64LE, {hsize_t{1} << 40}, creation);
         H5Pclose(creation);
       },
-      [](hid_t g) {  // another file in the folder
+      [](hid_t g) {  // the data are in another file
         const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_external(creation, "/etc/hostname", 0, 8);
         make_dataset(g, "a", H5T_STD_I64LE, {1}, creation);
@@ -216,8 +216,8 @@ std::string content_of(const fs::path& path) {
   return content;
 }
 
-/// Damages `original` in many ways. Every mutant is refused, or has the content of the original.
-/// Another process reads each mutant first, as in the program.
+/// Damages `original` in many ways. Expects that every mutant is refused, or has the content of the
+/// original. Another process reads each mutant first, as in the program.
 void expect_right_or_refused(const fs::path& original, const fs::path& mutant, int mutants) {
   set_inspector({MGPU_INSPECTOR});
   const std::string expected = content_of(original);

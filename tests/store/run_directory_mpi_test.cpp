@@ -34,7 +34,7 @@ protected:
     return made;
   }
 
-  /// The report of an opening that has to fail.
+  /// Returns the report of a RunDirectory that cannot be opened. Ranks: collective.
   ErrorReport failure_of(const RunRequest& made) {
     try {
       const RunDirectory directory(world_, made);
@@ -307,7 +307,7 @@ TEST_F(RunDirectoryTest, AnOldAttemptMayNotPublish) {
   world_.barrier();
 }
 
-/// Whether a lease with this text, placed in a fresh folder, is taken over.
+/// Returns whether a lease with this text, placed in a fresh folder, is taken over.
 bool is_taken_over(const fs::path& folder, const std::string& lease) {
   fs::create_directories(folder);
   std::ofstream(folder / "lease.json") << lease;
@@ -335,7 +335,7 @@ TEST_F(RunDirectoryTest, TheLockOfAKilledProcessIsFree) {
   const RunLock lock(folder_.path(), 0.1);
 
   EXPECT_TRUE(lock.is_held());
-  EXPECT_THROW(RunLock(folder_.path(), 0.1), Failure);  // a second description of the same process
+  EXPECT_THROW(RunLock(folder_.path(), 0.1), Failure);  // even this process cannot lock it twice
 }
 
 TEST_F(RunDirectoryTest, ReproIsWrittenAndKeepsSecrets) {

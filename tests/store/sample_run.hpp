@@ -41,7 +41,7 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// The number of items in the lists of a sample; many lists are empty.
+/// Returns the number of items in the lists of a sample; 0 for many samples.
 inline std::size_t list_length(std::int64_t id) {
   return mixed(static_cast<std::uint64_t>(id) + 77) % 5 * static_cast<std::size_t>(id % 7);
 }
@@ -103,7 +103,7 @@ inline std::int64_t sample_chunks(const TableSpec& spec) {
   return (spec.rows + kChunkRows - 1) / kChunkRows;
 }
 
-/// This rank's part of the chunks that are still missing.
+/// Does this rank's part of the chunks that are still missing.
 inline void run_phase(ChunkJournal& journal, const cluster::Group& group, const TableSpec& spec) {
   const std::vector<std::uint64_t> done = journal.done(kPhase);
   std::int64_t missing = 0;

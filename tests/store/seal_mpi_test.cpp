@@ -181,7 +181,7 @@ TEST_F(SealTest, AnOlderAttemptIsStoppedBeforeTheFileGetsItsName) {
             0.125);
 }
 
-// More texts than are written at once.
+// The table has more texts than are written at once.
 TEST_F(SealTest, ManyTextsOfNoLength) {
   constexpr std::int64_t kTexts = 600'000;
   const TableSpec spec{
@@ -207,7 +207,7 @@ TEST_F(SealTest, ManyTextsOfNoLength) {
   world_.barrier();
 }
 
-// Three lines of h5py and pandas, as the README shows them.
+// The first three lines of the script show how a user makes a data frame of a table.
 TEST_F(SealTest, PandasReadsItInThreeLines) {
   const std::string python = std::string(MGPU_DEPS_DIR) + "/venv/bin/python";
   if (!fs::exists(python)) GTEST_SKIP() << "no python in " << python;

@@ -9,8 +9,10 @@
 
 namespace mgpu::store::test {
 
-/// A result file of one table whose rows are one chunk: `folder`/results.h5.
-/// Ranks: collective; all rows are rank 0's.
+/// Writes a result file of one table, `folder`/results.h5, and returns its path. The rows are one
+/// chunk.
+///
+/// Ranks: collective; all rows come from rank 0.
 inline std::filesystem::path seal_table(const cluster::Group& group,
                                         const std::filesystem::path& folder, TableSpec table,
                                         std::span<const std::byte> rows,
