@@ -70,7 +70,7 @@ protected:
   }
 
   /// Makes an attempt in which rank r works on `count` samples from number 4 r on. `note` is the
-  /// death note of the attempt; "": it has none.
+  /// death note of the attempt; "": no note.
   void attempt(std::uint32_t number, std::int64_t count, const std::string& note) {
     Quarantine quarantine(folder_.path(), world_, number);
     quarantine.begin({7, 4 * world_.rank(), count});
