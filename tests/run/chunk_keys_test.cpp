@@ -1,4 +1,4 @@
-// Tests parts of a run, and the texts that name them.
+// Tests the keys of chunks and of parts of a run, and the texts about them.
 #include <string>
 #include <tuple>
 
