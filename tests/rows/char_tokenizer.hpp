@@ -16,12 +16,13 @@ inline constexpr std::string_view kAlphabet =
 /// The last token, which ends a text.
 inline constexpr const char* kEnd = "<e>";
 
-/// tokenizer.json with one token for each character, and kEnd as the last one.
+/// Returns a tokenizer.json with one token for each character of `alphabet`, and kEnd as the last
+/// token.
 inline std::string char_tokenizer(std::string_view alphabet = kAlphabet) {
   std::string vocab;
   for (std::size_t id = 0; id < alphabet.size(); ++id) {
     const char c = alphabet[id];
-    const std::string shown = c == ' '    ? "\u0120"  // how ByteLevel writes them
+    const std::string shown = c == ' '    ? "\u0120"  // as ByteLevel writes them
                               : c == '\n' ? "\u010A"
                                           : std::string(1, c);
     vocab += (id == 0 ? "\"" : ", \"") + shown + "\": " + std::to_string(id);
@@ -40,7 +41,8 @@ inline std::string char_tokenizer(std::string_view alphabet = kAlphabet) {
          "}}}";
 }
 
-/// The files of a folder with that tokenizer. `chat`: its chat template, or "" for no template.
+/// Returns the files of a folder with char_tokenizer(). `chat`: its chat template, or "" for no
+/// template.
 inline text::TextFiles char_files(const std::string& chat = "") {
   text::TextFiles files;
   files.tokenizer = char_tokenizer();
@@ -53,11 +55,11 @@ inline text::TextFolder char_folder(const std::string& chat = "") {
   return text::parse_text_folder(char_files(chat), "folder");
 }
 
-/// The id of kEnd, and the number of tokens.
+/// The id of kEnd, which is the last one. kVocab is the number of tokens.
 inline constexpr auto kEndId = static_cast<std::int64_t>(kAlphabet.size());
 inline constexpr std::int64_t kVocab = kEndId + 1;
 
-/// The ids of a text of kAlphabet.
+/// Returns the ids of a text that consists of characters of kAlphabet.
 inline std::vector<std::int64_t> ids_of(std::string_view text) {
   std::vector<std::int64_t> ids;
   for (const char c : text)
@@ -65,7 +67,7 @@ inline std::vector<std::int64_t> ids_of(std::string_view text) {
   return ids;
 }
 
-/// A row, as input::RowFile returns it.
+/// Returns a row on line 1, as input::RowFile returns it.
 inline input::Row row_of(std::string_view json) {
   input::Row row;
   row.line = 1;

@@ -22,7 +22,7 @@ using Names = std::vector<std::string>;
 
 class KeptColumnsTest : public testing::Test {
 protected:
-  /// The kept columns of a file; `keep`: output.keep_columns.
+  /// Returns the kept columns of a file; `keep`: the value of output.keep_columns.
   KeptColumns kept(input::MadeFile& file, const std::string& keep = "auto",
                    const Names& standard = {"id", "label"}) {
     file.options.may_have = {"text", "label", "group"};
@@ -32,7 +32,7 @@ protected:
     return {config, read_keep_columns(config), rows, file.options};
   }
 
-  /// The kept values of all rows.
+  /// Returns the kept values of all rows.
   std::vector<Names> values(input::MadeFile& file, const std::string& keep = "auto") {
     const KeptColumns columns = kept(file, keep);
     std::vector<Names> values;

@@ -170,7 +170,7 @@ TEST(ModelFolderTest, TheModelIsNamedWithItsSize) {
   EXPECT_THAT(describe_model(kLlama), HasSubstr(" k parameters in "));
 }
 
-/// A copy of the model, which may be changed.
+/// Copies the model to a folder in which tests may change files.
 class CopiedModelTest : public testing::Test {
 protected:
   CopiedModelTest() {

@@ -34,7 +34,8 @@ class RowEncoderTest : public testing::Test {
 protected:
   LearnedText encode(const std::string& json) { return encoder_.encode(test::row_of(json).object); }
 
-  /// The learned tokens as text, `.` for a token that is not learned, `$` for the end.
+  /// Returns the learned tokens as text, with `.` for a token that is not learned, and `$` for the
+  /// end.
   static std::string shown(const LearnedText& text) {
     std::string shown;
     for (std::size_t i = 0; i < text.ids.size(); ++i)

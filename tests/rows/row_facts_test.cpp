@@ -85,7 +85,7 @@ protected:
     return *object_.find("v");
   }
 
-  /// The message of the JsonError that `read` throws; "" if it throws no error.
+  /// Returns the message of the JsonError that `read` throws; "" if it throws no error.
   template <class Read>
   std::string why(const std::string& json, Read read) {
     try {
