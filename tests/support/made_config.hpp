@@ -11,7 +11,7 @@ namespace mgpu::testing_support {
 
 using Keys = std::map<std::string, std::string>;
 
-/// The configuration of these keys, as the command line gives them. Local.
+/// Returns the configuration that these keys give on the command line. Local.
 inline Config config_of(const Keys& keys) {
   app::Options options;
   for (const auto& [name, value] : keys)
