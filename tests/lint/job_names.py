@@ -9,8 +9,10 @@ import re
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MODULES = ("base", "config", "store", "report", "run", "rows", "app")
 SECTIONS = ("reward",)  # recipes whose name is also a section of keys of a module
-NOUNS = {"teacher", "sft", "distill"}  # words that only jobs and recipes have
-TYPES = {"Generate", "Teacher", "Classify", "Sft", "Distill"}  # parts of a type's name
+# Words that only jobs and recipes have, and parts of the names of their types.
+NOUNS = {"teacher", "sft", "distill", "dpo", "kto", "grpo"}
+TYPES = {"Generate", "Teacher", "Classify", "Collect", "Experiment", "Sft", "Distill", "Dpo", "Kto",
+         "Grpo"}
 
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/'

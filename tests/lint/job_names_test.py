@@ -21,8 +21,9 @@ ALLOWED = {
     ("src/app/option_rows.cpp", "conf/train"): "an example of --help",
     ("src/app/option_rows.cpp", "conf/generate"): "an example of --help",
 }
-NAMES = ["train", "generate", "teacher", "classify", "ad", "sft", "distill", "collect",
+NAMES = ["train", "generate", "teacher", "classify", "ad", "sft", "distill", "grpo", "collect",
          "experiment"]
+MOST_README_LINES = 20
 
 
 def found_in(text):
@@ -60,11 +61,12 @@ class Rules(unittest.TestCase):
 
     def test_identifiers(self):
         for name in ("train_job", "kTeacherSamples", "GenerateKeys", "jobs::classify",
-                     "teacher_charts", "mgpu::recipes::ad", "sft_recipe"):
+                     "teacher_charts", "mgpu::recipes::ad", "sft_recipe", "CollectKeys",
+                     "ExperimentJob", "GrpoSettings", "read_grpo_keys"):
             with self.subTest(name):
                 self.assertEqual(found_in(f"x = {name};"), [(1, name)])
         for name in ("train::TrainConfig", "generated_rows", "collect_problems", "GeneratedRow",
-                     "read_job", "jobs::jobs", "loaded", "classify_error"):
+                     "read_job", "jobs::jobs", "loaded", "classify_error", "CollectiveFailure"):
             with self.subTest(name):
                 self.assertEqual(found_in(f"x = {name};"), [])
 
@@ -75,9 +77,19 @@ class Rules(unittest.TestCase):
 class Repository(unittest.TestCase):
 
     def test_the_registries_are_read(self):
-        self.assertLessEqual({"train", "generate", "teacher", "classify", "ad", "sft", "distill",
-                              "dpo", "reward"},
+        self.assertLessEqual({"train", "generate", "teacher", "classify", "collect", "experiment",
+                              "ad", "sft", "distill", "dpo", "kto", "grpo", "reward", "value"},
                              set(job_names.registered()))
+
+    def test_each_job_has_a_folder_with_a_short_readme_and_a_page(self):
+        folders = [path.parent for path in (job_names.TOP / "src/jobs").glob("*/CMakeLists.txt")]
+        self.assertLessEqual({folder.name for folder in folders}, set(job_names.registered()))
+        for folder in folders:
+            with self.subTest(folder.name):
+                readme = (folder / "README.md").read_text(encoding="utf-8")
+                self.assertLessEqual(len(readme.splitlines()), MOST_README_LINES)
+                self.assertIn(f"docs/{folder.name}.md", readme)
+                self.assertTrue((job_names.TOP / f"docs/{folder.name}.md").is_file())
 
     def test_the_modules_name_no_job(self):
         names = job_names.registered()
