@@ -166,6 +166,28 @@ TEST(IncludeOrder, NoJobIncludesAnother) {
   EXPECT_GT(checked, 0);
 }
 
+/// Maps "src/recipes/dpo/loss.cpp" to "dpo"; returns "" outside the recipes' folders.
+std::string recipe_folder_of(const std::string& path) {
+  static const std::regex kFolder("(?:^|/)recipes/([a-z_]+)/");
+  std::smatch m;
+  return std::regex_search(path, m, kFolder) ? m[1].str() : "";
+}
+
+// Recipes of language models share `lm`, which knows no other recipe.
+TEST(IncludeOrder, ARecipeIncludesOnlyWhatRecipesShare) {
+  int checked = 0;
+  for_each_include(
+      [&](const std::string& place, const std::string& module, const std::string& header) {
+        if (module != "recipes") return;
+        const std::string recipe = recipe_folder_of(place);
+        const std::string used = recipe_folder_of(header);
+        ++checked;
+        EXPECT_TRUE(used.empty() || used == recipe || (used == "lm" && !recipe.empty()))
+            << place << ": " << recipe << " may not include " << used;
+      });
+  EXPECT_GT(checked, 0);
+}
+
 TEST(IncludeOrder, JobsHaveOnePublicHeader) {
   for (const auto& entry : fs::directory_iterator(fs::path(MGPU_SOURCE_DIR) / "include/mgpu/jobs"))
     EXPECT_EQ(entry.path().filename(), "job.hpp") << "a job's headers lie beside its sources";

@@ -9,6 +9,7 @@
 #include "recipes/ad/results.hpp"
 #include "recipes/ad/sizes.hpp"
 #include "recipes/ad/tables.hpp"
+#include "recipes/train_table.hpp"
 #include "store/chunk_values.hpp"
 #include "support/made_config.hpp"
 

@@ -7,14 +7,14 @@
 
 #include <mgpu/base/random_streams.hpp>
 
-#include "recipes/train_page.hpp"
+#include "recipes/ad/page.hpp"
 
 namespace mgpu::report {
 
 /// A made-up run of job train whose curves look like real ones.
 struct SampleRun {
   RunSummary summary;
-  recipes::TrainPlots plots;
+  recipes::AdPlots plots;
   PhaseTable phases;
 };
 
@@ -37,8 +37,8 @@ inline std::vector<std::pair<int, int>> sample_walk(std::pair<int, int> goal, in
   return cells;
 }
 
-inline recipes::TrainPlots sample_plots() {
-  recipes::TrainPlots plots;
+inline recipes::AdPlots sample_plots() {
+  recipes::AdPlots plots;
   auto& e = plots.episodes;
   e.late = {3.0, 7.2, 10.7, 13.3, 14.8, 15.3, 15.6, 16.0};
   for (std::size_t i = 0; i < e.late.size(); ++i) {
@@ -132,12 +132,12 @@ inline SampleRun sample_run(int ranks = 4) {
   s.steps_per_second = 21.4;
   s.notes = {
       {"12.6 % of the run was evaluation", "train.eval_every", "train.eval_every=1000 halves it"}};
-  recipes::TrainPage(run.plots).record(s);
+  recipes::AdPage(run.plots).record(s);
   return run;
 }
 
 inline std::string sample_html(const SampleRun& run) {
-  HtmlPage page = recipes::TrainPage(run.plots).page(run.summary);
+  HtmlPage page = recipes::AdPage(run.plots).page(run.summary);
   page.phases = run.phases;
   page.provenance = {{"command", "mpirun -np 4 ./mgpu_spmd conf/train/quickstart.yaml run.seed=7"},
                      {"program", "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)"},

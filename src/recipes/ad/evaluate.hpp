@@ -11,7 +11,7 @@
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/store/results/read_table.hpp>
 
-#include "recipes/train_page.hpp"
+#include "page.hpp"
 #include "settings.hpp"
 #include "tables.hpp"
 
@@ -64,7 +64,7 @@ struct EvaluationResult {
   std::vector<EpisodeReturns> returns;  // for each of EvaluationGrid::controls
   /// The mean over the rollouts of each task. Shapes: [controls][tasks]
   std::vector<std::vector<EpisodeReturns>> by_task;
-  std::vector<TrainPlots::Walk> walks;  // paths of rollout 0 of each task under Control::none
+  std::vector<AdPlots::Walk> walks;  // paths of rollout 0 of each task under Control::none
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

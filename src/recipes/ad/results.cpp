@@ -11,7 +11,8 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/results/small_table.hpp>
 
-#include "recipes/train_page.hpp"
+#include "page.hpp"
+#include "recipes/train_table.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -77,7 +78,7 @@ double mean_random(const ad::Environment& environment) {
 /// Sets `returns` to the mean returns under `control`, and `band` to their 95 % intervals. Does
 /// nothing if the evaluation did not use `control`.
 void fill_control(const TrainVerdict& verdict, Control control, std::vector<double>& returns,
-                  TrainPlots::Band& band) {
+                  AdPlots::Band& band) {
   for (std::size_t c = 0; c < verdict.grid.controls.size(); ++c) {
     if (verdict.grid.controls[c] != control) continue;
     returns = verdict.result.returns[c];
@@ -85,7 +86,7 @@ void fill_control(const TrainVerdict& verdict, Control control, std::vector<doub
   }
 }
 
-void fill_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPlots& plots) {
+void fill_curves(const TrainVerdict& verdict, std::int64_t steps, AdPlots& plots) {
   for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = verdict.curves.step(s);
     const auto x = static_cast<double>(s + 1);
@@ -100,8 +101,7 @@ void fill_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPlots& pl
   }
 }
 
-void fill_episodes(const TrainVerdict& verdict, std::int64_t steps,
-                   TrainPlots::PerEpisode& episodes) {
+void fill_episodes(const TrainVerdict& verdict, std::int64_t steps, AdPlots::PerEpisode& episodes) {
   fill_control(verdict, Control::none, episodes.late, episodes.late_band);
   fill_control(verdict, Control::hide_rewards, episodes.hide_rewards, episodes.hide_rewards_band);
   fill_control(verdict, Control::clear_context, episodes.clear_context,
@@ -133,7 +133,7 @@ void log_returns(run::RunContext& run, const std::string& name, const EpisodeRet
   run.log.event({"note", {{"text", line}}});
 }
 
-void log_episodes(run::RunContext& run, const TrainPlots::PerEpisode& episodes) {
+void log_episodes(run::RunContext& run, const AdPlots::PerEpisode& episodes) {
   log_returns(run, "agent", episodes.late);
   if (!episodes.hide_rewards.empty()) log_returns(run, "hide_rewards", episodes.hide_rewards);
   if (!episodes.clear_context.empty()) log_returns(run, "clear_context", episodes.clear_context);
@@ -169,15 +169,15 @@ std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories) {
   return means;
 }
 
-TrainPlots::Band band_of(const std::vector<EpisodeReturns>& by_task) {
-  return by_task.size() < kGoalsOfBand ? TrainPlots::Band{} : interval_of_mean(by_task);
+AdPlots::Band band_of(const std::vector<EpisodeReturns>& by_task) {
+  return by_task.size() < kGoalsOfBand ? AdPlots::Band{} : interval_of_mean(by_task);
 }
 
-TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task) {
+AdPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task) {
   constexpr std::uint32_t kResamples = 2000;
   constexpr std::size_t kTail = kResamples / 40;  // 2.5 %
   const std::size_t tasks = by_task.size();
-  TrainPlots::Band interval;
+  AdPlots::Band interval;
   for (std::size_t e = 0; e < by_task.front().size(); ++e) {
     std::vector<double> means;
     for (std::uint32_t sample = 0; sample < kResamples; ++sample) {
@@ -192,40 +192,6 @@ TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task) {
     interval.high.push_back(means[kResamples - 1 - kTail]);
   }
   return interval;
-}
-
-store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
-                              const std::string& loss_unit) {
-  std::vector<std::int64_t> step;
-  std::vector<double> loss;
-  std::vector<double> accuracy;
-  std::vector<double> learning_rate;
-  std::vector<double> grad_norm;
-  std::vector<double> cross_entropy;
-  for (std::int64_t s = 0; s < steps; ++s) {
-    const train::StepRow row = curves.step(s);
-    step.push_back(s + 1);
-    loss.push_back(row.loss);
-    accuracy.push_back(row.accuracy);
-    learning_rate.push_back(row.learning_rate);
-    grad_norm.push_back(row.grad_norm);
-    cross_entropy.push_back(row.cross_entropy);
-  }
-  std::vector<store::SmallColumn> columns{{"step", step, "optimizer steps done", "steps"},
-                                          {"loss", loss, "mean over the global batch", loss_unit},
-                                          {"accuracy", accuracy, "share of right predictions"},
-                                          {"learning_rate", learning_rate, "of this step"},
-                                          {"grad_norm", grad_norm, "before clipping"}};
-  if (curves.has_cross_entropy())
-    columns.push_back({"cross_entropy", cross_entropy, "of the data, a part of the loss", "nats"});
-  for (std::size_t i = 0; i < curves.step_values().size(); ++i) {
-    const ReportedValue& value = curves.step_values()[i];
-    std::vector<double> values;
-    for (std::int64_t s = 0; s < steps; ++s)
-      values.push_back(curves.step_value(s, i));
-    columns.push_back({value.name, values, value.text, value.unit});
-  }
-  return store::make_small_table("metrics/train", columns, {.signal = "loss", .axis = "step"});
 }
 
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
@@ -255,7 +221,7 @@ EvaluationResult seal_results(run::RunContext& run, const ad::Environment& envir
 
 void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
                           run::JobOutcome& outcome) {
-  TrainPlots plots;
+  AdPlots plots;
   fill_episodes(verdict, outcome.done, plots.episodes);
   log_episodes(run, plots.episodes);
   fill_curves(verdict, outcome.done, plots);
@@ -271,7 +237,7 @@ void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
       "optimum %.2f); loss %.4f",
       returns.front(), returns.back(), verdict.grid.episodes, plots.episodes.source.back(),
       plots.episodes.random, plots.episodes.optimum, loss);
-  outcome.page = std::make_unique<TrainPage>(std::move(plots));
+  outcome.page = std::make_unique<AdPage>(std::move(plots));
 }
 
 }  // namespace mgpu::recipes

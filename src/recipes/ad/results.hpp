@@ -22,18 +22,13 @@ inline constexpr std::size_t kGoalsOfBand = 3;
 /// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). The
 /// draws are the same on every rank and in every run.
 /// Shapes: by_task [tasks], each with one return per episode
-TrainPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task);
+AdPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task);
 
 /// Returns interval_of_mean(), or no band for fewer than kGoalsOfBand tasks.
-TrainPlots::Band band_of(const std::vector<EpisodeReturns>& by_task);
+AdPlots::Band band_of(const std::vector<EpisodeReturns>& by_task);
 
 /// For each task that has histories, returns the mean return of each episode.
 std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
-
-/// Returns table /metrics/train: loss, accuracy, learning rate and gradient norm of the first
-/// `steps` steps.
-store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
-                              const std::string& loss_unit = "nats");
 
 /// Returns the request with which seal() writes results.h5. The file gets the groups /run,
 /// /metrics/train, /metrics/eval and /samples.

@@ -18,8 +18,8 @@
 #include "page.hpp"
 #include "page_texts.hpp"
 #include "recipe.hpp"
-#include "recipes/ad/results.hpp"
 #include "recipes/required_file.hpp"
+#include "recipes/train_table.hpp"
 #include "task.hpp"
 
 namespace mgpu::recipes {

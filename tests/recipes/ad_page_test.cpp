@@ -175,22 +175,21 @@ TEST(HtmlReportTest, GpusGetAMemoryPicture) {
 }
 
 TEST(TrainHeadlineTest, SaysWhatHappened) {
-  recipes::TrainPlots plots;
+  recipes::AdPlots plots;
   plots.episodes.late = {3.0, 9.0, 14.66};
   plots.episodes.optimum = 17.25;
-  EXPECT_EQ(recipes::train_headline(plots, {}),
+  EXPECT_EQ(recipes::ad_headline(plots, {}),
             "On goals it never saw, the agent\u2019s return rises from 3.0 in its first episode to "
             "14.7 in its third, with frozen weights: 85 % of the best possible.");
 }
 
 TEST(TrainHeadlineTest, DoesNotPraiseAFlatCurve) {
-  recipes::TrainPlots plots;
+  recipes::AdPlots plots;
   plots.episodes.late = {1.2, 1.5};
   plots.episodes.optimum = 17.25;
-  EXPECT_THAT(recipes::train_headline(plots, {}),
-              HasSubstr("does not yet learn inside its context"));
+  EXPECT_THAT(recipes::ad_headline(plots, {}), HasSubstr("does not yet learn inside its context"));
   plots.episodes.late = {16.0, 1.0};
-  EXPECT_THAT(recipes::train_headline(plots, {}), HasSubstr("does not yet learn"));
+  EXPECT_THAT(recipes::ad_headline(plots, {}), HasSubstr("does not yet learn"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "train_page.hpp"
+#include "page.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,13 +6,13 @@
 
 #include <mgpu/report/text_format.hpp>
 
-#include "recipes/ad/svg_grid_path.hpp"
 #include "recipes/step_charts.hpp"
+#include "svg_grid_path.hpp"
 
 namespace mgpu::recipes {
 namespace {
 
-using PerEpisode = TrainPlots::PerEpisode;
+using PerEpisode = AdPlots::PerEpisode;
 
 /// A curve over the episodes of a context: name in summary.json, label, CSS class, members of
 /// PerEpisode. The curve of the early checkpoint has no band, because only its means are kept.
@@ -21,7 +21,7 @@ struct EpisodeCurve {
   const char* label;
   const char* css;
   std::vector<double> PerEpisode::*values;
-  TrainPlots::Band PerEpisode::*band;
+  AdPlots::Band PerEpisode::*band;
 };
 constexpr std::array kEpisodeCurves = {
     EpisodeCurve{"late", "trained agent", "c1", &PerEpisode::late, &PerEpisode::late_band},
@@ -62,7 +62,7 @@ std::string label_of(const EpisodeCurve& row, const PerEpisode& episodes) {
   return row.label;
 }
 
-report::Figure episode_figure(const TrainPlots& plots) {
+report::Figure episode_figure(const AdPlots& plots) {
   const PerEpisode& episodes = plots.episodes;
   if (episodes.late.empty()) return {};
   report::LineChart chart;
@@ -105,7 +105,7 @@ report::Figure episode_figure(const TrainPlots& plots) {
   return {"Learning inside the context", report::svg_line_chart(chart), caption};
 }
 
-report::Figure loss_figure(const TrainPlots& plots) {
+report::Figure loss_figure(const AdPlots& plots) {
   if (plots.train_loss.empty()) return {};
   report::LineChart chart =
       step_chart("Loss over optimizer steps", "loss (nats per action)", plots.learning_rate);
@@ -115,7 +115,7 @@ report::Figure loss_figure(const TrainPlots& plots) {
                            band_caption(plots.train_loss) + " A guess costs ln 5 = 1.609.");
 }
 
-report::Figure return_figure(const TrainPlots& plots) {
+report::Figure return_figure(const AdPlots& plots) {
   if (plots.eval_return.empty()) return {};
   report::LineChart chart = step_chart("Return over optimizer steps",
                                        "return, mean of all episodes", plots.learning_rate);
@@ -129,7 +129,7 @@ report::Figure return_figure(const TrainPlots& plots) {
   return {"Return", report::svg_line_chart(chart), "Each evaluation: unseen goals, empty context."};
 }
 
-std::string walk_html(const TrainPlots& plots, const TrainPlots::Walk& walk) {
+std::string walk_html(const AdPlots& plots, const AdPlots::Walk& walk) {
   const auto one = [&](const std::vector<std::pair<int, int>>& cells, int episode, double reward) {
     const std::string title = report::text_of("Path of episode %d, goal (%d, %d), return %.0f",
                                               episode, walk.goal.first, walk.goal.second, reward);
@@ -142,10 +142,10 @@ std::string walk_html(const TrainPlots& plots, const TrainPlots::Walk& walk) {
          one(walk.last, plots.last_episode, walk.last_return) + "</div>\n";
 }
 
-report::Figure walk_figure(const TrainPlots& plots) {
+report::Figure walk_figure(const AdPlots& plots) {
   if (plots.walks.empty()) return {};
   std::string html = "<div class=\"paths\">\n";
-  for (const TrainPlots::Walk& walk : plots.walks)
+  for (const AdPlots::Walk& walk : plots.walks)
     html += walk_html(plots, walk);
   return {"The same agent, first and last episode", html + "</div>\n",
           "One run per goal. The yellow cell is the goal, which the agent cannot see; the open dot "
@@ -153,7 +153,7 @@ report::Figure walk_figure(const TrainPlots& plots) {
           "goal, of 20."};
 }
 
-std::vector<report::Tile> tiles_of(const TrainPlots& plots, const report::RunSummary& summary) {
+std::vector<report::Tile> tiles_of(const AdPlots& plots, const report::RunSummary& summary) {
   std::vector<report::Tile> tiles;
   const PerEpisode& episodes = plots.episodes;
   if (!episodes.late.empty()) {
@@ -197,7 +197,7 @@ report::Table episode_table(const PerEpisode& episodes) {
 
 }  // namespace
 
-void TrainPage::record(report::RunSummary& summary) const {
+void AdPage::record(report::RunSummary& summary) const {
   const PerEpisode& episodes = plots_.episodes;
   for (const EpisodeCurve& row : kEpisodeCurves)
     if (!(episodes.*(row.values)).empty())
@@ -216,7 +216,7 @@ void TrainPage::record(report::RunSummary& summary) const {
                                100.0 * episodes.late.back() / episodes.optimum, "%", 0});
 }
 
-std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary) {
+std::string ad_headline(const AdPlots& plots, const report::RunSummary& summary) {
   const PerEpisode& episodes = plots.episodes;
   if (episodes.late.size() < 2) return report::plain_headline(summary);
   const double first = episodes.late.front();
@@ -237,9 +237,9 @@ std::string train_headline(const TrainPlots& plots, const report::RunSummary& su
   return text + '.';
 }
 
-report::HtmlPage TrainPage::page(const report::RunSummary& summary) const {
+report::HtmlPage AdPage::page(const report::RunSummary& summary) const {
   report::HtmlPage report;
-  report.headline = train_headline(plots_, summary);
+  report.headline = ad_headline(plots_, summary);
   report.tiles = tiles_of(plots_, summary);
   report.sections = {{"What it learned", {episode_figure(plots_), walk_figure(plots_)}},
                      {"How it was trained", {loss_figure(plots_), return_figure(plots_)}, true}};

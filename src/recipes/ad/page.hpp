@@ -10,9 +10,9 @@
 
 namespace mgpu::recipes {
 
-/// The data of the charts of job train: returns by episode, curves over steps, and paths. The page
-/// omits members that a recipe leaves empty.
-struct TrainPlots {
+/// The data of the charts: returns by episode, curves over steps, and paths. The page omits members
+/// that are empty.
+struct AdPlots {
   /// The ends of a band around a curve of returns; empty: no band.
   struct Band {
     std::vector<double> low;
@@ -54,18 +54,18 @@ struct TrainPlots {
 };
 
 /// Returns one sentence about the result. If the return did not rise, the sentence says so.
-std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary);
+std::string ad_headline(const AdPlots& plots, const report::RunSummary& summary);
 
-/// Makes report.html of job train and its part of summary.json.
-class TrainPage : public report::JobPage {
+/// Makes report.html of recipe ad and its part of summary.json.
+class AdPage : public report::JobPage {
 public:
-  explicit TrainPage(TrainPlots plots) : plots_(std::move(plots)) {}
+  explicit AdPage(AdPlots plots) : plots_(std::move(plots)) {}
 
   void record(report::RunSummary& summary) const override;
   report::HtmlPage page(const report::RunSummary& summary) const override;
 
 private:
-  TrainPlots plots_;
+  AdPlots plots_;
 };
 
 }  // namespace mgpu::recipes
