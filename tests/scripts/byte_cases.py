@@ -9,10 +9,12 @@ END_TO_END = pathlib.Path(__file__).resolve().parent.parent / "end_to_end"
 sys.path.insert(0, str(END_TO_END))
 
 import classify_test  # noqa: E402
+import collect_case  # noqa: E402
 import distillation_test  # noqa: E402
 import generate_case  # noqa: E402
 import language_training_test  # noqa: E402
 import program  # noqa: E402
+import recipe_case  # noqa: E402
 import teacher_case  # noqa: E402
 import tiny_lm  # noqa: E402
 
@@ -88,7 +90,23 @@ CASES = (
     Case("classify.tensor", TENSOR, ranks=2),
     Case("classify.killed", ranks=2, break_off=KILL),
     Case("classify.parts", parts=2, quick=True),
+    Case("collect.1", exports=("jsonl", "trl")),
+    Case("collect.2", ranks=2, quick=True),
+    Case("collect.searches", ("collect.label=omega_prm",), ranks=2),
+    Case("collect.pipeline", PIPELINE, ranks=2),
+    Case("collect.killed", ranks=2, break_off=KILL),
+    Case("collect.parts", parts=2),
+    Case("dpo.layout", ranks=2, quick=True),
+    Case("dpo.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("kto.layout", ranks=2, quick=True),
+    Case("grpo.layout", ranks=2, quick=True),
+    Case("grpo.several", ("grpo.num_iterations=2", "grpo.beta=0.05", "grpo.top_p=0.95"), ranks=2),
+    Case("grpo.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("reward.layout", ranks=2, quick=True),
+    Case("value.layout", ranks=2, quick=True),
 )
+EXAMPLES = program.TOP / "conf/examples"
+RECIPES = {"dpo": "pairs", "kto": "judged", "grpo": "", "reward": "pairs", "value": "pairs"}
 JOBS = tuple(dict.fromkeys(case.job for case in CASES))
 
 
@@ -102,16 +120,20 @@ class Fixtures:
     def config_of(self, case):
         """Returns the text of a case's configuration file."""
         texts = {"ad": program.TINY, "generate": generate_case.CONFIG,
-                 "teacher": teacher_case.CONFIG, "classify": classify_test.CONFIG}
+                 "teacher": teacher_case.CONFIG, "classify": classify_test.CONFIG,
+                 "collect": collect_case.CONFIG}
         if case.job in texts:
             return texts[case.job].read_text()
+        if case.job in RECIPES:
+            return (program.TOP / f"conf/train/{case.job}.yaml").read_text()
         return language_training_test.CONFIG if case.job == "sft" else distillation_test.TRAIN
 
     def keys_of(self, case):
         """Returns its keys with its input files; the keys of the case override the job's."""
         makers = {"sft": self._sft_keys, "distill": self._distill_keys,
                   "generate": self._generate_keys, "teacher": self._teacher_keys,
-                  "classify": self._classify_keys}
+                  "classify": self._classify_keys, "collect": self._collect_keys,
+                  **dict.fromkeys(RECIPES, self._recipe_keys)}
         given = {key.partition("=")[0] for key in case.keys}
         of_job = makers.get(case.job, lambda _: ())(case)
         return (*(key for key in of_job if key.partition("=")[0] not in given), *case.keys)
@@ -144,6 +166,20 @@ class Fixtures:
         return (f"model.path={self._model('llama')}", f"data.path={texts}",
                 f"classify.prompt={prompts}", "classify.strategy=short",
                 "data.columns.group=target_group")
+
+    def _collect_keys(self, _):
+        questions = self._rows("questions", collect_case.questions(12))
+        return f"model.path={self._model('llama')}", f"data.path={questions}"
+
+    def _recipe_keys(self, case):
+        model = ("model.path=null", f"model.init={EXAMPLES}/tiny_lm/model")
+        if case.job == "grpo":  # a model with random weights, rewarded for the letter e
+            return (*model, "run.name=tiny", "train.max_steps=5", "train.global_batch_size=16",
+                    "grpo.group_size=4", "grpo.max_new_tokens=6", "reward.functions=[regex]",
+                    "reward.regex=e")
+        rows = EXAMPLES / RECIPES[case.job]
+        return (*model, *recipe_case.RecipeCase.KEYS, f"data.path={rows}/train.jsonl",
+                f"data.eval_path={rows}/held_out.jsonl")
 
     def _rows(self, name, rows):
         path = self._folder / f"{name}.jsonl"

@@ -4,7 +4,8 @@ import signal
 from byte_cases import program
 
 STOPPED, KILLED = 75, 137
-EXPORTED = {"jsonl": "results.jsonl", "csv": "results.csv", "guide004": "teacher_logits.h5"}
+EXPORTED = {"jsonl": "results.jsonl", "csv": "results.csv", "guide004": "teacher_logits.h5",
+            "trl": "stepwise.jsonl"}
 
 
 class RunFailed(Exception):
