@@ -144,8 +144,7 @@ TEST_F(MistakesTest, TextsInYaml) {
   write("block.yaml", std::string(kTrain) + "run:\n  name: Is this: spam?\n");
   EXPECT_THAT(message_of({"block.yaml"}), HasSubstr("write " + offer));
   write("mended.yaml", std::string(kTrain) + "run:\n  " + offer + "\n");
-  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // another error: it is no file
-                                                                     // name
+  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // it is refused as a file name
 }
 
 TEST_F(MistakesTest, ModelsThatTheCacheHasInPart) {

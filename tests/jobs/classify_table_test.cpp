@@ -167,8 +167,7 @@ TEST_F(ClassifyTableTest, InputsThatMakeOtherPromptsHaveAnotherPhase) {
   const std::uint32_t one = inputs({{"classify.prompt", made_.folder() / "one.txt"}}).phase;
   EXPECT_NE(own, one);
   EXPECT_NE(inputs({{"classify.prompt", made_.folder() / "two.txt"}}).phase, one);
-  EXPECT_EQ(inputs({{"classify.labels", "[a, b]"}}).phase, own);  // the labels are a key, not a
-                                                                  // file
+  EXPECT_EQ(inputs({{"classify.labels", "[a, b]"}}).phase, own);  // labels are a key, not a file
 }
 
 TEST_F(ClassifyTableTest, ADemandHasRoomForTheLabels) {

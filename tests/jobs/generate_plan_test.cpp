@@ -183,9 +183,8 @@ TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
   const report::Plan lanes = planned({{"run.deterministic", "layout"}}, 2);
   const std::uint64_t weights = memory(sums, "weights");
 
-  EXPECT_EQ(memory(lanes, "buffers"), memory(sums, "buffers") + 2 * weights);  // 4 lanes per rank
-                                                                               // need log2 4
-                                                                               // buffers
+  // Each rank has 4 lanes, which need log2 4 buffers.
+  EXPECT_EQ(memory(lanes, "buffers"), memory(sums, "buffers") + 2 * weights);
   EXPECT_EQ(sums.traffic.front().bytes_per_step, weights);
   EXPECT_EQ(planned({{"run.deterministic", "layout"}}, 4).traffic.front().bytes_per_step,
             2 * weights);

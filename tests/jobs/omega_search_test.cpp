@@ -118,8 +118,7 @@ TEST(OmegaSearchTest, FindsTheFirstWrongStepOfEverySearchedPath) {
     const std::vector<std::int64_t> before(ids.begin(), ids.end() - 1);
     found += before.back() >= 0 && values.contains(before) ? 1U : 0U;
   }
-  EXPECT_GE(found, 8U);  // first wrong steps that are nodes, and whose preceding step is a node,
-                         // too
+  EXPECT_GE(found, 8U);  // first wrong steps that follow a right step among the nodes
 }
 
 TEST(OmegaSearchTest, ANodeIsBelowTheLongestStateThatBeginsIt) {
@@ -223,8 +222,7 @@ TEST(OmegaSearchTest, AsksForTheStatesOfAPlainSearch) {
     OmegaSearch search(rules, paths);
     const auto found = run(search, first, 4);
     EXPECT_EQ(found, plain_search(rules, paths, second, 4)) << seed;
-    EXPECT_EQ(std::set(found.begin(), found.end()).size(), found.size());  // no beginning is asked
-                                                                           // for twice
+    EXPECT_EQ(std::set(found.begin(), found.end()).size(), found.size());  // no repetition
     asked += found.size();
   }
   EXPECT_GT(asked, 200U);

@@ -47,8 +47,7 @@ TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
 
   lm::LmConfig expected = lm::read_lm_config(source);
   expected.stored_type = "float32";
-  expected.stored_head = lm::StoredHead::as_configured;  // the checkpoint stores the head that the
-                                                         // model uses
+  expected.stored_head = lm::StoredHead::as_configured;  // the checkpoint has the used head
   EXPECT_EQ(lm::read_lm_config(written), expected);
   const LanguageModel before = LanguageModel::open(source);
   const LanguageModel after = LanguageModel::open(written);

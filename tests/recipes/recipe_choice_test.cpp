@@ -196,8 +196,8 @@ TEST(LmKeysTest, ThereIsOneBeginningAndOneSource) {
 
 TEST(LmKeysTest, KeysOfRowsNeedAFile) {
   EXPECT_EQ(student_rule({{"distill.targets", "t"}, {"data.start", "1"}}), "E124");
-  EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.start", "1"}}), "");  // selects rows of the
-                                                                              // data set
+  // data.start also selects rows of a data set.
+  EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.start", "1"}}), "");
   EXPECT_EQ(lm_rule({{"data.split", "test"}, {"data.path", "d"}}), "E124");
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.columns.text", "t"}}), "E124");
   // Format keys also apply to data.eval_path; keys that select rows apply to data.path only.

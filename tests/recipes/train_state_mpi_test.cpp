@@ -66,8 +66,7 @@ TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
   EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}}), Error);
   EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}, {"c", 2.0}}), Error);
   curves.add_evaluation(30, {{"a", 5.0}, {"b", 6.0}});
-  EXPECT_THROW(curves.add_evaluation(40, {{"a", 1.0}, {"b", 2.0}}), Error);  // there is room for
-                                                                             // three evaluations
+  EXPECT_THROW(curves.add_evaluation(40, {{"a", 1.0}, {"b", 2.0}}), Error);  // it has room for 3
 }
 
 /// A training with two small parameters.

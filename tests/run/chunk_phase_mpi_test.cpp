@@ -89,7 +89,7 @@ TEST_F(ChunkPhaseTest, OneRanksFailureReachesAllAndKeepsItsExitCode) {
 
 constexpr std::chrono::milliseconds kLongEnoughForAllToClaim{20};
 
-/// Groups of ranks whose chunks are assigned in advance or claimed.
+/// Tests groups of ranks whose chunks are assigned in advance, and groups that claim chunks.
 class ChunkGroupTest : public ChunkPhaseTest, public testing::WithParamInterface<bool> {
 protected:
   ChunkSharing sharing() const { return {.is_dynamic = GetParam(), .timeout_s = 60.0}; }
@@ -173,7 +173,7 @@ TEST_P(ChunkGroupTest, AGroupBeginsABlockOfChunksAtOnce) {
                    [] { return false; }, [](std::int64_t) {}};
   hooks.begin_block = [&](std::span<const Chunk> block) {
     EXPECT_LE(block.size(), 4U);
-    EXPECT_EQ(begun, worked);  // the block before is finished
+    EXPECT_EQ(begun, worked);  // the previous block is finished
     for (const Chunk& chunk : block)
       begun.push_back(chunk.index);
   };
@@ -235,7 +235,7 @@ TEST_F(ChunkPhaseTest, ASlowRankCostsLessThanOneOfItsChunks) {
 
   const std::vector<double> ends = world_.all_gather(end.count());
   const double idle_chunks = std::abs(ends[0] - ends[1]) / (2 * kChunk).count();
-  EXPECT_LT(idle_chunks, 1.5);  // one chunk, and the delay of a busy machine
+  EXPECT_LT(idle_chunks, 1.5);  // the length of a chunk, and the delay of a busy machine
   const std::vector<std::int32_t> shares = world_.all_gather(std::int32_t{done});
   EXPECT_EQ(shares[0] + shares[1], kChunks);
   EXPECT_NEAR(static_cast<double>(shares[0]) / shares[1], 2.0, 0.6);

@@ -22,7 +22,7 @@ struct FakeSample {
 
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// Multiplies the number of a row by ten; the journal stores "FIRST:0,10,20".
+/// A worker that makes row r the text of 10 * r. The journal stores a chunk as "FIRST:0,10,20,".
 class FakeWorker final : public RowWorker<FakeSample, std::string> {
 public:
   explicit FakeWorker(RowPhase& phase) : group_(phase.group()) {}
@@ -75,9 +75,9 @@ public:
   void set_progress(const std::function<void(std::int64_t)>& see) override { progress = see; }
   void write_scalars(const GroupWork& work) override { shown.push_back(work.rows); }
 
-  std::function<void(std::int64_t)> before_work;  // first row
-  std::function<void(std::int64_t)> progress;     // of RowPhase
-  std::int64_t room = 64;                         // batches that do not fail
+  std::function<void(std::int64_t)> before_work;  // gets the first row
+  std::function<void(std::int64_t)> progress;     // set by RowPhase
+  std::int64_t room = 64;                         // largest batch that does not fail
   int calls = 0;
   Spans encoded;
   std::vector<std::string> reasons;

@@ -30,7 +30,7 @@ public:
     scalars.push_back({std::string(tag), step, value});
   }
 
-  /// The texts of all events with this name.
+  /// Returns the texts of all events with this name.
   std::vector<std::string> texts(const std::string& word) const {
     std::vector<std::string> texts;
     for (const Event& event : events)
@@ -51,7 +51,7 @@ public:
   FakeRun& operator=(const FakeRun&) = delete;
   ~FakeRun() { world_.barrier(); }
 
-  /// Closes the journal and opens the run again, as the next attempt does.
+  /// Closes the run. The next call of context() opens it again, as the next attempt does.
   void resume() {
     open_.reset();
     ++attempt_;
@@ -62,14 +62,14 @@ public:
     return open_->context;
   }
 
-  /// Records that ranks died, before the run is opened: one line of quarantine.jsonl for each
-  /// death.
+  /// Writes `lines` to quarantine.jsonl, one line for each death of a rank. Call it before the
+  /// first context(). Ranks: collective.
   void write_deaths(const std::string& lines) const {
     if (world_.rank() == 0) std::ofstream(folder_ / "quarantine.jsonl") << lines;
     world_.barrier();
   }
 
-  /// The bytes of a phase's chunks, as text, by chunk.
+  /// Returns the bytes of a phase's chunks as texts, in the order of the chunks.
   std::vector<std::string> journaled(std::uint32_t phase) {
     std::vector<std::string> chunks;
     const store::ChunkJournal& journal = context().journal;
@@ -146,7 +146,7 @@ private:
   }
 
   const cluster::Group world_ = cluster::Group::world();
-  std::optional<testing_support::TemporaryFolder> owner_;  // rank 0
+  std::optional<testing_support::TemporaryFolder> owner_;  // on rank 0 only
   std::filesystem::path folder_;
   Config config_;
   cluster::ClusterConfig cluster_ = cluster::read_cluster_config(config_);

@@ -76,7 +76,7 @@ TEST(GroupsTextTest, GroupsAreNamedByTheirSizes) {
   EXPECT_EQ(text("devices.groups", "[1, 2]"), ", on 1, 2 ranks in turn (pipeline)");
 }
 
-/// A model with two layers and 100 samples, on a machine with four ranks.
+/// Makes plans for a model with two layers and 100 samples, on a machine with four ranks.
 class ModelPlanTest : public testing::Test {
 protected:
   ModelPlanTest() {
@@ -139,7 +139,7 @@ TEST_F(ModelPlanTest, SharesBeforehandNeedNoNote) {
 TEST_F(ModelPlanTest, APartOfTheRunIsPartOfTheTime) {
   ModelPlan plan = this->plan({{"run.worker_id", "1"}, {"run.total_workers", "4"}});
   plan.add_shares();
-  plan.add_time("work", 50.0, "a guess");  // of all 100; this part has chunks 4 to 6 of 13
+  plan.add_time("work", 50.0, "a guess");  // for all 100 samples; this part has chunks 4 to 6 of 13
 
   EXPECT_DOUBLE_EQ(plan.plan().times.front().seconds, 12.0);
   EXPECT_THAT(plan.plan().notes, Contains("this run does part 1 of 4: 24 of 100 prompts"));
@@ -220,7 +220,8 @@ TEST_F(ModelPlanTest, RatesAreThoseOfTheDevice) {
 
 TEST(NumParametersTest, AreThoseOfTheWeights) {
   const lm::LmConfig model = lm::read_lm_config(std::filesystem::path(MGPU_GOLDENS) / "llama");
-  // A layer has q and o of 32 x 32, k and v of 16 x 32, three of 40 x 32, and two norms.
+  // A layer has q and o of 32 x 32, k and v of 16 x 32, three MLP matrices of 40 x 32, and two
+  // norms.
   const std::int64_t layer = 2 * 32 * 32 + 2 * 16 * 32 + 3 * 40 * 32 + 2 * 32;
   EXPECT_EQ(num_parameters(model), 2 * 67 * 32 + 2 * layer + 32);
 }

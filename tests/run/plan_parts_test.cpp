@@ -25,7 +25,7 @@ Config config_with_margin(const char* margin) {
       {{"job", "generate"}, {"run.name", "tell"}, {"devices.memory_margin", margin}});
 }
 
-/// Eight ranks on two nodes with 1 GiB each.
+/// Returns a machine with eight ranks on two nodes of 1 GiB each.
 PlanMachine two_nodes() {
   PlanMachine machine;
   machine.name = "node01";
@@ -171,7 +171,7 @@ TEST(GradientsTest, LayoutKeepsASumForEachLevelOfItsLanes) {
   EXPECT_EQ(gradient_buffer_bytes(batch, 1000, 64, 2), 64U);
   EXPECT_EQ(gradient_buffer_bytes(batch, 50, 64, 2), 50U);
   batch.layout = true;
-  EXPECT_EQ(gradient_buffer_bytes(batch, 1000, 64, 2), 2064U);  // 4 lanes of a rank: 2 levels
+  EXPECT_EQ(gradient_buffer_bytes(batch, 1000, 64, 2), 2064U);  // a rank has 4 lanes, so 2 levels
   EXPECT_EQ(gradient_buffer_bytes(batch, 1000, 64, 8), 64U);
   EXPECT_EQ(gradient_buffer_bytes(batch, 1000, 64, 16), 64U);
 }

@@ -39,7 +39,7 @@ TEST(SealPlaceTest, AFileSaysWhichRunItIsOf) {
   EXPECT_EQ(request.attributes[0].name, "job");
   EXPECT_EQ(std::get<std::string>(request.attributes[0].value), "generate");
   EXPECT_THAT(request.tables, IsEmpty());
-  if (fake.world().rank() == 0) {  // which holds the lock
+  if (fake.world().rank() == 0) {  // only rank 0 holds the lock
     EXPECT_NO_THROW(request.check_current());
   }
 }

@@ -302,9 +302,8 @@ TEST_F(CrashTest, RandomKillsWithChangingRankCounts) {
       }
       const int exit = child.wait(kDeadline).exit;
       if (exit == 0) break;
-      if (exit == kInUse && was_killed)
-        continue;  // ranks whose mpirun was killed may hold the
-                   // lock for another second
+      // Ranks whose mpirun was killed may hold the lock for another second.
+      if (exit == kInUse && was_killed) continue;
       was_killed = is_killed;
       ASSERT_TRUE(is_killed && exit == kKilled) << exit << '\n' << log_text();
       if (random() % 5 < 2 && fs::exists(output)) damage_a_tail(output, random);

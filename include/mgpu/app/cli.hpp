@@ -51,8 +51,7 @@ struct OptionRow {
   OptionKind kind;
   std::string_view argument;    // in --help: "N", "auto|never|DIR"
   std::string_view choices{};   // "auto|bar|lines|off": the only values; "" for any
-  std::string_view implicit{};  // value of an option that is given without one; "": a value is
-                                // required
+  std::string_view implicit{};  // value of an optional_value option that is given without a value
   std::string_view key{};       // configuration key that the option sets; "" for none
   std::string_view group;       // heading in --help
   std::string_view text;        // text about the option in --help

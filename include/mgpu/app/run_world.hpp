@@ -9,7 +9,8 @@
 
 namespace mgpu::app {
 
-/// Runs the job of the configuration on all ranks, from the banner to the last line.
+/// Runs the job of the configuration on all ranks, from the banner to the last line. Returns the
+/// run's exit code.
 ///
 /// `elapsed_s`: how long this process has been running. `command`: argv.
 /// Ranks:  collective over `world`.

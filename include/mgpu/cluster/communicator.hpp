@@ -57,9 +57,9 @@ public:
   /// Fills `values` with the bytes that rank `peer` sends by send().
   virtual void receive(BufferView values, int peer) = 0;
 
-  /// Delays the work of the next call on the device until event `produced` has happened (see Event
-  /// in device_work.hpp). The thread that fills the buffer of that call must have recorded the
-  /// event before. Does not block the caller.
+  /// Makes the next call's work on the device start only after event `produced` has happened (see
+  /// Event in device_work.hpp). The thread that fills the buffer of that call must have recorded
+  /// the event before. Does not block the caller.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 

@@ -57,8 +57,8 @@ public:
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 
-  /// Returns the values of a key that is a mapping {NAME: VALUE}, whose names texts() returns. If
-  /// the key is a list, returns the list.
+  /// Returns the values of the mapping {NAME: VALUE} that is set for this key; texts() returns the
+  /// names. If a list is set, returns the list.
   std::vector<std::string> values(std::string_view name) const;
 
   /// Returns whether the value of key `name` is this word, such as "auto", "all" or "null", and not

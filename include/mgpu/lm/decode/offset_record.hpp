@@ -13,8 +13,8 @@
 // Shapes in this header: N rows of a draw, K candidates, T tokens of a completion.
 namespace mgpu::lm {
 
-/// Keeps the candidates and offsets of all draws, for a later divergence from another model. They
-/// stay on the device, so a draw reads nothing back.
+/// Keeps the candidates and offsets of all draws, so that the divergence from another model can be
+/// computed later. They stay on the device, so a draw reads nothing back.
 ///
 /// Memory: 8 bytes for each candidate of each draw, until clear()
 class OffsetRecord {

@@ -23,8 +23,8 @@ struct SamplingConfig {
   std::uint32_t round = 0;  // < 2^24; part of the key of all random numbers
 };
 
-/// Returns how many copies of a piece of logits a draw needs at once: the logits, the logits after
-/// a repetition penalty, and the logits divided by the temperature.
+/// Returns how many copies of a piece of logits a draw holds at once. Usually these are 2. With a
+/// repetition penalty and top_p but no top_k, they are 3.
 std::int64_t logit_copies(const SamplingConfig& config);
 
 /// Where a token is drawn. The random numbers of the draw depend on seed, round, sample and

@@ -48,9 +48,10 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 /// config.json are ignored.
 ///
 /// Memory: weights and gradients. A pass needs about 20 vectors of the model's width per token and
-///         layer (1 with checkpoint_layers), attention scores of 128 queries, and at most 64 MiB of
-///         logits; the matrix [N, vocabulary] never exists. For stacked matrices (GPT-2's
-///         attention, gpt_oss's experts), a pass also needs a second copy of their gradients.
+///         layer (1 with checkpoint_layers) and attention scores of up to 128 queries. It also
+///         needs one block of logits (see head_blocks.hpp) instead of the matrix [N, vocabulary].
+///         For stacked matrices (GPT-2's attention, gpt_oss's experts), a second copy of their
+///         gradients adds to this.
 class TrainableModel {
 public:
   /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.
