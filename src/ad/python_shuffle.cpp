@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kWords = std::mt19937::state_size;
 
-/// A seed sequence that fills the whole state of a std::mt19937 like init_by_array(). The C++
-/// standard lets a seed sequence choose every word of the state.
+/// A seed sequence that fills the state of a std::mt19937 as CPython's init_by_array() does. This
+/// is possible because the C++ standard lets a seed sequence choose every word of the state.
 class InitByArray {
 public:
   using result_type = std::uint32_t;
@@ -49,7 +49,7 @@ private:
     return words;
   }
 
-  /// Computes init_genrand(19650218).
+  /// Returns the state after init_genrand(19650218) of CPython.
   static std::array<std::uint32_t, kWords> first_state() {
     std::array<std::uint32_t, kWords> words{19650218};
     for (std::uint32_t i = 1; i < kWords; ++i)

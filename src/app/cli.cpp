@@ -149,7 +149,7 @@ private:
     }
   }
 
-  /// Takes one option or argument, in the order of the command line.
+  /// Handles one option or argument. Calls come in the order of the command line.
   void take(const std::string& name, const std::string& value) {
     if (name == kPositional) {
       take_positional(value);
@@ -342,8 +342,8 @@ private:
     add("E142", "unknown option " + unknown, index, help_for_option(name, index));
   }
 
-  /// Returns KEY=VALUE for an option that has the name of a key, such as --max_steps 10; "" for
-  /// other names.
+  /// Returns KEY=VALUE for an option that is a key name or its last part, such as --max_steps 10.
+  /// Several keys are joined by " or ". Returns "" if no key fits.
   std::string setting_for_option(const std::string& key, std::size_t index) const {
     const std::string& argument = line_[index];
     const std::size_t equals = argument.find('=');

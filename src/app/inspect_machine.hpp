@@ -17,10 +17,12 @@ namespace mgpu::app {
 run::PlanMachine inspect_host(const std::filesystem::path& output);
 
 /// Returns the number of ranks to plan for: devices.world if it is set, else the number that mpirun
-/// launched. Without mpirun it is the number that one group of each size in devices.groups needs.
+/// launched. Without mpirun it is the sum of the group sizes in devices.groups, or
+/// devices.gpus_per_model if that key is not set.
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
-/// Describes this machine, and assumes as many equal machines as the planned ranks need.
+/// Returns a description of this machine, or of machines with the GPUs that devices.gpu names. All
+/// machines are assumed to be equal, and as many as the planned ranks need.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

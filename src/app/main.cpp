@@ -44,7 +44,8 @@ void print_failure(const std::exception& error, const app::Options& options) {
 }
 
 /// Answers options that need no run and no MPI: --help, --version, --explain, --print-config,
-/// --plan, ... Under a launcher the first rank answers.
+/// --plan, ... Under a launcher only the first rank prints. Returns nullopt if the options ask for
+/// another action.
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const FileProvider files = FileProvider::alone();
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());

@@ -192,8 +192,9 @@ private:
     return machine;
   }
 
-  /// Returns the entry of plan.limits with the highest share in use. The disk is left out, because
-  /// an earlier check fails if it is too small.
+  /// Returns a finding about the limit of the plan with the highest share in use. It is a warning
+  /// if that share is not allowed. The disk is left out, because an earlier check fails if it is
+  /// too small.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};
     double fullest = -1.0;

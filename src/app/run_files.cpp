@@ -38,7 +38,7 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
 }
 
 /// Returns the values of the keys that can change results.h5. Values that look like numbers become
-/// numbers.
+/// numbers, and flags become booleans.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
   for (const KeySpec* spec : config.keys()) {

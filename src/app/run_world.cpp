@@ -319,8 +319,9 @@ private:
     summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
-  /// Returns the argument of tensorboard --logdir, relative to the shell's folder if it is below
-  /// that. It is the folder of all runs, or of this run alone if no link was made.
+  /// Returns the folder to give to tensorboard --logdir. It is the folder of all runs, or the
+  /// folder tb of this run if the run has no link in the folder of all runs. The path is relative
+  /// if the folder is below the current one.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =

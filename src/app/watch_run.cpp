@@ -8,8 +8,8 @@
 namespace mgpu::app {
 namespace {
 
-/// Phases of the run's clock that may take long without a sign of progress: a rank reads or writes
-/// large files, or does work outside all other phases.
+/// A rank may stay long in these phases without a sign of progress. It then reads or writes large
+/// files, or does work outside all other phases.
 const std::vector<std::string> kSlowPhases = {"start-up", "load",    "tokenize",
                                               "other",    "results", "waiting for data",
                                               "seal",     "logging", "checkpoints"};

@@ -23,7 +23,7 @@ public:
   /// Records that the run directory has something worth keeping.
   void set_begun() { has_begun_ = true; }
 
-  /// Returns whether a step or chunk is done. On rank 0, this includes those of other ranks. It
+  /// Returns whether a step or chunk is done. On rank 0, those of other ranks count too. The call
   /// does not communicate.
   bool has_begun() const { return has_begun_; }
 

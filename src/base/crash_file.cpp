@@ -26,7 +26,7 @@ constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
-/// All data for the writing of a crash file. They are in static memory, because a signal handler
+/// The data that writing a crash file needs. All are in static memory, because a signal handler
 /// must not allocate.
 struct Prepared {
   int fd = -1;

@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint64_t kMaxBytes = 1 << 20;
 constexpr std::size_t kMaxLineBytes = 4096;  // std::regex uses stack for each character
 
-/// Returns what follows `name` in the line that starts with it. Searches only the lines before the
-/// first section of a crash file.
+/// Returns the rest of the line that starts with "NAME: ", where NAME is `name`, or "" if no line
+/// does. Searches only the lines before the first section of a crash file.
 std::string field(std::string_view text, std::string_view name) {
   const std::string start = "\n" + std::string(name) + ": ";
   const std::size_t at = text.substr(0, text.find("\n--- ")).find(start);

@@ -14,7 +14,7 @@
 namespace mgpu {
 namespace {
 
-// All data for writing a death note, in static memory because a signal handler must not allocate.
+// All data for writing a death note are static, because a signal handler must not allocate memory.
 constexpr std::size_t kMaxPath = 4096;
 char note_path[kMaxPath];
 std::atomic<bool> has_path{false};

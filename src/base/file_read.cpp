@@ -52,7 +52,7 @@ void for_each_block(const fs::path& path, Use use) {
   }
 }
 
-/// Makes the eight tables of slicing-by-8, which takes eight bytes per step with eight look-ups.
+/// Returns the tables of slicing-by-8 for CRC-32C, which processes eight bytes per step.
 std::array<std::array<std::uint32_t, 256>, 8> make_crc_tables() {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {

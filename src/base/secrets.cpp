@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 3> kEnds = {"token", "apikey", "pass"};
 constexpr std::array<std::string_view, 3> kParts = {"secret", "passwd", "password"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
-/// Returns whether `word`, one word of a name, marks a secret. `is_first`: it is the first word of
-/// the name. There, the word `key` marks no secret.
+/// Returns whether `word`, one word of a name, shows that the name is that of a secret. The word
+/// `key` does so unless it is the first word of the name (`is_first`).
 bool is_telling(std::string_view word, bool is_first) {
   const auto ends = [&](std::string_view end) { return word.ends_with(end) && word != "bypass"; };
   const auto has = [&](std::string_view part) { return word.find(part) != word.npos; };

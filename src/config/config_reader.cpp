@@ -109,7 +109,8 @@ private:
     std::vector<YamlNode> names = found->items;
     if (found->kind == YamlNode::Kind::scalar) names = {*found};
     for (const YamlNode& name : names) {
-      if (name.kind != YamlNode::Kind::scalar || name.text.empty()) continue;  // E104 elsewhere
+      // Other code reports E104 for names that are not text.
+      if (name.kind != YamlNode::Kind::scalar || name.text.empty()) continue;
       const auto expanded = expand_path(name.text, sources_.variable);
       if (const auto* problem = std::get_if<ValueProblem>(&expanded)) {
         problems.push_back({problem->code, "a path in `include` cannot be read", name.place,

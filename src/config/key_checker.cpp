@@ -175,8 +175,8 @@ void KeyChecker::store_path(const KeySpec& spec, const std::string& text, const 
   layer_.values.emplace(spec.name, std::move(value));
 }
 
-/// For a value that is not a path: returns it with each `$${` replaced by `${`. If it has any other
-/// `${`, adds a problem and returns nullopt. Values from the command line do not change.
+/// Returns a value that is not a path, with each `$${` replaced by `${`. If it has any other `${`,
+/// adds a problem and returns nullopt. Values from the command line do not change.
 std::optional<YamlNode> KeyChecker::without_escapes(const KeySpec& spec, const YamlNode& node) {
   if (node.place.line == 0) return node;  // from the command line
   const auto key = literal_text(node.key);

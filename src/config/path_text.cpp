@@ -16,7 +16,7 @@ bool is_name_character(char character, bool is_first) {
   return byte == '_' || std::isalpha(byte) != 0 || (!is_first && std::isdigit(byte) != 0);
 }
 
-/// Returns the name of a variable at the start of `text`; "" if `text` begins otherwise.
+/// Returns the name of a variable at the start of `text`; "" if `text` does not begin with a name.
 std::string_view leading_name(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size() && is_name_character(text[size], size == 0))

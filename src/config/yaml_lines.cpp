@@ -68,7 +68,7 @@ private:
     }
   }
 
-  /// Returns whether a value may begin after character `i`.
+  /// Returns whether a value may begin after character `i`. Also counts open brackets.
   bool starts_value(const std::string& line, std::size_t i, bool at_start) {
     const char c = line[i];
     const bool spaced = i + 1 == line.size() || line[i + 1] == ' ' || line[i + 1] == '\t';

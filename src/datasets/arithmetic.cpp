@@ -1,4 +1,4 @@
-// Chains of sums and differences, such as 3 + 15 - 7 =.
+// Generates chains of sums and differences, such as 3 + 15 - 7 =.
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// Questions with a choice of answers: which of these numbers is the largest?
+// Generates questions with a choice of answers: which of these numbers is the largest?
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-// GSM8K (Cobbe et al. 2021) from a folder of the user.
+// Reads GSM8K (Cobbe et al. 2021) from a folder of the user.
 #include <memory>
 #include <optional>
 #include <set>

@@ -1,4 +1,4 @@
-// Numbers in answers: 1,234.5, 3/4, \frac{3}{4}, 1 1/2, 1.5e3, 1.5 \times 10^3, 50%.
+// Reads numbers in answers: 1,234.5, 3/4, \frac{3}{4}, 1 1/2, 1.5e3, 1.5 \times 10^3, 50%.
 #include <algorithm>
 #include <utility>
 

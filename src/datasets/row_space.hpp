@@ -52,8 +52,8 @@ private:
   std::size_t counted_ = 0;
 };
 
-/// How many rows each split has. The rows of all splits are numbered: first those of test, then of
-/// validation, then of train. So the other splits stay the same if the size of train changes.
+/// The number of rows of each split. The rows of all splits have consecutive numbers: first test,
+/// then validation, then train. So the other splits stay the same if the size of train changes.
 struct SplitSizes {
   std::array<std::int64_t, 3> rows{};  // by Split
 

@@ -1,4 +1,5 @@
-// Star graphs. Source: Bachmann and Nagarajan, The pitfalls of next-token prediction (ICML 2024).
+// Generates star graphs. Source: Bachmann and Nagarajan, The pitfalls of next-token prediction
+// (ICML 2024).
 #include "star_graph.hpp"
 
 #include <algorithm>

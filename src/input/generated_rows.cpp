@@ -1,4 +1,4 @@
-// Rows that the program generates.
+// Reads rows that the program generates.
 #include <mgpu/base/activity.hpp>
 #include <mgpu/input/generated_rows.hpp>
 

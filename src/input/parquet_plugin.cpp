@@ -26,7 +26,7 @@ constexpr std::int64_t kBatchRows = 1024;
 constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
 constexpr int kMaxDepth = 32;
 
-/// Why a row is unusable, as a phrase that follows "it cannot be used: ".
+/// Thrown for an unusable row. `why` is a phrase that follows "it cannot be used: ".
 struct BadValue {
   std::string why;
 };
@@ -112,7 +112,8 @@ JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   return text_value((*scalar)->ToString());
 }
 
-// The recursion ends below kMaxDepth, where the function throws.
+// Returns item `i` of the array as JSON. Calls itself for nested values, and throws BadValue if
+// `depth` exceeds kMaxDepth.
 JsonValue value_at(const arrow::Array& array, std::int64_t i, int depth) {
   using Type = arrow::Type;
   if (depth > kMaxDepth) throw BadValue{"it is deeper than 32 levels"};

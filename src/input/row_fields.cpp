@@ -208,8 +208,8 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Drops the columns that are ignored, and each column that is null and has one of this program's
-/// names.
+/// Removes the columns in left_out_, which another mapped column replaces. Also removes null values
+/// of columns whose types are checked.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

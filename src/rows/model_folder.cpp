@@ -34,7 +34,8 @@ std::string run_name_in(const fs::path& folder) {
   return std::prev(latest)->string();
 }
 
-/// Says how to make a model whose training has not run yet. `name` is the run.name of the training.
+/// Returns a help text for a model whose training has not run yet. `name` is the run.name of the
+/// training.
 std::string training_command(const std::string& name) {
   const fs::path conf = fs::path("conf") / "train" / (name + ".yaml");
   if (has_file(conf))
@@ -69,7 +70,8 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Says where a relative path starts. A wrong start is the usual reason why a folder is not found.
+/// Returns a text that says where a relative path starts. A wrong start is the usual reason why a
+/// folder is not found.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";
@@ -85,8 +87,8 @@ std::string help_for_missing_model(const Config& config, const fs::path& folder,
   return download.empty() ? start_of_path(config, key) : download;
 }
 
-/// Names the folder with the weights if `folder` is a run directory, or the folder of all runs with
-/// one name. Otherwise asks for the folder with the weights.
+/// Returns a help text. If `folder` is a run directory, or the folder of all runs with one name,
+/// the text names its folder with the weights. Otherwise the text asks for that folder.
 std::string help_for_other_folder(const fs::path& folder, const std::string& key) {
   for (const char* below : {"ckpt/last", "latest/ckpt/last"})
     if (has_file(folder / below / "config.json")) return store::path_argument(key, folder / below);

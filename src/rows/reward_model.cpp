@@ -53,8 +53,8 @@ public:
   }
 
 private:
-  /// Returns the tokens of prompt and completion. Returns nothing if the tokenizer or the chat
-  /// template refuses the row.
+  /// Returns the tokens of prompt and completion. Returns an empty list if the tokenizer or the
+  /// chat template refuses the row.
   std::vector<std::int64_t> ids_of(const rewards::RewardRow& row) {
     std::vector<std::int64_t> ids;
     problem_of([&] {

@@ -33,8 +33,7 @@ void learn_after(const std::vector<std::int64_t>& prompt, LearnedPair& pair) {
 
 using Messages = std::vector<text::ChatMessage>;
 
-/// Returns the messages with which both conversations begin, but at least the last message of each
-/// is left out.
+/// Returns the messages with which both conversations begin, without the last message of either.
 Messages shared_messages(const Messages& chosen, const Messages& rejected) {
   const auto most = static_cast<std::ptrdiff_t>(std::min(chosen.size(), rejected.size())) - 1;
   return {chosen.begin(),

@@ -12,7 +12,8 @@ namespace {
 
 using report::Plan;
 
-// Code and buffers of libtorch, MPI and HDF5 that are loaded on first use.
+// libtorch, MPI and HDF5 take about this much memory for code and buffers that they load on first
+// use.
 constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 
 std::string machine_text(const PlanMachine& machine) {

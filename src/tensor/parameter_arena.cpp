@@ -27,8 +27,8 @@ std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Draws uniformly from +-sqrt(3) std with additions, products and one square root only, so the
-/// bits do not depend on a math library.
+/// Fills `flat` with init_value plus uniform draws from +-sqrt(3) init_std. Uses additions,
+/// products and one square root only, so the bits do not depend on a math library.
 void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) {
   if (spec.init_std == 0.0) {
     flat.fill_(spec.init_value);

@@ -6,7 +6,7 @@
 
 namespace mgpu::text {
 
-/// Which pieces of a text get a leading space if they lack one.
+/// Says which pieces of a text get a leading space if they lack one.
 enum class PrependScheme { always, first, never };
 
 /// The options that the pre-tokenizer and the decoder named Metaspace share.

@@ -134,7 +134,7 @@ std::vector<SentencePiece> read_pieces(std::string_view model, const fs::path& f
   return pieces;
 }
 
-/// Appends to `json` all pairs of pieces that joined give the piece `whole`.
+/// Appends to `json` all pairs of pieces whose concatenation is the piece `whole`.
 void append_merges(std::string_view whole, const std::unordered_set<std::string_view>& vocabulary,
                    std::string& json) {
   for (std::size_t at = character_bytes(whole.front()); at < whole.size();

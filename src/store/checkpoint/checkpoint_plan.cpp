@@ -11,7 +11,8 @@ namespace mgpu::store {
 namespace {
 
 using formats::JsonValue;
-/// The name of a tensor, and what differs: its type or shape in the checkpoint, and in this model.
+/// A row of the table of differences: the name of a tensor, and its type or shape in the checkpoint
+/// and in this model.
 using Row = std::array<std::string, 3>;
 
 constexpr std::size_t kMaxRows = 8;

@@ -39,7 +39,8 @@ void make_folder(const fs::path& folder) {
                  "choose another folder: --output DIR"});
 }
 
-/// Makes a folder with an unused name: the stamp, and a number after it if the stamp is taken.
+/// Makes a folder and returns its path. Its name is the time stamp, with a number after it if that
+/// name is taken.
 fs::path make_stamped_folder(const fs::path& base) {
   make_folder(base);
   const std::string stamp = local_stamp();
