@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// One thread per element, in a grid-stride loop.
+/// Each thread adds one element at a time, in a grid-stride loop.
 __global__ void accumulate_kernel(AccumulateArgs args) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
   for (std::size_t i = blockIdx.x * std::size_t{kThreads} + threadIdx.x; i < args.count;

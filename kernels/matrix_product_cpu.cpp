@@ -1,4 +1,4 @@
-// A GEMM that processes blocks of inputs, outputs and rows. Each block is copied (packed) into the
+// Computes a GEMM in blocks of inputs, outputs and rows. Each block is copied (packed) into the
 // order in which the register tile reads it. A block of rows stays in the L2 cache while it is
 // multiplied by all panels of a block of outputs.
 #include <algorithm>

@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 using Reduce = cub::BlockReduce<float, kThreads>;
 
-/// One block per row; a thread processes every 256th column.
+/// Each block processes one row at a time, and each thread every 256th column of that row.
 __global__ void rms_norm_kernel(RmsNormArgs args) {
   __shared__ typename Reduce::TempStorage scratch;
   __shared__ float scale;

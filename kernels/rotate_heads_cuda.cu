@@ -1,5 +1,5 @@
-// One block per head of a token, one thread per pair of columns. Values are read once and stay in
-// registers for both norm and rotation.
+// Each block processes one head of a token, and each thread one pair of columns. Values are read
+// once and stay in registers for both norm and rotation.
 #include <cub/block/block_reduce.cuh>
 
 #include <mgpu/base/error.hpp>

@@ -47,7 +47,7 @@ private:
   }
 };
 
-/// One query head of one sequence. The data of its key head are already in the buffers.
+/// Describes one query head of one sequence. The data of its key head are already in the buffers.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   const SequencePlace& place;

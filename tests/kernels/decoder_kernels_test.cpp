@@ -118,7 +118,7 @@ void point_to(const AttentionCase& input, PagedAttentionArgs& args, std::vector<
   args.out = out.data();
 }
 
-// Two keys with scores 0 and log 3: weights 1/4 and 3/4.
+// Two keys have the scores 0 and log 3, so their weights are 1/4 and 3/4.
 TEST(PagedAttentionReferenceTest, ByHand) {
   const float query = 1.0F;
   const std::vector<float> keys{0.0F, std::log(3.0F)};
@@ -221,7 +221,7 @@ OnlineLogsumexpArgs fold_args(FoldState& state, std::size_t rows, std::size_t be
   return args;
 }
 
-// Two blocks: [0, log 2] and [log 5, log 2]: the sum of exp is 1 + 2 + 5 + 2 = 10.
+// The blocks are [0, log 2] and [log 5, log 2], so the sum of exp is 1 + 2 + 5 + 2 = 10.
 TEST(OnlineLogsumexpReferenceTest, ByHand) {
   const std::vector<float> first{0.0F, std::log(2.0F)};
   const std::vector<float> second{std::log(5.0F), std::log(2.0F)};

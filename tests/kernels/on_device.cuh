@@ -10,7 +10,7 @@
 
 namespace mgpu::kernels {
 
-/// Device copy of a host vector, freed with the scope.
+/// A copy of a host vector in device memory, which the destructor frees.
 template <class T>
 class OnDevice {
 public:
@@ -25,7 +25,7 @@ public:
 
   T* get() const { return data_; }
 
-  /// Waits for the default stream.
+  /// Returns the values. Waits for the default stream.
   std::vector<T> host() const {
     std::vector<T> copy(count_);
     if (count_ == 0) return copy;
@@ -38,7 +38,7 @@ private:
   T* data_ = nullptr;
 };
 
-/// Fixture base that skips visibly without a GPU.
+/// Skips the tests of a fixture if there is no GPU.
 class GpuTest : public testing::Test {
 protected:
   void SetUp() override {

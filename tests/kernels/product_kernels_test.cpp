@@ -33,7 +33,7 @@ std::vector<float> packed_product(const std::vector<float>& x, const std::vector
   return out;
 }
 
-// (1 2) times (3 4; 5 6; 7 8) as rows of weights.
+// Multiplies (1 2) by weights with the rows (3 4), (5 6) and (7 8).
 TEST(PackedProductTest, ByHand) {
   const std::vector<float> expected{11.0F, 17.0F, 23.0F};
 
@@ -131,7 +131,7 @@ TEST(PackedProductTest, ABlockOfRowsEndsNowhere) {
   }
 }
 
-// x, then the weights, either stored normally or transposed; 1030 rows are two blocks.
+// Stores x normally or transposed, and the weights as well. 1030 rows are five blocks.
 TEST(MatrixProductTest, HasThePackedProductsBitsWhateverTheStrides) {
   for (const std::size_t rows : {1U, 7U, 13U, 40U, 1030U}) {
     for (const std::size_t inputs : {1U, 31U, 600U}) {
@@ -164,7 +164,7 @@ TEST(MatrixProductTest, HasThePackedProductsBitsWhateverTheStrides) {
   }
 }
 
-// 100 + 1 * 3 + 2 * 4.
+// Expects 100 + 1 * 3 + 2 * 4.
 TEST(MatrixProductTest, Adds) {
   const std::vector<float> x{1.0F, 2.0F};
   const std::vector<float> weight{3.0F, 4.0F};

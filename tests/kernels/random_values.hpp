@@ -6,7 +6,7 @@
 
 namespace mgpu::kernels {
 
-/// Returns normal numbers, the same for the same seed.
+/// Returns normally distributed numbers, the same ones for the same seed.
 inline std::vector<float> normals(std::size_t count, unsigned seed, float deviation = 1.0F) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, deviation);
@@ -16,7 +16,8 @@ inline std::vector<float> normals(std::size_t count, unsigned seed, float deviat
   return values;
 }
 
-/// Returns 0 .. n-1 with every fifth value replaced, as cross-entropy targets.
+/// Returns targets of cross-entropy: random classes below `classes`, but every fifth target is
+/// `every_fifth`.
 inline std::vector<std::int64_t> targets(std::size_t count, std::size_t classes,
                                          std::int64_t every_fifth) {
   std::mt19937 random(5);

@@ -106,7 +106,7 @@ TEST(OnlineDrawTest, ABlockWithoutTokensLeavesTheDraw) {
   EXPECT_EQ(picked, 6.0F);
 }
 
-// Probabilities 1/8, 3/8 in the first block, 1/2 in the second.
+// The probabilities are 1/8 and 3/8 in the first block, and 1/2 in the second.
 TEST(DrawWithReplacementTest, ByHand) {
   const std::vector<float> first{0.0F, std::log(3.0F)};
   const std::vector<float> second{std::log(4.0F)};
@@ -149,7 +149,7 @@ TEST(DrawWithReplacementTest, NothingIsDrawnFromNaN) {
 
 TEST(RepetitionPenaltyTest, ByHand) {
   std::vector<float> logits{1.0F,  -1.0F, 3.0F, 0.0F,    // tokens 10 to 13
-                            -4.0F, 5.0F,  6.0F, -7.0F};  // the same of the second row
+                            -4.0F, 5.0F,  6.0F, -7.0F};  // the same tokens in the second row
   const std::vector<std::int64_t> ids{3, 10, 11, 14, 13, 90};
   const std::vector<std::int64_t> spans{0, 4, 4, 6};
 

@@ -82,7 +82,7 @@ struct Case {
   std::vector<float> sinks;
 };
 
-/// Computes plain loops in double over one query head of one query.
+/// Computes the gradients by plain loops in double over each query head of each query.
 class Reference {
 public:
   explicit Reference(const Case& given) : given_(given), grads(given.sizes) {

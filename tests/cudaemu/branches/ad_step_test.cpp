@@ -1,4 +1,4 @@
-// The GPU branches of an optimizer step of Algorithm Distillation: launches and host reads.
+// Tests the GPU branches of an optimizer step of Algorithm Distillation: launches and host reads.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -21,7 +21,7 @@ using emulated::GpuWork;
 
 constexpr std::int64_t kWindow = 16;
 
-/// Has the width and number of layers of conf/train_ad.yaml; the window is shorter.
+/// Returns a model with the width and number of layers of conf/train_ad.yaml, but a shorter window.
 AdTransformerConfig large_config(tensor::ComputeKind compute) {
   AdTransformerConfig config;
   config.tokens = TokenKind::step;
@@ -70,7 +70,8 @@ TEST(GpuBranchTest, AnAdStepOnOneRankIsOnePassOfFewLaunches) {
   }
 }
 
-/// Parameters whose decay changes 2 * `pairs` times.
+/// Returns 2 * `pairs` parameters. Weight decay applies to every second one, beginning with the
+/// first.
 std::vector<tensor::ParameterSpec> alternating(std::int64_t pairs) {
   std::vector<tensor::ParameterSpec> specs;
   for (std::int64_t i = 0; i < 2 * pairs; ++i)

@@ -35,7 +35,8 @@ struct Before : at::ObserverContext {
   std::int64_t counted_at_start;
 };
 
-/// Returns whether a call makes a view or memory, or nothing at all.
+/// Returns whether a call launches no kernel, because it only makes a view, allocates memory or
+/// answers a question about types.
 bool is_free(const at::RecordFunction& call) {
   constexpr std::array<std::string_view, 9> kFree{
       "aten::empty",       "aten::_unsafe_view", "aten::resize_",

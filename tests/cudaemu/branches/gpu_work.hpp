@@ -1,5 +1,5 @@
-// Counts what a GPU would do. Together with program/device_stream.cpp, tests run the GPU branches
-// of the program on the CPU.
+// Counts the work that a GPU would do, in tests that run the GPU branches of the program on the CPU
+// (see program/device_stream.cpp).
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace mgpu::emulated {
 
-/// The work since an object was made. Only one object may exist at a time.
+/// Counts launches and host reads since the object was made. Only one object may exist at a time.
 ///
-/// A call of libtorch counts if it computes or copies elements: views, allocations and calls that
-/// consist of other calls do not count. Conversions to float32 that only the emulated products need
-/// count, so a GPU has at most as many.
+/// A call of libtorch counts as a launch if it computes or copies elements. Views, allocations and
+/// calls that consist of other calls do not count. Conversions to float32 that only the emulated
+/// products need count too, so a GPU has at most the counted number of launches.
 class GpuWork {
 public:
   GpuWork();

@@ -1,4 +1,4 @@
-// The GPU branches of language models: numbers, reproducible sums, launches and host reads.
+// Tests the GPU branches of language models: numbers, reproducible sums, launches and host reads.
 #include <ATen/ATen.h>
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using emulated::GpuWork;
 
-/// Returns [rows, columns] numbers between -1 and 1.
+/// Returns a tensor [rows, columns] of numbers between -1 and 1.
 at::Tensor waves(std::int64_t rows, std::int64_t columns, double phase) {
   return at::sin(at::arange(rows * columns, at::kFloat).mul_(0.37).add_(phase))
       .view({rows, columns});

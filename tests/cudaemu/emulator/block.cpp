@@ -90,7 +90,7 @@ void Block::barrier(const Place& place) {
   moment.acquire();
 }
 
-/// Resumes threads in the order in which they started, independent of their arrival.
+/// Lets all threads continue. They run in the order in which they started, not in that of arrival.
 void Block::open_barrier() {
   position_ = count_ - 1;
   num_waiting_ = 0;

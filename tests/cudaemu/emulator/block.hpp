@@ -16,8 +16,8 @@ namespace cudaemu {
 
 inline constexpr unsigned kMaxThreads = 1024;
 
-/// The running block with one fiber per thread. A thread runs until it must wait. Then the next one
-/// that can continue runs, in a fixed order.
+/// The running block with one fiber per thread. A thread runs until it must wait. Then the next
+/// thread that can continue runs, in a fixed order.
 class Block {
 public:
   /// Runs `kernel` on threads 0 to order.size() - 1, which take turns in that order. Returns "", or
@@ -63,9 +63,9 @@ private:
   unsigned running_ = 0;
   unsigned count_ = 0;
   unsigned num_done_ = 0;
-  unsigned num_waiting_ = 0;  // at the barrier of the block
-  bool is_divided_ = false;   // they wait at different barriers
-  bool skips_ = false;        // for a barrier that a test removes
+  unsigned num_waiting_ = 0;  // threads at the barrier of the block
+  bool is_divided_ = false;   // waiting threads are at different barriers
+  bool skips_ = false;        // a test removes a barrier (Settings::skipped)
   Place barrier_place_;
   // A thread may reach the next barrier before another has left this one.
   std::array<Moment, 2> barriers_;

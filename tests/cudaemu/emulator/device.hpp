@@ -14,8 +14,8 @@
 
 namespace cudaemu {
 
-/// The null stream, which is a queue of launches and copies, and the last error. Any thread may
-/// call it.
+/// The emulated device: its null stream, which is a queue of launches and copies, and its last
+/// error. Any thread may call its functions.
 class Device {
 public:
   Device();

@@ -35,7 +35,8 @@ namespace cudaemu {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// An odd number of pages and different tops, because equal ones would share few cache sets.
+// Stacks have an odd number of pages and begin at different offsets. Otherwise, the stacks would
+// share a few cache sets.
 constexpr std::size_t kStackBytes = 65 * kPage;
 constexpr std::size_t kTopStep = 320;
 constexpr std::size_t kTops = 64;

@@ -13,7 +13,8 @@
 #include "block.hpp"
 #include "settings.hpp"
 
-// The variables that kernels declare __shared__; absent in a program without such variables.
+// The begin and end of the section with the variables that kernels declare __shared__. Both are
+// null in a program without such variables.
 extern "C" char __start_cudaemu_shared[] __attribute__((weak));
 extern "C" char __stop_cudaemu_shared[] __attribute__((weak));
 
@@ -27,7 +28,8 @@ struct Free {
 std::unique_ptr<void, Free> dynamic_memory;
 std::size_t dynamic_bytes = 0;
 
-/// Ends the memory exactly at its size, so AddressSanitizer detects accesses past it.
+/// Allocates dynamic shared memory that ends exactly after `bytes` bytes, so that AddressSanitizer
+/// detects accesses past it.
 void set_dynamic(std::size_t bytes) {
   constexpr std::size_t kAlignment = 128;
   void* memory = nullptr;

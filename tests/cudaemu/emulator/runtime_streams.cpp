@@ -1,4 +1,4 @@
-// The part of the runtime that is about devices, streams and events.
+// Emulates the functions of the CUDA runtime for devices, streams and events.
 #include <algorithm>
 #include <cstdio>
 
@@ -13,7 +13,8 @@ namespace {
 
 thread_local int current_device = 0;
 
-/// Returns a kernel's failure, which later calls report, too.
+/// Returns cudaErrorLaunchFailure if a kernel has failed, because CUDA reports this in all later
+/// calls.
 cudaError_t failure() {
   return device().last_error() == cudaErrorLaunchFailure ? cudaErrorLaunchFailure : cudaSuccess;
 }
@@ -99,7 +100,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  device().wait();  // a GPU goes on without being asked
+  device().wait();  // a GPU works on even if the host only polls
   if (failure() != cudaSuccess) return failure();
   return event->last == nullptr || event->last->is_reached() ? cudaSuccess : cudaErrorNotReady;
 }

@@ -76,7 +76,7 @@ std::shared_ptr<Worker> Worker::start() {
   return worker;
 }
 
-/// Queues work, unless the thread has ended. Returns whether it did.
+/// Queues work, unless the thread has ended. Returns whether the work was queued.
 bool Worker::add(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (has_ended_) return false;

@@ -62,10 +62,10 @@ private:
 /// Queues work in a stream. The null stream is that of device().
 void queue_in(cudaStream_t stream, std::function<void()> work);
 
-/// Waits for the work of the null stream and of all streams, those that were destroyed included.
+/// Waits for the work of the null stream and of all other streams, including destroyed ones.
 void wait_for_all();
 
-/// Returns whether the stream is one of this thread's device.
+/// Returns whether the stream belongs to the current device of this thread.
 bool is_on_current_device(cudaStream_t stream);
 
 }  // namespace cudaemu

@@ -7,7 +7,8 @@
 namespace cudaemu {
 namespace {
 
-/// Copies single bytes: ThreadSanitizer would see a library's memcpy, although these are registers.
+/// Copies byte by byte. The values stand for registers, so ThreadSanitizer must not see these
+/// accesses, but it would see those of memcpy().
 void copy(const void* from, void* to, std::size_t bytes) {
   const auto* source = static_cast<const volatile unsigned char*>(from);
   auto* aim = static_cast<unsigned char*>(to);

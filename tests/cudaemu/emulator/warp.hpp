@@ -18,7 +18,7 @@ struct Meeting {
 
   bool is_complete() const { return arrived == mask; }
 
-  /// Gives each lane its value.
+  /// Gives each lane the value that it wants.
   void deliver() const;
 };
 

@@ -1,5 +1,5 @@
-// The part of the CUDA runtime that kernels, their tests and communicators use. Memory of a device
-// is memory of the host.
+// Declares the part of the CUDA runtime that kernels, their tests and communicators use. Memory of
+// a device is memory of the host.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The part of NCCL that the program uses. tests/cudaemu/nccl defines the functions.
+// Declares the part of NCCL that the program uses. tests/cudaemu/nccl defines the functions.
 #pragma once
 
 #include <cstddef>

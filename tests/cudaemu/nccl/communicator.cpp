@@ -36,7 +36,7 @@ std::uint64_t name_of_gpu() {
          static_cast<std::uint64_t>(device);
 }
 
-/// Hangs as a call of NCCL can.
+/// Never returns, as a call of NCCL can.
 [[noreturn]] void hang() {
   for (;;)
     std::this_thread::sleep_for(std::chrono::hours(1));
@@ -68,7 +68,8 @@ void ncclComm::until_aborted() const {
     std::this_thread::sleep_for(kPause);
 }
 
-/// Waits while looking at the peers. Returns false when the communicator has failed or was aborted.
+/// Waits until `condition` is true, and looks for dead peers meanwhile. Returns false if the
+/// communicator fails or is aborted first.
 template <class Condition>
 bool ncclComm::until(Condition condition) {
   while (!condition()) {
@@ -79,7 +80,7 @@ bool ncclComm::until(Condition condition) {
   return true;
 }
 
-/// Fails if a peer has ended, has aborted, or was told to look dead.
+/// Marks the communicator as failed if a peer has ended, has aborted, or was told to look dead.
 void ncclComm::look_at_peers() {
   if (!rules_.notices_peers()) return;
   for (int peer = 0; peer < size_; ++peer) {
@@ -105,7 +106,7 @@ ncclResult_t ncclComm::connect(const ncclUniqueId& id) {
   return ncclInProgress;
 }
 
-/// Waits until all ranks are here.
+/// Waits until all ranks have come here, unless `order` demands a failure.
 void ncclComm::meet(Order order) {
   if (!pause(order.seconds)) return;
   if (order.answer == Answer::never) return;
@@ -172,7 +173,7 @@ void ncclComm::enqueue(std::shared_ptr<Transfers> transfers, cudaStream_t stream
   });
 }
 
-/// Does the work of one call in its stream. As a kernel that waits for a peer, it ends only when
+/// Does the work of one call in its stream. Like a kernel that waits for a peer, it ends only when
 /// its transfers are done or the communicator is aborted.
 void ncclComm::work(Transfers& transfers, Order order) {
   if (order.answer == Answer::async_error) fail(ncclSystemError);
@@ -189,7 +190,8 @@ void ncclComm::work(Transfers& transfers, Order order) {
   if (!begins || !until(is_done)) until_aborted();
 }
 
-/// Lets every transfer do what it can.
+/// Lets each transfer move a piece if it can. Returns `mismatch` if a peer makes another call,
+/// `moved` if a transfer has moved a piece, and `done` if all transfers are done.
 Progress ncclComm::step(Transfers& transfers) {
   bool has_moved = false;
   for (const auto& transfer : transfers) {
@@ -214,7 +216,8 @@ ncclResult_t ncclComm::finalize() {
   return ncclInProgress;
 }
 
-/// Waits for the work of this rank, and until all ranks are here.
+/// Waits until the work of this rank is done and all ranks have come here, unless `order` demands a
+/// failure.
 void ncclComm::end_together(Order order) {
   if (!pause(order.seconds)) return;
   if (order.answer == Answer::async_error) return fail(ncclSystemError);

@@ -10,8 +10,8 @@
 #include "segment.hpp"
 #include "transfer.hpp"
 
-/// A communicator of the stand-in. Its work runs in streams of the emulator. Separate threads
-/// connect and finalize it.
+/// A communicator of the stand-in for NCCL. Its work runs in streams of the emulator. Separate
+/// threads connect and finalize it.
 struct ncclComm : std::enable_shared_from_this<ncclComm> {
 public:
   using Transfers = std::vector<std::unique_ptr<nccl_standin::Transfer>>;
@@ -31,7 +31,8 @@ public:
   nccl_standin::Seat seat() { return {*segment_, rank_, size_, pieces_}; }
   nccl_standin::Rules& rules() { return rules_; }
 
-  /// Announces a call of this thread; two at once end the process, as no thread may share it.
+  /// Announces a call of this thread. If two threads use the communicator at once, the process
+  /// ends, because NCCL does not allow that.
   class InCall {
   public:
     InCall(ncclComm& comm, const char* name);

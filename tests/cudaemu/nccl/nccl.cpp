@@ -1,5 +1,5 @@
-// The functions of NCCL. A communicator that is used after its end, or by two threads at once, ends
-// the process.
+// Emulates the functions of NCCL. A communicator that is used after its end, or by two threads at
+// once, ends the process.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -49,7 +49,8 @@ struct Group {
 };
 thread_local Group group;
 
-/// Adds a transfer to the open group. A rule for it counts only if its answer is an error.
+/// Adds a transfer to the open group. A rule for its call has an effect only if the answer is an
+/// error.
 ncclResult_t add_to_group(ncclComm_t comm, Call call, cudaStream_t stream,
                           std::unique_ptr<nccl_standin::Transfer> transfer) {
   const bool is_first = group.transfers.empty();

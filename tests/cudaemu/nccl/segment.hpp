@@ -58,7 +58,7 @@ public:
   Segment& operator=(const Segment&) = delete;
   ~Segment();
 
-  /// Makes the memory and writes to `id` where it is. Returns false without memory.
+  /// Makes the memory, and writes its place to `id`. Returns false if there is no memory.
   static bool make(ncclUniqueId& id);
 
   /// Returns false if the first rank has ended.

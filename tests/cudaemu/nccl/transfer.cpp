@@ -12,10 +12,11 @@ namespace {
 constexpr std::int32_t kAllReduce = 1;
 constexpr std::int32_t kBroadcast = 2;
 
-/// Makes `bytes` bytes of a result from the pieces in the slots of all ranks.
+/// A function that makes `bytes` bytes of a result from the pieces in the slots of all ranks.
 using Combine = std::function<void(const Layout& layout, std::byte* into, std::size_t bytes)>;
 
-/// A call of all ranks: each fills its slot, and reads the slots when all are filled.
+/// The transfer of a collective call. Each rank fills its slot, and reads the slots when all are
+/// filled.
 class Collective final : public Transfer {
 public:
   Collective(const Seat& seat, const void* from, void* into, const Shape& shape, Combine combine)
@@ -87,7 +88,8 @@ T element(const Layout& layout, int rank, std::size_t index) {
   return value;
 }
 
-/// Computes with Wide, which `widen` and `narrow` convert to and from the stored type T.
+/// Returns a function that reduces the values of all ranks with `op`. It computes in the type Wide:
+/// `widen` converts the stored type T to Wide, and `narrow` converts the result back.
 template <class T, class Wide>
 Combine reduction(int ranks, ncclRedOp_t op, Wide (*widen)(T), T (*narrow)(Wide)) {
   return [=](const Layout& layout, std::byte* into, std::size_t bytes) {

@@ -32,12 +32,13 @@ struct Seat {
 
 std::size_t size_of(ncclDataType_t type);
 
-/// Sums, or takes the least or greatest, in the order of ranks. 16-bit floats are rounded once.
+/// Makes the transfer that computes the sum, minimum or maximum in the order of ranks. 16-bit
+/// floats are rounded once, at the end.
 std::unique_ptr<Transfer> make_all_reduce(const Seat& seat, const void* from, void* into,
                                           std::size_t count, ncclDataType_t type, ncclRedOp_t op);
 std::unique_ptr<Transfer> make_broadcast(const Seat& seat, const void* from, void* into,
                                          std::size_t bytes, int root);
-/// Done when the receiver has copied all bytes.
+/// The transfer is done when the receiver has copied all bytes.
 std::unique_ptr<Transfer> make_send(const Seat& seat, const void* from, std::size_t bytes,
                                     int peer);
 std::unique_ptr<Transfer> make_receive(const Seat& seat, void* into, std::size_t bytes, int peer);

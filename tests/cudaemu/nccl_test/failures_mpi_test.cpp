@@ -26,7 +26,8 @@ protected:
     return report_from([&] { make(timeout_s); });
   }
 
-  /// Returns once all ranks have the sum: a rank that fails next cannot disturb a slow one.
+  /// Returns when all ranks have the sum, so that a rank that fails next cannot disturb a slower
+  /// one.
   void expect_sum_on_all(Communicator& communicator) const {
     expect_sum(communicator);
     world_.barrier();
@@ -74,7 +75,7 @@ TEST_F(FailureTest, ACallThatNcclRefusesIsAFailure) {
   EXPECT_THAT(report.sentence, HasSubstr(std::string("failed: NCCL says ") + reason));
 }
 
-// Every rank gets an error, so it must not hear of a peer's error first.
+// All ranks get this error. With peers=silent, no rank notices the failure of a peer first.
 TEST_F(FailureTest, AnAsynchronousErrorEndsTheCall) {
   tell("all_reduce.2=async_error peers=silent");
   const auto communicator = make(kPatient);
@@ -154,8 +155,9 @@ TEST_F(FailureTest, ARankThatHangsInNcclIsLeftAlone) {
   world_.barrier();
 }
 
-// The thread of the call that hangs stays until the process ends, and with it the work on the GPU,
-// for which cudaFree() would wait. The test is the last one, because memory is kept from then on.
+// The thread of the hanging call stays until the process ends, and so does its work on the GPU, for
+// which cudaFree() would wait. The test is the last one, because device memory is no longer freed
+// after it.
 TEST_F(FailureTest, LastAnAbortThatHangsIsLeftAlone) {
   tell("all_reduce.2=never abort=hang");
   const auto communicator = make(kShort);

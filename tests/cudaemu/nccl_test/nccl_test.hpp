@@ -1,4 +1,4 @@
-// Shared by the tests of the communicators on emulated GPUs.
+// Contains the fixture that tests of communicators on emulated GPUs share.
 #pragma once
 
 #include <cstdlib>

@@ -83,7 +83,7 @@ protected:
   std::unique_ptr<Communicator> mpi_ = make_communicator(world_, Backend::mpi, {});
 };
 
-// Sums of floats may be rounded in another order from three ranks on.
+// With three or more ranks, sums of floats may be rounded in another order.
 TEST_P(ValuesTest, Sums) {
   const auto sum = [](Communicator& comm, BufferView view) {
     comm.all_reduce(view, ReduceOp::sum);
@@ -135,7 +135,8 @@ TEST_P(ValuesTest, PassesOnAlongTheRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ValuesTest, testing::Values(Backend::nccl, Backend::staged));
 
-// Two ranks compute a + b and b + a, which are equal bits; the test above compares them with mpi.
+// With the first rules, each call is issued some time after it has returned. With the second rules,
+// rank 0 begins its work late.
 TEST_F(NcclTest, CallsThatAreIssuedOrRunLateGiveTheSameValues) {
   for (const char* rules :
        {"init=in_progress:0.05 all_reduce=in_progress:0.02 finalize=in_progress:0.05",

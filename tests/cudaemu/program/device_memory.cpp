@@ -1,4 +1,4 @@
-// Replaces the program's functions: libtorch does not count the memory of an emulated GPU.
+// Replaces the program's functions, because libtorch does not count the memory of an emulated GPU.
 #include <mgpu/tensor/device_memory.hpp>
 
 namespace mgpu::tensor {

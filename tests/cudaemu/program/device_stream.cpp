@@ -1,4 +1,4 @@
-// Replaces the program's functions: CPU tensors take the path of GPU tensors, where they meet the
+// Replaces the program's functions, so that CPU tensors take the path of GPU tensors to the
 // emulated kernels.
 #include <mgpu/tensor/device_stream.hpp>
 

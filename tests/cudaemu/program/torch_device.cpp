@@ -1,5 +1,5 @@
-// Replaces the program's functions: tensors of an emulated GPU are tensors of the CPU, which count
-// as the GPU's once the run has chosen one.
+// Replaces the program's functions. Tensors of an emulated GPU are tensors of the CPU. They count
+// as tensors of the GPU once the run has chosen one.
 #include <atomic>
 
 #include <mgpu/tensor/tensor_view.hpp>

@@ -14,7 +14,7 @@ __global__ void fill_kernel(float* out, float value) {
   out[threadIdx.x] = value;
 }
 
-/// Work of a stream that waits until the test lets it go on.
+/// Holds up a stream until the test opens the gate.
 class Gate {
 public:
   void close(cudaStream_t stream) {

@@ -1,4 +1,5 @@
-// Shared by the tests of the emulator. They launch kernels that are wrong on purpose.
+// Contains the functions that tests of the emulator share. They launch kernels that are wrong on
+// purpose.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ inline constexpr bool kSeesRaces = true;
 inline constexpr bool kSeesRaces = false;
 #endif
 
-/// Races that ThreadSanitizer has reported so far; 0 without it.
+/// Returns the number of races that ThreadSanitizer has reported so far; 0 without it.
 int num_races();
 
 constexpr unsigned kThreads = 64;

@@ -32,7 +32,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
              << (shape.has_sinks ? ", sinks" : "") << ", scale " << shape.scale;
 }
 
-/// Returns pages in random order.
+/// Returns the first slot of each page, in random order.
 std::vector<std::int64_t> page_slots(const Shape& shape) {
   std::vector<std::int64_t> slots(shape.pages());
   for (std::size_t i = 0; i < slots.size(); ++i)

@@ -1,4 +1,5 @@
-// Shared by the sweeps, which compare CUDA kernels with their CPU versions over many shapes.
+// Contains the functions that the sweeps share. Sweeps compare CUDA kernels with their CPU versions
+// over many shapes.
 #pragma once
 
 #include <cmath>
@@ -19,7 +20,7 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kUntouched = 9.0F;  // initial value of outputs
 
-/// |actual - expected| <= absolute + relative |expected|. The default: equal.
+/// Allows |actual - expected| <= absolute + relative |expected|. By default, values must be equal.
 struct Tolerance {
   double relative = 0.0;
   double absolute = 0.0;
@@ -34,7 +35,8 @@ bool is_near(T actual, T expected, const Tolerance& tolerance) {
   return std::abs(a - b) <= tolerance.absolute + tolerance.relative * std::abs(b);
 }
 
-/// Names the first element that differs. NaN equals NaN.
+/// Expects that all elements are near the expected ones. The message names the first element that
+/// is not. NaN equals NaN.
 template <class T>
 void expect_near(const char* what, const OnDevice<T>& on_device, const std::vector<T>& expected,
                  const Tolerance& tolerance = {}) {
@@ -51,7 +53,7 @@ enum class Kind { normal, ties, few_finite, all_excluded, nan, infinite };
 inline constexpr Kind kKinds[] = {Kind::normal,       Kind::ties, Kind::few_finite,
                                   Kind::all_excluded, Kind::nan,  Kind::infinite};
 
-/// Returns whether CPU and GPU promise the same result: for finite logits and excluded ones.
+/// Returns whether CPU and GPU promise the same result, as they do for finite and excluded logits.
 inline bool is_meaningful(Kind kind) {
   return kind != Kind::nan && kind != Kind::infinite;
 }
@@ -74,7 +76,7 @@ inline float changed(float logit, std::size_t i, Kind kind) {
   return logit;
 }
 
-/// Returns [rows, block].
+/// Returns logits [rows, block] of this kind.
 inline std::vector<float> logits_of(std::size_t rows, std::size_t block, Kind kind, unsigned seed) {
   std::vector<float> logits = normals(rows * block, seed, 4.0F);
   for (std::size_t i = 0; i < logits.size(); ++i)

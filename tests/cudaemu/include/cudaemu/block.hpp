@@ -1,4 +1,4 @@
-// The interface of the running block for the headers of device code.
+// Declares the functions of the running block that the headers of device code call.
 #pragma once
 
 #include <cstddef>

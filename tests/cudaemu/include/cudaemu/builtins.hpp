@@ -1,4 +1,4 @@
-// Types, variables and keywords that device code has without an #include.
+// Defines types, variables and keywords that device code has without an #include.
 #pragma once
 
 struct uint3 {
@@ -24,8 +24,9 @@ inline constexpr int warpSize = 32;
 #define __forceinline__ inline
 #define __constant__
 #define __launch_bounds__(...)
-// One block runs at a time, so its variables may be static. In a separate section they are filled
-// with NaN before each block; AddressSanitizer watches only the usual sections.
+// One block runs at a time, so its shared variables may be static. They are in a separate section,
+// which is filled with NaN before each block. AddressSanitizer watches only the usual sections, so
+// a build with it leaves them there.
 #if defined(__SANITIZE_ADDRESS__)
 #define __shared__ static
 #else

@@ -1,4 +1,4 @@
-// Functions that device code has without an #include.
+// Defines functions that device code has without an #include.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ T shuffle(unsigned mask, T value, unsigned from, Place place) {
   return result;
 }
 
-/// Returns bit l = whether the predicate of lane l is true.
+/// Returns a mask whose bit l is set if the predicate of lane l is true.
 inline unsigned vote(unsigned mask, int predicate, Place place) {
   const unsigned mine = predicate != 0 ? 1 : 0;
   std::array<unsigned, kLanes> all{};

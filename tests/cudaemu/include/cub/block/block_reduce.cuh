@@ -1,5 +1,6 @@
-// cub::BlockReduce of one-dimensional blocks with the steps of CUB's default algorithm. Each warp
-// reduces a tree into a slot of TempStorage; after one barrier the first thread adds the slots.
+// Emulates cub::BlockReduce for one-dimensional blocks, with the steps of CUB's default algorithm.
+// Each warp reduces a tree into a slot of TempStorage. After one barrier, the first thread adds the
+// slots.
 #pragma once
 
 #include <algorithm>

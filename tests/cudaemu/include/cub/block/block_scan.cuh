@@ -1,6 +1,7 @@
-// cub::BlockScan of one-dimensional blocks of whole warps, inclusive sums only, in the order of
-// CUB's default algorithm (raking). There 32 lanes add up adjacent values, the sums of the lanes
-// are scanned, and each lane processes its values again. Here the first thread does all of this.
+// Emulates inclusive sums of cub::BlockScan for one-dimensional blocks of whole warps. They are
+// added in the order of CUB's default algorithm (raking). There 32 lanes add up adjacent values,
+// the sums of the lanes are scanned, and each lane processes its values again. Here the first
+// thread does all of this.
 #pragma once
 
 #include <array>
