@@ -3,7 +3,7 @@
 //   ad_step_bench step|transition LAYERS TOKENS ROWS DROPOUT [STEPS [PASS_ROWS [no|fp16|bf16]]]
 //
 // Prints one JSON line with samples per second of CPU time, and as "check" the loss after two steps
-// without dropout. Its peer, ad_step_torch.py, has the same weights and the same batch.
+// without dropout. Its peer, ad_step_torch.py, uses the same weights and the same batch.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,8 @@ Work parse(const std::vector<std::string>& words) {
   return work;
 }
 
-/// Sets weights in +-0.25 (1 +- 0.25 for the scale of a norm) by their index among all weights.
+/// Sets each weight to a value in +-0.25 that depends on its index among all weights. The scale of
+/// a norm gets 1 plus such a value.
 void set_weights(tensor::ParameterArena& arena) {
   const at::NoGradGuard no_grad;
   std::int64_t first = 0;
@@ -89,7 +90,7 @@ public:
     }
   }
 
-  /// Returns the mean loss before the update.
+  /// Makes a training step, and returns the mean loss before the update.
   double step(bool drops) {
     model_.parameters().zero_gradients();
     double loss = 0.0;

@@ -1,7 +1,7 @@
 // Measures greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW
 // PREFILL]. Prints one line of JSON with tokens per CPU-second. "check" is the sum of the new
-// tokens' ids. "prefill_s" is the CPU time of the same prompts with one new token each, and
-// "prefill_of_peak" its share of the core's peak multiply-adds.
+// tokens' ids. "prefill_s" is the CPU time of the same prompts with one new token each.
+// "prefill_of_peak" is the speed of this prefill as a share of the core's peak speed.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -21,7 +21,7 @@ double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-/// Makes the prompts of generate_peer.py.
+/// Returns the prompts that generate_peer.py makes, too.
 std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t batch, std::int64_t tokens,
                                                     std::int64_t vocab) {
   std::vector<std::vector<std::int64_t>> prompts(static_cast<std::size_t>(batch));
@@ -63,9 +63,10 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
   return timed;
 }
 
-/// Counts the FLOP of the prefill of prompts of `tokens` if only the last state is needed. There
-/// are two for each weight and row of a Llama's matrices, four for each query, key and unit of
-/// width. The last layer computes keys and values of all tokens, and the rest for one token.
+/// Returns the FLOP of the prefill of prompts of `tokens` tokens if only the last state is needed.
+/// Each weight of a Llama's matrices takes two FLOP per row. Each pair of query and key takes four
+/// FLOP per unit of width. The last layer computes keys and values of all tokens, and the rest for
+/// one token.
 double prefill_flops(const LmConfig& config, std::int64_t batch, std::int64_t tokens) {
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const double queries = number(config.heads * config.head_dim);

@@ -3,7 +3,7 @@
 //   lm_step_bench FOLDER ROWS TOKENS [STEPS [no|fp16|bf16]]
 //
 // Prints one JSON line with tokens per second of CPU time, and as "check" the loss after two steps.
-// Its peer, lm_step_peer.py, makes the folder and has the same batch.
+// Its peer, lm_step_peer.py, makes the folder and uses the same batch.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -42,7 +42,7 @@ public:
     }
   }
 
-  /// Returns the mean loss before the update.
+  /// Makes a training step, and returns the mean loss before the update.
   double step() {
     model_.parameters().zero_gradients();
     const auto count = static_cast<double>(batch_.targets.size());

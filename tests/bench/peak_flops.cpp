@@ -17,11 +17,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Independent chains of multiply-adds. They keep two units busy whose latency is up to five cycles.
+// The number of independent chains of multiply-adds. A core may have two multiply-add units with a
+// latency of five cycles, so it needs ten chains to be busy.
 constexpr std::size_t kChains = 12;
 constexpr std::size_t kRounds = 32'000'000;
 
-/// Returns the FLOP; `out` is a vector whose sum depends on all results.
+/// Returns the number of FLOP. Writes to `out` a vector that depends on all results, so that the
+/// compiler cannot remove the computation.
 double multiply_add(float* out) {
   const hn::CappedTag<float, 16> d;
   using Vector = hn::Vec<decltype(d)>;

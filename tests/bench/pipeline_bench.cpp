@@ -1,8 +1,9 @@
 // Measures how busy the stages of a pipeline are during generation. Usage: mpirun -np RANKS
-// pipeline_bench [LAYERS WIDTH BATCH NEW]. Prints one line of JSON. "value" is the least share of
-// the run that a stage worked, by its time line (with a processor per rank). "replayed" is the same
-// from the recorded CPU times of its passes, replayed as if each rank had a processor. "stages":
-// CPU seconds of each.
+// pipeline_bench [LAYERS WIDTH BATCH NEW]. Prints one line of JSON.
+//
+// "value" is the share of the run in which a stage worked, for the stage with the smallest share.
+// It is meaningful if each rank has a processor. "replayed" is this share computed from the CPU
+// times of the passes, as if each rank had a processor. "stages" has the CPU seconds of each stage.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -50,7 +51,7 @@ void generate_twice(ModelGroup& group, std::int64_t batch, std::int64_t new_toke
   generator.run(prompts);
 }
 
-/// Gathers the passes of all ranks on each rank.
+/// Returns the seconds of the passes of all ranks, [ranks][passes], on each rank.
 std::vector<std::vector<double>> all_passes(const cluster::Group& world,
                                             const std::vector<double>& mine) {
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * 8);

@@ -4,8 +4,9 @@
 
 namespace mgpu::bench {
 
-/// Returns the smallest share of time that a stage of a pipeline works, given the times of its
-/// passes. At most `in_flight` passes run at once; pass n + in_flight begins when n has finished.
+/// Returns the share of time in which a stage of a pipeline works, for the stage with the smallest
+/// share. `seconds` has the times of the passes. At most `in_flight` passes run at once; pass n +
+/// in_flight begins when n has finished.
 ///
 /// Shapes: seconds [stages][passes]
 double replayed_busy_share(const std::vector<std::vector<double>>& seconds, int in_flight);

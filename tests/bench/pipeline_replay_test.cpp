@@ -25,7 +25,7 @@ TEST(PipelineReplayTest, AFastStageWaitsForASlowOne) {
   const std::vector<std::vector<double>> seconds{std::vector<double>(100, 2.0),
                                                  std::vector<double>(100, 1.0)};
 
-  // The second works from 2 on, one of every two seconds, and ends at 201.
+  // The second stage works from 2 on, for one of every two seconds, and ends at 201.
   EXPECT_DOUBLE_EQ(replayed_busy_share(seconds, 3), 100.0 / 199.0);
 }
 

@@ -11,7 +11,7 @@
 namespace mgpu::cluster {
 namespace {
 
-/// A vector's values on the device.
+/// A copy of a vector in device memory.
 template <class T>
 class OnDevice {
 public:
@@ -62,7 +62,7 @@ protected:
 TEST_P(GpuCommunicatorTest, SumsEveryType) {
   const int sum = world_.size() * (world_.size() + 1) / 2;
   const int mine = world_.rank() + 1;
-  // Several pieces of the staged backend: 12 MiB.
+  // 12 MB are several pieces of the staged backend.
   OnDevice<float> f32(device_, std::vector<float>(3000001, static_cast<float>(mine)), DType::f32);
   comm_->wait_for(f32.produced());
   comm_->all_reduce(f32.view(), ReduceOp::sum);

@@ -43,7 +43,8 @@ TEST_P(CommunicatorTest, KnowsItsRanksAndItsName) {
 
 template <class T>
 void expect_sums(Communicator& comm, DType dtype, int rank_sum) {
-  // The last size gives 4-byte segments of 1 MiB, except for one that is an element longer.
+  // With the last size and 4-byte elements, each segment of the ring has 1 MiB, but one has an
+  // element more.
   const std::size_t uneven = (std::size_t{1} << 18) * static_cast<std::size_t>(comm.size()) + 1;
   for (const std::size_t n :
        {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{20011}, uneven}) {
@@ -177,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, CommunicatorTest,
                                          Setup{Backend::staged, std::size_t{64} << 20},
                                          Setup{Backend::staged, 1000}));
 
-/// Returns the report of a lone rank: rank 0 calls, the others never do.
+/// Makes a call on rank 0 that the other ranks never make. Returns the report of its failure.
 ErrorReport report_of_lone_call(Communicator& comm, std::vector<float>& values) {
   try {
     comm.all_reduce(view_of(values, DType::f32), ReduceOp::sum);

@@ -1,4 +1,5 @@
-// Linked with mgpu::cluster_checked, whose collectives first compare themselves across ranks.
+// Tests groups of checked builds. The library mgpu::cluster_checked first compares the calls of all
+// ranks in each collective.
 #include <functional>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// The program that mpi_session_test.cpp starts: one rank of a program that ends as its argument
-// says.
+// Is one rank of a program that ends in the way that its argument names. mpi_session_test.cpp
+// starts this program.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>

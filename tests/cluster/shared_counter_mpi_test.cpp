@@ -1,4 +1,4 @@
-// Tests numbers that are given to the rank that asks first.
+// Tests a counter that gives each number to the rank that asks first.
 #include <algorithm>
 #include <chrono>
 #include <ctime>

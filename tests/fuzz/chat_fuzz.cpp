@@ -1,5 +1,5 @@
-// Reads any bytes as a chat template and renders a conversation with it. It gives a text, or a
-// Failure that can be printed, within the limits of RenderBudget.
+// Reads any bytes as a chat template, and renders a conversation with it. The result must be a
+// text, or a Failure that can be printed, within the limits of RenderBudget.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void require(bool ok) {
   if (!ok) std::abort();
 }
 
-/// Renders, and returns what a failure shows.
+/// Renders the messages. Returns the printed failure, or "" if there is no failure.
 std::string shown_failure(const std::string& jinja, const std::vector<ChatMessage>& messages) {
   try {
     ChatOptions options;

@@ -1,4 +1,5 @@
-// Reads any bytes as a configuration: gives a ConfigFailure, or a config that survives printing.
+// Reads any bytes as a configuration. The result must be a ConfigFailure, or a Config that does not
+// change when it is printed and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Reads any bytes as a JSON file of a model: gives a printable Failure, or a tree that does not
-// change when it is written and read again.
+// Reads any bytes as a JSON file of a model. The result must be a printable Failure, or a tree that
+// does not change when it is written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <string>

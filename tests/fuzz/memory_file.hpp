@@ -11,7 +11,7 @@
 
 #include <mgpu/base/unique_handle.hpp>
 
-// An in-memory file for readers that take a path.
+// Makes an in-memory file for readers that take a path.
 namespace mgpu::fuzz {
 
 inline void require(bool ok) {

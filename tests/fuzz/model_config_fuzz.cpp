@@ -1,5 +1,5 @@
-// Reads any bytes as config.json and generation_config.json of a model folder: gives a printable
-// Failure, or sizes that no later code has to doubt.
+// Reads any bytes as config.json and generation_config.json of a model folder. The result must be a
+// printable Failure, or positive sizes that are not too large.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Reads any bytes as a table, a JSON list and a line of JSON. The ends of records do not depend on
-// how the file is divided into blocks. A record does not change when it is written and read again.
+// Reads any bytes as a table, a JSON list and a line of JSON. The ends of records must not depend
+// on how the file is divided into blocks. A record must not change when it is written and read
+// again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Reads any bytes as a folder's files and a text. It gives a printable Failure, or a tokenizer that
-// encodes and decodes the text to valid UTF-8, at once and token by token.
+// Reads any bytes as a folder's files and a text. The result must be a printable Failure, or a
+// tokenizer that encodes and decodes the text to valid UTF-8, at once and token by token.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void require(bool ok) {
   if (!ok) std::abort();
 }
 
-/// Removes and returns the part before the next line of dashes; the files are concatenated.
+/// Removes and returns the part before the next line of dashes, which separates the files.
 std::string next_part(std::string_view& rest) {
   constexpr std::string_view kMark = "\n----\n";
   const std::size_t mark = rest.find(kMark);

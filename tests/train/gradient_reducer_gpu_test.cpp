@@ -18,7 +18,7 @@ constexpr std::size_t kCount = 100000;
 constexpr int kLanes = 4;
 const std::vector<ParameterSpan> kParameters = {{0, 30000}, {30000, 20000}, {50000, 50000}};
 
-/// Adds through the host and finishes before it returns, so the test needs no kernel.
+/// Adds on the host and finishes before it returns, so that the test needs no kernel.
 void add_through_host(BufferView into, BufferView from, CUstream_st* stream) {
   std::vector<float> a(into.count);
   std::vector<float> b(into.count);
@@ -58,8 +58,8 @@ protected:
 
   BufferView view() const { return arena_->view(kCount, DType::f32); }
 
-  /// Imitates a lane's backward: copies still run on the producer stream after parameters are
-  /// marked.
+  /// Imitates the backward pass of a lane: copies still run on the producer stream after parameters
+  /// are marked as ready.
   void backward(GradientReducer& reducer, int lane) {
     values_.resize(kCount);
     for (std::size_t i = 0; i < kCount; ++i)

@@ -75,7 +75,8 @@ TEST(LaneTreeTest, LanesMeetAsInABalancedTree) {
   tree.add_to_last(0, 1, nullptr);
 
   EXPECT_EQ(arena[0], 255.0F);
-  // 1 adds 0; 3 adds 2, then 01; 5 adds 4; 7 adds 6, then 45, then 0123.
+  // Lane 1 adds lane 0. Lane 3 adds lane 2, then the sum of lanes 0 and 1. Lane 5 adds lane 4. Lane
+  // 7 adds lane 6, then the sum of lanes 4 and 5, then the sum of lanes 0 to 3.
   EXPECT_THAT(sums, testing::ElementsAre("0", "2", "01", "4", "6", "45", "0123"));
 }
 
