@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Loads up to one vector of floats; missing floats are 0.
+/// Returns up to one vector of floats from memory; missing floats are 0.
 HWY_INLINE Vector load(const float* from, std::size_t count) {
   const Floats d;
   if (count >= hn::Lanes(d)) return hn::LoadU(d, from);

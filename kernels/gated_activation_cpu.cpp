@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Computes x / (1 + exp(-z)). NaN stays NaN, and x = -infinity gives NaN as in the formula.
+/// Returns x / (1 + exp(-z)). NaN stays NaN, and x = -infinity gives NaN as in the formula.
 HWY_INLINE Vector times_sigmoid(Vector x, Vector z) {
   const Floats d;
   constexpr float kLargest = 88.0F;  // exp(88) is still finite

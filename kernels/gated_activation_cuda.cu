@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// Clamps like fminf and fmaxf, but keeps NaN.
+/// Returns the smaller of x and the limit like fminf, but keeps NaN.
 __device__ float at_most(float x, float limit) {
   return x > limit ? limit : x;
 }

@@ -37,7 +37,7 @@ struct Smaller {
   __device__ int operator()(int a, int b) const { return a < b ? a : b; }
 };
 
-/// Broadcasts the first thread's value to all threads.
+/// Returns the value of the first thread on all threads.
 template <class T>
 __device__ T shared_by_all(T value) {
   __shared__ T common;

@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Loads the logits from `i` on as one vector, padded with -infinity.
+/// Returns the logits from `i` on as one vector, padded with -infinity.
 Vector load(const float* logits, std::size_t i, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);

@@ -12,7 +12,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// Computes attention with all probabilities [B, H, T, T] in memory.
+/// Returns the attention, [B, T, D]. Keeps all probabilities [B, H, T, T] in memory.
 at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Dropout* dropout) {
   const std::int64_t rows = qkv.size(0);
   const std::int64_t tokens = qkv.size(1);

@@ -22,7 +22,7 @@ Finding probe_files(const cluster::Group& world, const std::filesystem::path& fo
 /// Errors: the same Failure on all ranks.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Sums 16 MiB over all ranks, as training sums gradients.
+/// Sums 16 MiB over all ranks, as training sums gradients. The finding has the speed.
 /// Ranks:  collective over the topology's world.
 /// Errors: the same Failure on all ranks.
 Finding probe_all_reduce(const cluster::Topology& topology, const cluster::DeviceChoice& choice,

@@ -61,9 +61,9 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
   return std::nullopt;
 }
 
-/// Reports a failure without MPI. All ranks of a launcher fail in the same way, and only the first
-/// one prints. The others wait before they exit, because mpirun kills all ranks once one of them
-/// has exited, and the first rank may start late.
+/// Prints a failure without MPI, and returns the exit code. All ranks of a launcher fail in the
+/// same way, and only the first one prints. The others wait before they exit, because mpirun kills
+/// all ranks once one of them has exited, and the first rank may start late.
 ExitCode fail_alone(const std::exception& error, const app::Options& options) {
   if (app::is_later_rank()) {
     std::this_thread::sleep_for(std::chrono::seconds(10));

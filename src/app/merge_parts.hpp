@@ -25,7 +25,7 @@ std::string merge_text(const run::MergedRun& merged, const std::filesystem::path
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config);
 
-/// Runs --merge DIR DIR ..., see merge_run(). Ranks: collective.
+/// Runs --merge DIR DIR ..., and returns the exit code; see merge_run(). Ranks: collective.
 ExitCode merge_parts(const cluster::Group& world, const Options& options);
 
 }  // namespace mgpu::app

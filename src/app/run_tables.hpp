@@ -22,7 +22,7 @@ struct RankRecord {
   std::int64_t samples = 0;  // training samples of the rank in this attempt
 };
 
-/// Collects the records of all ranks on rank 0, in rank order; other ranks get an empty list.
+/// Returns the records of all ranks, in rank order, on rank 0; an empty list on other ranks.
 ///
 /// Ranks:  collective.
 std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine);

@@ -68,8 +68,8 @@ std::string without_named(std::string_view line) {
   return clean.append(line.substr(done));
 }
 
-/// Masks access tokens of web services, which it recognizes by a prefix such as hf_. The prefix
-/// stays.
+/// Returns the line with access tokens of web services masked. It recognizes them by a prefix such
+/// as hf_, which stays.
 std::string without_tokens(std::string_view line) {
   std::string clean;
   for (std::size_t at = 0; at < line.size();) {
@@ -87,7 +87,7 @@ std::string without_tokens(std::string_view line) {
   return clean;
 }
 
-/// Replaces the user and password in URLs: scheme://user:password@host.
+/// Returns the line with the user and password of URLs masked: scheme://user:password@host.
 std::string without_users(std::string_view line) {
   constexpr std::string_view kMark = "://";
   std::string clean;

@@ -55,8 +55,7 @@ void remember(CallLog& log, std::uint64_t id, std::uint64_t number, const CallFi
   set_fields(past, fields);
 }
 
-/// Mixes the bits of `x`.
-/// Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64), the finalizer.
+/// Returns a hash of `x`, by the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 std::uint64_t mix(std::uint64_t x) noexcept {
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;

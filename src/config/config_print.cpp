@@ -85,7 +85,7 @@ JsonValue json_of(const KeySpec& spec, const KeyValue& value) {
   throw Error("unknown key type");
 }
 
-/// Nests the values in sections. Each section takes the position of its first key.
+/// Returns the values nested in sections. Each section takes the position of its first key.
 JsonValue nest(const JsonValue::Members& values) {
   JsonValue::Members nested;
   std::vector<std::string> sections;
@@ -162,7 +162,7 @@ std::string range_in_words(const KeySpec& spec) {
   return "";
 }
 
-/// Escapes each `|` in a cell of a Markdown table, because it would end the cell.
+/// Returns a cell of a Markdown table with each `|` escaped, because it would end the cell.
 std::string cell(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
     text.insert(at, "\\");

@@ -110,7 +110,7 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
   return lines;
 }
 
-/// Joins all problems and broken rules into one report, one below the other.
+/// Returns one report with all problems and broken rules, one below the other.
 ErrorReport fold(const std::vector<Problem>& problems, ExitCode exit,
                  const std::vector<ErrorReport>& rules) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");

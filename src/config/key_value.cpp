@@ -203,7 +203,7 @@ std::vector<YamlNode> integers_of_range(const YamlNode& item) {
   return all;
 }
 
-/// Replaces ranges such as 0-3 in a list of integers with their integers.
+/// Returns a list of integers in which ranges such as 0-3 are replaced by their integers.
 std::vector<YamlNode> without_ranges(const KeySpec& spec, const std::vector<YamlNode>& items) {
   if (spec.type != KeyType::integers) return items;
   std::vector<YamlNode> all;

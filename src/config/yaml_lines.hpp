@@ -8,7 +8,7 @@
 
 namespace mgpu {
 
-/// Splits a text into lines without their ends, which are "\n" or "\r\n".
+/// Returns the lines of a text without their ends, which are "\n" or "\r\n".
 std::vector<std::string_view> split_lines(std::string_view text);
 
 /// Finds mistakes that yaml-cpp accepts or reports far from their cause: tabs as indentation,

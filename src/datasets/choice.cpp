@@ -30,7 +30,8 @@ std::vector<std::uint64_t> choices_of_question(std::int64_t options) {
   return choices;
 }
 
-/// Draws different numbers. Each draw is an index into the sorted numbers that were not drawn yet.
+/// Draws and returns different numbers. Each draw is an index into the sorted numbers that were not
+/// drawn yet.
 std::vector<std::uint64_t> draw_numbers(std::int64_t options, RowDraws& draws) {
   std::vector<std::uint64_t> numbers;
   for (std::int64_t i = 0; i < options; ++i) {

@@ -50,7 +50,7 @@ private:
     return false;
   }
 
-  /// Calls work(), and restores the reading position if the result is nullopt or false.
+  /// Returns work(). Restores the reading position if the result is nullopt or false.
   template <class Work>
   auto attempt(Work work) {
     const std::size_t before = at_;

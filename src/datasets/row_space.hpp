@@ -67,7 +67,7 @@ struct SplitSizes {
 /// Adds the key data.NAME.rows. Its value lists how many rows train, validation and test have.
 void add_rows_key(KeyTable& table, const std::string& dataset);
 
-/// Checks `value`, which is that of key data.NAME.rows.
+/// Returns the sizes that `value`, the value of key data.NAME.rows, lists.
 /// Errors: Failure E107 (exit 78) if it is not three numbers of at least 0; E124 if the splits need
 ///         more different rows than exist (`room`).
 SplitSizes split_sizes(const Config& config, const std::string& dataset,

@@ -47,7 +47,7 @@ public:
 
   std::int64_t take(RowDraws& draws) { return take_at(draws.below(labels_.size())); }
 
-  /// Takes a set of k labels. The order of the labels is random if the set comes from the random
+  /// Takes and returns a set of k labels. Their order is random if the set comes from the random
   /// stream, and ascending if it is computed from the number of the row.
   std::vector<std::int64_t> take_set(std::uint64_t k, RowDraws& draws) {
     std::vector<std::int64_t> taken;

@@ -44,7 +44,7 @@ WrittenType format_type(DType dtype) {
   throw Error("unknown DType " + std::to_string(static_cast<int>(dtype)));
 }
 
-/// Sorts the tensors in the order of their data in the file.
+/// Returns the tensors in the order of their data in the file.
 std::vector<const NamedTensor*> in_file_order(std::span<const NamedTensor> tensors) {
   std::vector<const NamedTensor*> ordered;
   for (const NamedTensor& tensor : tensors) {

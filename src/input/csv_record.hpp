@@ -30,7 +30,7 @@ struct CsvCell {
   bool is_quoted = false;
 };
 
-/// Splits one record, which may end with its line feed, into cells.
+/// Returns the cells of one record, which may end with its line feed.
 /// Errors: RowError for an unclosed quote, a quote inside an unquoted cell, or characters after a
 ///         closing quote.
 /// Source: RFC 4180.

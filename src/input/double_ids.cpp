@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
-/// Gathers from all ranks the ids of pass `pass` (from 0) of `passes`, sorted so that equal ids are
-/// adjacent. Equal ids belong to the same pass.
+/// Returns the ids that all ranks have for pass `pass` (from 0) of `passes`, sorted so that equal
+/// ids are adjacent. Equal ids belong to the same pass.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                  std::uint64_t pass, std::uint64_t passes) {
   std::string bytes;

@@ -31,7 +31,8 @@ struct BadValue {
   std::string why;
 };
 
-/// Runs code that calls Arrow or Parquet, and turns their errors into std::runtime_error.
+/// Returns the value of work(), which calls Arrow or Parquet. Turns their errors into
+/// std::runtime_error.
 template <class Work>
 auto ask(Work work) {
   try {

@@ -24,7 +24,8 @@ namespace {
                  ""});
 }
 
-/// Loads the Parquet library at the first call. The library is never unloaded.
+/// Returns the function that opens a file. The first call loads the Parquet library, which is never
+/// unloaded.
 OpenParquet open_parquet() {
   static const OpenParquet kOpen = [] {
     void* library = ::dlopen(MGPU_PARQUET_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
@@ -41,7 +42,7 @@ OpenParquet open_parquet() {
   return kOpen;
 }
 
-/// Runs code that calls the Parquet library, and turns errors of the library into Failure E532.
+/// Returns work(), which calls the Parquet library. Turns errors of the library into Failure E532.
 template <class Work>
 auto ask(const fs::path& path, Work work) {
   try {

@@ -185,8 +185,8 @@ JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
   return renamed;
 }
 
-/// Renames columns to our names. Drops a column that has one of our names if another column is
-/// mapped to that name.
+/// Returns the row with our names of columns. Drops a column that has one of our names if another
+/// column is mapped to that name.
 RowFields::Members RowFields::rename(const Members& members) const {
   if (columns_.empty()) return members;
   Members renamed;

@@ -79,7 +79,7 @@ std::string performance_line(const RunSummary& summary) {
   return text + '\n';
 }
 
-/// Wraps `head` and `words` into lines, with an indent as wide as `head`.
+/// Returns `head` and `words`, wrapped into lines with an indent as wide as `head`.
 std::string wrapped(const std::string& head, const std::string& words) {
   std::string text = head;
   std::size_t column = width_of(head);

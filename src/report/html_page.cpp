@@ -21,7 +21,7 @@ std::string marked(const std::string& tag, const std::string& words, const std::
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';
 }
 
-/// Keeps percent signs in one line with their numbers.
+/// Returns the text with a no-break space in place of the space before each percent sign.
 std::string unbroken(const std::string& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i)

@@ -53,7 +53,7 @@ private:
   std::size_t size_ = 0;
 };
 
-/// Hashes eight bytes at a time, similar to FNV.
+/// Returns a hash similar to FNV, which takes eight bytes at a time.
 std::uint64_t hash_bytes(std::string_view bytes);
 
 }  // namespace mgpu::text

@@ -104,7 +104,7 @@ public:
 private:
   bool is_step() const { return work_.config.tokens == ad::TokenKind::step; }
 
-  /// Scales the loss, so that small gradients do not become 0 in 16 bits.
+  /// Returns the factor of the loss, which keeps small gradients from becoming 0 in 16 bits.
   double scale() const { return work_.config.compute == tensor::ComputeKind::f16 ? 65536.0 : 1.0; }
 
   at::Tensor forward(std::int64_t row, std::int64_t rows, const ad::DropoutSamples* dropout) const {

@@ -38,7 +38,8 @@ struct Timed {
   std::int64_t id_sum = 0;
 };
 
-/// Times the second of two equal generations, because a job keeps its cache from chunk to chunk.
+/// Returns the time of the second of two equal generations, because a job keeps its cache from
+/// chunk to chunk.
 Timed generate(const LanguageModel& model, const std::vector<std::vector<std::int64_t>>& ids,
                std::int64_t new_tokens, std::int64_t prefill_tokens) {
   GenerationConfig config;

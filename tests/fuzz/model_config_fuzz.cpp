@@ -15,7 +15,7 @@
 
 namespace mgpu::lm {
 
-/// Replaces the search in weights, which no input has.
+/// Replaces the program's function, which would look for the head in weights. No input has weights.
 StoredHead find_stored_head(const fs::path& /*folder*/, const LmConfig& /*config*/) {
   std::abort();
 }

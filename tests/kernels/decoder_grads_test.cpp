@@ -13,14 +13,14 @@
 namespace mgpu::kernels {
 namespace {
 
-/// Computes (f(x + h) - f(x - h)) / 2 h in double.
+/// Returns (f(x + h) - f(x - h)) / (2 h), computed in double.
 template <class Function>
 double slope(Function f, double x) {
   constexpr double kStep = 1e-6;
   return (f(x + kStep) - f(x - kStep)) / (2.0 * kStep);
 }
 
-/// Computes sum_i grad[i] * norm(x)[i], where x[place] is replaced by `value`.
+/// Returns sum_i grad[i] * norm(x)[i], where x[place] is replaced by `value`.
 double weighted_norm(std::vector<double> x, const std::vector<float>& weight, const float* grad,
                      std::size_t place, double value) {
   x[place] = value;

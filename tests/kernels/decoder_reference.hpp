@@ -27,7 +27,7 @@ inline void rms_norm(const RmsNormArgs& args) {
   }
 }
 
-/// Computes x W^T with unpacked weights, [O, I].
+/// Returns x W^T for unpacked weights W [O, I].
 inline std::vector<double> product(const std::vector<float>& x, const std::vector<float>& weight,
                                    std::size_t inputs) {
   std::vector<double> out;

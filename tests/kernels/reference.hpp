@@ -73,7 +73,7 @@ inline void adamw_step(const AdamwArgs& args, const AdamwRuns& runs) {
     adamw_step(run_of(args, runs, r, begin));
 }
 
-/// Computes the softmax of a row in double.
+/// Returns the softmax of a row, computed in double.
 inline std::vector<double> softmax(const float* row, std::size_t count) {
   double top = -std::numeric_limits<double>::infinity();
   for (std::size_t a = 0; a < count; ++a)

@@ -39,7 +39,8 @@ struct HeadsCase {
 
 namespace reference {
 
-/// Rotates each pair of columns as a complex number by the token's angle.
+/// Returns the heads, normalized if `is_normed`, with each pair of columns rotated as a complex
+/// number by the token's angle.
 inline std::vector<double> rotate_heads(const HeadsCase& input, bool is_normed) {
   const std::size_t columns = input.weight.size();
   const std::size_t half = columns / 2;
@@ -120,7 +121,7 @@ struct DrawState {
   std::vector<float> picked = std::vector<float>(DrawCase::kRows, -1.0F);
 };
 
-/// Samples on the CPU.
+/// Returns the samples that the CPU kernel draws.
 inline DrawState draw_on_cpu(const DrawCase& input) {
   DrawState state;
   for (std::size_t b = 0; b < DrawCase::kBlocks; ++b)

@@ -206,7 +206,7 @@ struct PrefixSizes {
   }
 };
 
-/// Copies the lines of `tokens`.
+/// Returns the lines of `tokens`, one after the other.
 std::vector<float> copies_of(const std::vector<float>& lines,
                              const std::vector<std::size_t>& tokens, std::size_t width) {
   std::vector<float> copies;
@@ -216,7 +216,7 @@ std::vector<float> copies_of(const std::vector<float>& lines,
   return copies;
 }
 
-/// Adds the lines of the copies to the lines of their tokens.
+/// Returns the sum of the lines of all copies of each token.
 std::vector<double> sums_of(const std::vector<double>& copies,
                             const std::vector<std::size_t>& tokens, std::size_t width,
                             std::size_t count) {

@@ -61,7 +61,8 @@ protected:
     }
   }
 
-  /// Waits until the reducer has reduced `buckets`, for at most 10 s.
+  /// Waits until the reducer has reduced `buckets` buckets, for at most 10 s. Returns whether it
+  /// has.
   static bool reaches(const GradientReducer& reducer, std::size_t buckets) {
     for (int tries = 0; tries < 10000 && reducer.reduced_buckets() < buckets; ++tries)
       std::this_thread::sleep_for(1ms);
@@ -171,7 +172,7 @@ float lane_gradient(int lane, std::size_t i) {
          std::exp2(static_cast<float>((lane * 5 + static_cast<int>(i)) % 11));
 }
 
-/// Specifies the sum: the balanced binary tree over lanes [begin, begin + n).
+/// Specifies the sum: returns that of the balanced binary tree over lanes [begin, begin + n).
 float tree_sum(int begin, int n, std::size_t i) {
   if (n == 1) return lane_gradient(begin, i);
   return tree_sum(begin, n / 2, i) + tree_sum(begin + n / 2, n / 2, i);

@@ -26,8 +26,8 @@ struct StateSet {
   friend StateSet operator&(StateSet a, StateSet b) { return {a.low & b.low, a.high & b.high}; }
 };
 
-/// Counts the set bits. Unless the compiler may use the instruction popcnt, std::popcount calls a
-/// library function. Those calls took a tenth of the run time.
+/// Returns the number of set bits. Unless the compiler may use the instruction popcnt,
+/// std::popcount calls a library function. Those calls took a tenth of the run time.
 constexpr std::uint32_t count_bits(std::uint64_t bits) {
   bits -= (bits >> 1) & 0x5555555555555555;
   bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);

@@ -66,7 +66,7 @@ class LedgerWriter {
 public:
   LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
 
-  /// Writes a frame, and syncs if the last sync was `sync_s` ago or longer.
+  /// Writes a frame and returns it. Syncs if the last sync was `sync_s` seconds ago or longer.
   ///
   /// Errors: Failure E601 (cannot be created), E602 (write failed). The file may then end in a torn
   ///         frame, and later calls fail.

@@ -77,7 +77,7 @@ struct PaddedLists::File {
 
 namespace {
 
-/// Runs `step`; an HDF5 error becomes E602 with the path.
+/// Returns the result of `step`. An HDF5 error becomes Failure E602 with the path.
 template <class Step>
 auto writing(const std::filesystem::path& path, const Step& step) {
   try {

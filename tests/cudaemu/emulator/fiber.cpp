@@ -42,7 +42,7 @@ constexpr std::size_t kTopStep = 320;
 constexpr std::size_t kTops = 64;
 constexpr int kSavedRegisters = 6;
 
-/// Allocates a stack whose lowest page is protected, so an overflow causes a fault.
+/// Returns a new stack whose lowest page is protected, so that an overflow causes a fault.
 char* new_stack() {
   void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

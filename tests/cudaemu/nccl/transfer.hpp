@@ -38,7 +38,7 @@ std::unique_ptr<Transfer> make_all_reduce(const Seat& seat, const void* from, vo
                                           std::size_t count, ncclDataType_t type, ncclRedOp_t op);
 std::unique_ptr<Transfer> make_broadcast(const Seat& seat, const void* from, void* into,
                                          std::size_t bytes, int root);
-/// The transfer is done when the receiver has copied all bytes.
+/// Makes a transfer that is done when the receiver has copied all bytes.
 std::unique_ptr<Transfer> make_send(const Seat& seat, const void* from, std::size_t bytes,
                                     int peer);
 std::unique_ptr<Transfer> make_receive(const Seat& seat, void* into, std::size_t bytes, int peer);

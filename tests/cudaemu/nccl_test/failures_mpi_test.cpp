@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A kernel whose threads do not all reach the barrier.
+/// Calls the barrier on the first thread only, so that it never opens.
 void stuck_kernel(int /*unused*/) {
   if (threadIdx.x == 0) __syncthreads();
 }

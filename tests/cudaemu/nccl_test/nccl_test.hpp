@@ -73,7 +73,8 @@ protected:
     EXPECT_EQ(sum_of_ones(communicator), static_cast<float>(world_.size()));
   }
 
-  /// Expects that a sum fails with this code, and that all later calls fail as well.
+  /// Expects that a sum fails with this code, and that all later calls fail as well. Returns the
+  /// report.
   ErrorReport expect_failure(Communicator& communicator, const std::string& code) const {
     const ErrorReport report = report_from([&] { sum_of_ones(communicator); });
     EXPECT_EQ(report.code, code) << report.sentence;

@@ -32,7 +32,7 @@ struct Left {
   std::string err;  // stderr
 };
 
-/// Launches kernel(out) with `kThreads` threads and waits.
+/// Launches kernel(out) with `kThreads` threads, waits, and returns the effects.
 inline Left run(void (*kernel)(float*), std::size_t shared_bytes = 0) {
   std::vector<float> out(kThreads);
   float* data = nullptr;
