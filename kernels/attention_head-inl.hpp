@@ -97,7 +97,7 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> memory_;
 };
 
-/// Where one head of one sample lies in a tensor [B, T, parts, H, C].
+/// Tells where one head of one sample lies in a tensor [B, T, parts, H, C].
 struct HeadPlace {
   std::size_t offset;  // index of the first element of token 0
   std::size_t stride;  // distance between tokens

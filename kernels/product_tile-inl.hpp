@@ -106,7 +106,7 @@ HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   return (row + sharers - 1) / sharers;
 }
 
-/// Where a tile prefetches weights: the address for its first input, and the bytes per input.
+/// Tells where a tile prefetches weights: the address for its first input, and the bytes per input.
 struct Fetch {
   const char* from;
   std::size_t step;

@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Where the tokens of a sequence are in the arrays.
+/// Tells where the tokens of a sequence are in the arrays.
 struct SequencePlace {
   std::size_t prefix_begin;  // first token of the prefix
   std::size_t prefix;        // number of tokens of the prefix

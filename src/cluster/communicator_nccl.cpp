@@ -18,9 +18,9 @@
 namespace mgpu::cluster {
 namespace {
 
-/// Longest wait for ncclCommDestroy or ncclCommAbort, which may hang.
+/// The longest wait for ncclCommDestroy or ncclCommAbort, which may hang.
 constexpr std::chrono::seconds kEndPatience(5);
-/// How long this rank waits after a peer's failure. In this time, the peer prints its error and
+/// The time that this rank waits after a peer's failure. Meanwhile, the peer prints its error and
 /// ends all ranks. mpirun takes two seconds to kill them.
 constexpr double kPeerPatienceS = 5.0;
 

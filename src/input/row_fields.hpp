@@ -38,8 +38,8 @@ private:
   void check(const formats::JsonValue& row) const;
 
   std::vector<std::pair<std::string, std::string>> columns_;  // name here, name in the file
-  std::vector<std::string> one_of_;    // names of RowOptions::one_of that count
-  std::vector<std::string> left_out_;  // names of RowOptions::one_of that are ignored
+  std::vector<std::string> one_of_;    // names of RowOptions::one_of that are used
+  std::vector<std::string> left_out_;  // names of RowOptions::one_of that are dropped
   std::vector<std::string> all_of_;
   std::vector<std::string> checked_;  // columns whose type is checked
 };

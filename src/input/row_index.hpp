@@ -13,7 +13,7 @@
 
 namespace mgpu::input {
 
-/// Where a row begins.
+/// The place where a row begins.
 struct RowMark {
   std::int64_t offset = 0;  // bytes from the start of the file
   std::int64_t line = 1;

@@ -43,7 +43,7 @@ Event failure_event(const ErrorReport& report) {
   return event;
 }
 
-/// Where one rank of a session sends its events and curves.
+/// Receives the events and curves of one rank of a session.
 class SessionSink final : public EventSink, public ScalarSink {
 public:
   SessionSink(SessionHost& host, const std::string& name, bool is_leader)

@@ -12,8 +12,8 @@ constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
 constexpr std::size_t kMaxDepth = 64;
 
 /// Returns the text with an exponent of zero after each integer of more than 18 digits, which makes
-/// it a real number. transformers writes `model_max_length` as 10^30, but simdjson's integers end
-/// at 2^64.
+/// it a real number. Files of transformers may have a `model_max_length` of 10^30, but simdjson's
+/// integers end at 2^64.
 std::string with_real_numbers(std::string_view text) {
   constexpr std::size_t kMaxDigits = 18;
   std::string result;

@@ -38,7 +38,7 @@ struct RankState {
   const GroupState* call() const;  // the call that the rank is in, or nullptr
 };
 
-/// How a culprit was found, in order of certainty.
+/// Says how a culprit was found. The order is that of certainty, the most certain first.
 enum class Sign {
   stopped,   // the rank's process is stopped
   outside,   // the rank is in no communication call

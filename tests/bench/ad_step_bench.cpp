@@ -132,7 +132,7 @@ private:
   train::Adamw optimizer_;
   std::vector<at::Tensor> inputs_;  // fields of StepTokens or TransitionTokens in order
   at::Tensor targets_;              // [rows, tokens] or [rows]
-  std::int64_t first_sample_ = 0;   // of this step in the whole training
+  std::int64_t first_sample_ = 0;   // index of this step's first sample in the whole training
 };
 
 double cpu_seconds() {

@@ -10,7 +10,7 @@ double replayed_busy_share(const std::vector<std::vector<double>>& seconds, int 
   const auto ahead = static_cast<std::size_t>(in_flight);
   std::vector<double> through(passes, 0.0);        // time when a pass left the last stage
   std::vector<double> free(seconds.size(), 0.0);   // time when a stage has finished the last pass
-  std::vector<double> begun(seconds.size(), 0.0);  // time when it first had work
+  std::vector<double> begun(seconds.size(), 0.0);  // time when a stage first had work
   for (std::size_t n = 0; n < passes; ++n) {
     double ready = n < ahead ? 0.0 : through[n - ahead];
     for (std::size_t s = 0; s < seconds.size(); ++s) {

@@ -137,7 +137,7 @@ TEST(PagedAttentionReferenceTest, ByHand) {
   reference::paged_attention(args);
   EXPECT_FLOAT_EQ(out, 4.0F);
 
-  const float sink = std::log(3.0F);  // same weight as that key
+  const float sink = std::log(3.0F);  // the same weight as the last key
   args.sinks = &sink;
   reference::paged_attention(args);
   EXPECT_NEAR(out, 2.0F, 1e-6F);

@@ -36,8 +36,8 @@ private:
   struct alignas(64) Thread {
     Fiber fiber;
     uint3 index{};
-    Place place;                 // where it waits
-    Meeting* meeting = nullptr;  // the one that it waits for
+    Place place;                 // where the thread waits
+    Meeting* meeting = nullptr;  // meeting that the thread waits for
   };
 
   static void thread_main();
@@ -59,7 +59,7 @@ private:
   const std::function<void()>* kernel_ = nullptr;
   Fiber host_;
   std::string problem_;
-  std::size_t position_ = 0;  // in order_
+  std::size_t position_ = 0;  // index into order_
   unsigned running_ = 0;
   unsigned count_ = 0;
   unsigned num_done_ = 0;
