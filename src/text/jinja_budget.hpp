@@ -15,8 +15,8 @@ namespace mgpu::text {
 /// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks.
 void check_nesting(const std::vector<jinja::token>& tokens);
 
-/// The limits of one rendering. Chat templates come with downloaded models. They may loop for ever,
-/// call themselves, or double a text again and again. The nodes of jinja_nodes.hpp take from the
+/// The limits of one rendering. Chat templates come with downloaded models. A template may loop for
+/// ever, call itself, or double a text again and again. The nodes of jinja_nodes.hpp take from the
 /// budget of their thread, and throw std::runtime_error when it is spent.
 class RenderBudget {
 public:

@@ -110,8 +110,8 @@ std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
 /// compressed.
 std::uint64_t most_bytes(std::uint64_t file_bytes);
 
-/// Returns the names of a group's entries. They are in order of creation if the file has recorded
-/// this order for the group, else sorted.
+/// Returns the names of a group's entries, in the order of creation if the file has recorded this
+/// order for the group, else sorted.
 /// Errors: Failure E605 (exit 65) for too many entries or a very long name; Hdf5Error.
 std::vector<std::string> names_in_group(hid_t group);
 

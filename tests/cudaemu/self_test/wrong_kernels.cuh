@@ -1,5 +1,5 @@
-// Contains the functions that tests of the emulator share. They launch kernels that are wrong on
-// purpose.
+// Contains the functions that tests of the emulator share. These tests launch kernels that are
+// wrong on purpose.
 #pragma once
 
 #include <cstddef>
