@@ -38,8 +38,8 @@ HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& hi
 #endif
 }
 
-/// Computes consecutive Philox blocks, from first_block on, one for each element of a vector. Element
-/// i of words[w] is word w of block first_block + i.
+/// Computes consecutive Philox blocks, from first_block on, one for each element of a vector.
+/// Element i of words[w] is word w of block first_block + i.
 HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
