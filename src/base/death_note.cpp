@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -88,6 +89,8 @@ void write_own_death_note(int signal) noexcept {
 }
 
 std::optional<DeathNote> read_death_note(const fs::path& file) {
+  std::error_code missing;
+  if (!fs::is_regular_file(file, missing)) return std::nullopt;  // a pipe would block
   std::ifstream stream(file);
   std::string line;
   if (!std::getline(stream, line) || stream.eof()) return std::nullopt;  // incomplete: no line end

@@ -34,7 +34,7 @@ void draw_mark(Svg& svg, const BarChart& chart) {
 }  // namespace
 
 std::string svg_bars(const BarChart& chart) {
-  if (chart.bars.empty()) return "";
+  if (chart.bars.size() < 2) return "";
   double highest = 0.0;
   for (const BarChart::Bar& bar : chart.bars)
     highest = std::max(highest, bar.value);

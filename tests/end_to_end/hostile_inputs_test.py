@@ -25,6 +25,11 @@ def places_of_values(path, *columns):
     return places
 
 
+def flip(content):
+    content[-1] ^= 0x40
+    return content
+
+
 class Hostile(GenerateCase):
 
     def expect_refused(self, code, words, *more, ranks=2):
@@ -112,6 +117,24 @@ class Hostile(GenerateCase):
         self.assertEqual(ended.code, 66, ended.err)
         self.assertIn("no process writes into this pipe", ended.err)
 
+    def test_pipes_in_a_run_directory(self):
+        self.generate(137, 1, env=program.failpoint("ledger.write:3:kill"))
+        stopped = self.run_folder()
+        for name, code, word in (
+                ("attempts/0001.died", 0, ""), ("attempts/0001.json", 0, ""),
+                ("lease.json", 0, ""), ("working/attempt_0001.rank_0000", 0, ""),
+                ("quarantine.jsonl", 66, "no regular file"),
+                ("parts/attempt_0001.rank_0007.ledger", 66, "no regular file"),
+                ("events.jsonl", 73, "cannot create the events")):
+            with self.subTest(name):
+                copy = self.folder / name.replace("/", ".")
+                shutil.copytree(stopped, copy)
+                (copy / name).unlink(missing_ok=True)
+                (copy / name).parent.mkdir(exist_ok=True)
+                os.mkfifo(copy / name)
+                ended = self.generate(code, 1, f"--resume={copy}")
+                self.assertIn(word, ended.err)
+
     def test_damaged_results(self):
         self.generate(0, 1)
         path = self.run_folder() / "results.h5"
@@ -136,6 +159,7 @@ class DamagedModel(GenerateCase):
             f"model: {{path: {self.model}}}\ndata: {{path: {texts}}}\n"
             "train: {seq_len: 16, global_batch_size: 2, max_steps: 2, warmup_steps: 1}\n")
         self.run_to(0, 1, f"run.output={self.folder / 'made'}", config=config)
+        self.config = config
         self.made = self.folder / "made" / "sft" / "latest" / "ckpt" / "last"
 
     def damaged(self, name, change):
@@ -146,10 +170,16 @@ class DamagedModel(GenerateCase):
         path.write_bytes(change(bytearray(path.read_bytes())))
         return copy
 
+    def test_as_a_teacher_is_found_by_its_manifest(self):
+        good = self.damaged("config.json", bytes)
+        self.run_to(0, 1, f"distill.model={good}", config=self.config)
+        shutil.rmtree(self.output)
+        ended = self.run_to(80, 2, f"distill.model={self.damaged('model.safetensors', flip)}",
+                            config=self.config)
+        self.assertIn("E611", ended.err)
+        self.assertFalse(self.output.exists())
+
     def test_is_found_by_its_manifest(self):
-        def flip(content):
-            content[-1] ^= 0x40
-            return content
         self.generate(0, 2, f"model.path={self.damaged('config.json', bytes)}")
         shutil.rmtree(self.output)
         for name, change, words in (

@@ -2,6 +2,7 @@
 #include <string>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <gtest/gtest.h>
 
@@ -194,11 +195,13 @@ TEST(RowFileTest, TheFormatIsThatOfTheNameOrTheKey) {
   EXPECT_EQ(text_in(read_all(made.options).at(0), "a"), "1");
 }
 
-TEST(RowFileTest, AFileThatIsMissingOrAFolderIsRefused) {
+TEST(RowFileTest, AFileThatIsMissingAFolderOrAPipeIsRefused) {
   MadeFile made("data.jsonl", "{}\n");
   RowOptions options = made.options;
+  const fs::path pipe = made.path().parent_path() / "pipe.jsonl";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const fs::path& path :
-       {made.path().parent_path() / "none.jsonl", made.path().parent_path()}) {
+       {made.path().parent_path() / "none.jsonl", made.path().parent_path(), pipe}) {
     options.path = path;
     options.format = RowFormat::jsonl;
     try {

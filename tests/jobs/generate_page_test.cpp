@@ -29,7 +29,7 @@ TEST(HistogramTest, CountsInRoundClasses) {
   EXPECT_LE(report::histogram({1, 1000003}, 30).size(), 31U);
 }
 
-TEST(SvgBarsTest, DrawsABarForEachValueAndNothingWithoutAny) {
+TEST(SvgBarsTest, DrawsABarForEachValueAndNothingForOne) {
   report::BarChart chart;
   chart.title = "lengths <of> rows";
   chart.bars = {{"1", 2.0}, {"2", 0.0}, {"3", 4.0}};
@@ -39,7 +39,9 @@ TEST(SvgBarsTest, DrawsABarForEachValueAndNothingWithoutAny) {
   EXPECT_THAT(svg, HasSubstr("lengths &lt;of&gt; rows"));
   EXPECT_THAT(svg, HasSubstr("c1 bar"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  chart.bars = {{"1", 0.0}};
+  chart.bars = {{"1", 0.0}, {"2", 0.0}};
+  EXPECT_EQ(report::svg_bars(chart), "");
+  chart.bars = {{"1", 5.0}};
   EXPECT_EQ(report::svg_bars(chart), "");
 }
 

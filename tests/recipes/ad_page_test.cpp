@@ -33,6 +33,9 @@ TEST(HtmlReportTest, FetchesNothingAndRunsNothing) {
   const std::string html = sample_html(sample_run());
   for (const char* word : {"http:", "https:", "<script", "@import", "url(", "src=", "href="})
     EXPECT_THAT(html, Not(HasSubstr(word)));
+  // The browser has to refuse what a text might smuggle in.
+  EXPECT_THAT(html, HasSubstr("<meta http-equiv=\"Content-Security-Policy\" "
+                              "content=\"default-src 'none'; style-src 'unsafe-inline'; "));
 }
 
 TEST(HtmlReportTest, StaysBelowTwoMebibytesWithManyRanks) {

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -319,6 +320,9 @@ TEST_F(RunDirectoryTest, ALeaseWithoutALockIsStale) {
   if (world_.rank() != 0) return;
   EXPECT_TRUE(is_taken_over(folder_.path() / "a", "{\"host\": \"elsewhere\", \"pid\": 1}"));
   EXPECT_TRUE(is_taken_over(folder_.path() / "b", "not json"));
+  fs::create_directory(folder_.path() / "c");
+  ASSERT_EQ(::mkfifo((folder_.path() / "c/lease.json").c_str(), 0600), 0);
+  EXPECT_TRUE(RunLock(folder_.path() / "c", 0.1).is_held()) << "a pipe";
 }
 
 TEST_F(RunDirectoryTest, TheLockOfAKilledProcessIsFree) {

@@ -129,15 +129,18 @@ private:
 }  // namespace
 
 PositionedFile::PositionedFile(fs::path path) : path_(std::move(path)) {
-  fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
-  if (!fd_ || ::fstat(fd_.get(), &info) != 0) {
+  const auto fail = [&](const char* why) {
     throw Failure({"E603",
                    errno == EIO ? ExitCode::io : ExitCode::no_input,
-                   std::string("cannot read a ledger: ") + std::strerror(errno),
+                   std::string("cannot read a ledger: ") + why,
                    {"  --> " + path_.string()},
                    ""});
-  }
+  };
+  // O_NONBLOCK: otherwise a pipe with this name would block until a writer opens it.
+  fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd_ || ::fstat(fd_.get(), &info) != 0) fail(std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail("it is no regular file");
   size_ = static_cast<std::uint64_t>(info.st_size);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <tuple>
 
 #include <fcntl.h>
@@ -28,7 +29,8 @@ fs::path folder_of(const fs::path& run_directory) {
 
 std::optional<SeenMark> mark_in(const fs::path& path) {
   const auto numbers = numbers_in(path.filename().string(), "attempt_#.rank_#");
-  if (!numbers) return std::nullopt;
+  std::error_code missing;
+  if (!numbers || !fs::is_regular_file(path, missing)) return std::nullopt;  // a pipe would block
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line) || file.eof()) return std::nullopt;

@@ -70,8 +70,10 @@ JsonValue own_lease() {
 
 /// Returns the existing lease, if it can be read.
 std::optional<JsonValue> read_lease(const fs::path& folder) {
-  std::ifstream file(folder / "lease.json");
-  if (!file) return std::nullopt;
+  const fs::path path = folder / "lease.json";
+  std::error_code missing;
+  if (!fs::is_regular_file(path, missing)) return std::nullopt;  // a pipe would block
+  std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   try {

@@ -31,10 +31,10 @@ struct AttemptRecord {
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// Returns the records of all attempts of a run, by ascending number. A damaged record has only its
-/// number. Local.
+/// Returns the records of all attempts of a run, by ascending number. A record that is
+/// damaged or no file has only its number. Local.
 ///
-/// Errors: Failure E603 when a record cannot be read.
+/// Errors: Failure E603 (exit 74) when the disk fails.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
 /// Returns the highest attempt number in the names of records and ledgers; 0 before the first
