@@ -99,6 +99,25 @@ TEST(GeneratePageTest, ShowsPassRatesWithIntervalsAndAnswers) {
               Not(HasSubstr("pass@k")));
 }
 
+TEST(GeneratePageTest, CompletionsOfAPromptAreOneGroupWithTheirNumber) {
+  GeneratePlots grouped = plots();
+  grouped.num_samples = 4;
+  grouped.settings = "sampling, temperature 0.9";
+  grouped.samples = {{.prompt = "2 + 2 =", .output = "4", .reason = "length", .count = 3},
+                     {.prompt = "2 + 2 =", .output = "5", .reason = "length", .count = 1},
+                     {.prompt = "1 + 1 =", .output = "2", .reason = "length", .count = 4}};
+  report::RunSummary summary;
+  const report::HtmlPage page = GeneratePage(grouped).page(summary);
+
+  const report::Table& table = page.sections.at(0).tables.back();
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0][0], "2 + 2 =");
+  EXPECT_EQ(table.rows[0][2], "3 of 4");
+  EXPECT_EQ(table.rows[1][0], "") << "the prompt of the row above";
+  EXPECT_EQ(table.rows[2][0], "1 + 1 =");
+  EXPECT_EQ(page.tables.at(0).rows.at(0).at(1), "sampling, temperature 0.9");
+}
+
 TEST(GeneratePageTest, TheCompletionsComeBeforeFactsOfTheMachine) {
   report::RunSummary summary;
   report::HtmlPage page = GeneratePage(plots()).page(summary);
