@@ -76,6 +76,7 @@ goldens() {
     limited python tests/oracle/text_folder_goldens.py tests/text --check &&
     limited python tests/oracle/language_models.py tests/lm/goldens --check &&
     limited python tests/oracle/generation.py tests/lm/goldens --check &&
+    limited python tests/oracle/latent_goldens.py tests/lm/goldens --check &&
     limited python tests/oracle/language_training.py tests/lm/goldens --check &&
     limited python tests/oracle/divergence_goldens.py tests/lm/goldens --check &&
     limited python tests/oracle/value_goldens.py --check &&

@@ -138,6 +138,15 @@ public:
   /// its number.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
+  /// Adds a sequence with copies of some tokens of `origin`, and returns its number. `tokens` are
+  /// ascending ranges. The copied keys keep their rotation, and later tokens have the positions
+  /// after the number of copied ones. The sequence has no hidden state until it gets input.
+  ///
+  /// Errors: Error when `origin` has pending input, or the session has logit processors; ShapeError
+  ///         when the pool has too few pages.
+  std::int64_t fork_tokens(std::int64_t origin, std::span<const Range> tokens,
+                           std::uint64_t sample);
+
   /// Removes a sequence and frees the pages that no other sequence shares.
   void drop(std::int64_t sequence);
 

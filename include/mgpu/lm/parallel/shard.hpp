@@ -59,7 +59,8 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// All-reduces `values` in place (sum of float32 or int32). All ranks get the same bits.
+  /// All-reduces `values` in place (sum of float32, float64 or int32). All ranks get the same bits.
+  /// In a pipeline, no pass may be in flight.
   /// Errors: cluster::DivergedFailure if the all-reduce fails, with the communicator's report.
   virtual void all_reduce(const at::Tensor& values) = 0;
 

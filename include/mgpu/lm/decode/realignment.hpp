@@ -1,0 +1,45 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/forward/language_model.hpp>
+
+// Shapes in this header: N rows, D width, V vocabulary.
+namespace mgpu::lm {
+
+/// Maps hidden states after the last norm to input embeddings, so that a state can be the next
+/// input of the model. The map is the matrix A that minimizes |W_out A - W_in|^2 + ridge |A|^2 over
+/// the rows of the vocabulary head W_out [V, D] and of the embedding W_in [V, D]. The result is
+/// scaled to the mean norm of the rows of W_in.
+/// Source: LatentMAS, arXiv 2511.20639, 3.1.
+class Realignment {
+public:
+  static constexpr double kRidge = 1e-5;
+
+  /// Solves the normal equations of a model in float64 by a Cholesky decomposition. With `is_on`
+  /// false, A is the identity, and only the scaling remains. The rows of the vocabulary are summed
+  /// in blocks, one after the other. With tensor parallelism, each rank sums its rows.
+  ///
+  /// Memory: two matrices [D, D] of float64 on the model's device, and a block of rows.
+  /// Ranks:  collective over the ranks of the model; all ranks get the same bits. A pipeline gives
+  ///         those of one rank.
+  /// Errors: Failure E704 (exit 79) if the sums are not finite.
+  static Realignment solve(const LanguageModel& model, bool is_on = true);
+
+  /// Returns the embeddings of hidden states. On the CPU, the bits of a row do not depend on the
+  /// other rows.
+  /// Shapes: hidden [N, D] float32 on the model's device; returns the same
+  at::Tensor embeddings(const at::Tensor& hidden) const;
+
+  const at::Tensor& matrix() const { return matrix_; }  // A, [D, D] float32 in host memory
+  double mean_norm() const { return mean_norm_; }       // of the rows of W_in
+
+private:
+  Realignment(at::Tensor matrix, double mean_norm, bool is_on, const at::TensorOptions& options);
+
+  at::Tensor matrix_;
+  double mean_norm_;
+  Linear linear_{};  // the transpose of A as a packed layer; undefined: identity
+};
+
+}  // namespace mgpu::lm
