@@ -276,8 +276,7 @@ class Refusals(CollectCase):
         marked = self.export("jsonl", "results.jsonl")
         self.assertEqual(marked[2]["status"], "too_long")
 
-    def test_latent_steps_and_keys_without_effect_are_refused(self):
-        self.refuse(78, "E124", "collect.steps=latent")
+    def test_keys_without_effect_are_refused(self):
         self.refuse(78, "E124", "collect.split=line", "collect.step_tokens=8")
 
     def test_lines_need_a_tokenizer(self):

@@ -39,14 +39,14 @@ protected:
     return read_collect_inputs(config, read_collect_keys(config));
   }
 
-  static std::vector<rows::EncodedPrompt> questions_of(const CollectInputs& inputs) {
-    rows::PromptEncoder encoder = inputs.encoder();
+  static std::vector<Question> questions_of(const CollectInputs& inputs) {
+    QuestionEncoder encoder = inputs.encoder();
     formats::LineProblems problems(inputs.rows.path());
     return inputs.encode(0, inputs.questions(), encoder, problems);
   }
 
   std::vector<CollectedQuestion> collect(const CollectInputs& inputs) {
-    const rows::PromptEncoder encoder = inputs.encoder();
+    const QuestionEncoder encoder = inputs.encoder();
     return Collector(model_, encoder, inputs).run(questions_of(inputs), 0);
   }
 
@@ -88,7 +88,7 @@ TEST_F(CollectorTest, PathsAreThoseOfSingleDraws) {
 
 TEST_F(CollectorTest, RightRolloutsAreThoseOfSingleDraws) {
   const CollectInputs inputs = this->inputs();
-  const rows::PromptEncoder encoder = inputs.encoder();
+  const QuestionEncoder encoder = inputs.encoder();
   const auto questions = questions_of(inputs);
   const auto collected = collect(inputs);
   std::int32_t all_right = 0;
@@ -122,9 +122,8 @@ TEST_F(CollectorTest, RightRolloutsAreThoseOfSingleDraws) {
   EXPECT_LT(all_right, 5 * steps);
 }
 
-/// Returns the bytes of a chunk with all questions, as the journal stores them.
-std::vector<std::byte> chunk_of(const CollectInputs& inputs,
-                                const std::vector<rows::EncodedPrompt>& questions,
+/// The chunk of all questions as the journal gets it.
+std::vector<std::byte> chunk_of(const CollectInputs& inputs, const std::vector<Question>& questions,
                                 const std::vector<CollectedQuestion>& collected) {
   return question_rows(inputs, 0, questions, collected);
 }
@@ -137,7 +136,7 @@ TEST_F(CollectorTest, BytesDoNotDependOnTheBatchSizeOrOnOtherQuestions) {
     const CollectInputs other = this->inputs({{"collect.batch_size", batch}});
     EXPECT_EQ(chunk_of(other, questions, collect(other)), expected) << batch;
   }
-  const rows::PromptEncoder encoder = inputs.encoder();
+  const QuestionEncoder encoder = inputs.encoder();
   Collector alone(model_, encoder, inputs);
   std::vector<CollectedQuestion> one_by_one;
   for (std::size_t q = 0; q < 3; ++q)

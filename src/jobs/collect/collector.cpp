@@ -48,7 +48,7 @@ std::int64_t Collector::index_of(std::size_t question) const {
   return inputs_.question_of(first_ + static_cast<std::int64_t>(question));
 }
 
-std::vector<CollectedQuestion> Collector::run(std::span<const rows::EncodedPrompt> questions,
+std::vector<CollectedQuestion> Collector::run(std::span<const Question> questions,
                                               std::int64_t first) {
   questions_ = questions;
   first_ = first;
@@ -136,9 +136,7 @@ void Collector::label_all_steps(std::vector<CollectedQuestion>& collected) {
     }
   const std::int64_t all = std::ssize(beginnings) * inputs_.keys.rollouts;
   const std::int64_t paths = std::ssize(questions_) * inputs_.keys.num_paths;
-  generator_.set_progress([this, paths, all](std::int64_t ended) {
-    if (see_progress_) see_progress_(paths * ended / all);
-  });
+  generator_.set_progress([this, paths, all](std::int64_t ended) { report(paths * ended / all); });
   std::vector<std::vector<Solution>> rollouts;
   if (!beginnings.empty()) rollouts = complete(beginnings, collected);
   generator_.set_progress({});

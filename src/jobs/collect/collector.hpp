@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,47 +11,27 @@
 
 #include "inputs.hpp"
 #include "judge.hpp"
-#include "solution.hpp"
-#include "step_tree.hpp"
+#include "question_collector.hpp"
 
 namespace mgpu::jobs {
 
-/// The solutions of a question and its tree. A question that cannot be used has no solutions, and
-/// a tree without nodes.
-struct CollectedQuestion {
-  std::vector<Solution> paths{};
-  StepTree tree{};
-  std::int64_t rollouts = 0;
-  std::int64_t rollout_tokens = 0;  // drawn by all rollouts
-};
-
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// steps. A call samples all solutions in one batch, and then all rollouts in another. With label
-/// omega_prm, the searches of all questions run side by side, and a batch has the rollouts of one
-/// state of each question. A rollout continues the path after the end of a step. The path up to
-/// there runs through the model once, and the rollouts of the step share its cache pages.
-///
-/// Ranks: if the model is split over a group, run() is collective; all ranks get the results.
-class Collector {
+/// steps. All solutions of a call grow in one batch, and then all rollouts. With label omega_prm,
+/// the searches of all questions run side by side, and the rollouts of one state of each question
+/// grow in one batch. A rollout begins with the path up to the end of a step, which runs through
+/// the model once; the rollouts of the step share its cache pages.
+class Collector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.
   Collector(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const CollectInputs& inputs);
 
-  /// Collects questions; the first is row `first` of the run. A random number depends on the seed,
-  /// the question's index in the data set, the path, step and rollout only. On the CPU the result
-  /// of a question does not depend on other questions or on the batch size.
-  /// Errors: those of lm::Generator::run().
-  std::vector<CollectedQuestion> run(std::span<const rows::EncodedPrompt> questions,
-                                     std::int64_t first);
-
-  std::int64_t batch_size() const { return generator_.batch_size(); }
-  void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
-
-  /// Sets a callback for the progress of run(). While rollouts of all steps are sampled, it
-  /// receives the number of all paths times the finished share of the rollouts. It is not called
-  /// while paths are sampled, or with label omega_prm.
-  void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
+  /// While the rollouts of all steps are sampled, the progress is their finished share of all
+  /// solutions.
+  std::vector<CollectedQuestion> run(std::span<const Question> questions,
+                                     std::int64_t first) override;
+  std::int64_t batch_size() const override { return generator_.batch_size(); }
+  void set_batch_size(std::int64_t batch_size) override { generator_.set_batch_size(batch_size); }
 
   /// Returns the random stream of a path, which is lm::Prompt::sample.
   static std::uint64_t sample_of_path(std::int64_t question, std::int64_t path);
@@ -88,9 +67,8 @@ private:
   const rows::PromptEncoder& encoder_;
   AnswerJudge judge_;
   lm::Generator generator_;
-  std::function<void(std::int64_t)> see_progress_;
-  std::span<const rows::EncodedPrompt> questions_{};  // of the current run()
-  std::int64_t first_ = 0;                            // row of the run of the first question
+  std::span<const Question> questions_{};  // of the current run()
+  std::int64_t first_ = 0;
 };
 
 }  // namespace mgpu::jobs

@@ -9,10 +9,11 @@
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/rows/model_rows.hpp>
-#include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/run/model_memory.hpp>
 
+#include "agents.hpp"
 #include "keys.hpp"
+#include "question_encoder.hpp"
 #include "text_steps.hpp"
 
 namespace mgpu::jobs {
@@ -20,12 +21,13 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "solutions",
                                             "collect.max_new_tokens"};
 
-/// The inputs of job collect: questions, settings, and the model's configuration without its
-/// weights.
+/// The inputs of job collect: questions, settings, agents, and the model's configuration without
+/// its weights.
 struct CollectInputs : rows::ModelRows {
   CollectKeys keys{};
+  std::vector<Agent> agents{};        // empty: steps of text
   lm::GenerationConfig generation{};  // how paths and rollouts are drawn
-  std::uint32_t phase = 0;            // phase id in the journal, a checksum of rows and model
+  std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and agents
 
   std::int64_t questions() const { return rows.rows(); }
   StepRule rule() const { return {keys.step_tokens, keys.max_steps}; }
@@ -36,19 +38,18 @@ struct CollectInputs : rows::ModelRows {
   /// Returns the most tokens that a question can have, or 0 without a limit.
   std::int64_t longest_question() const;
 
-  /// Errors: Failure E603 if steps are lines and the folder has no tokenizer.
-  rows::PromptEncoder encoder() const;
+  /// Errors: Failure E603 if steps are lines, or there are agents, and the folder has no tokenizer.
+  QuestionEncoder encoder() const;
 
   /// Encodes `count` questions from row `first` on. A row that cannot be used is returned with the
   /// reason. With data.on_bad_row=stop the reason is also added to `problems`.
-  std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
-                                          rows::PromptEncoder& encoder,
-                                          formats::LineProblems& problems) const;
+  std::vector<Question> encode(std::int64_t first, std::int64_t count, QuestionEncoder& encoder,
+                               formats::LineProblems& problems) const;
 
   run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
 
-  /// Returns the sizes that determine the memory of the model on `device`. The longest question has
-  /// `longest` tokens. With collect.batch_size=auto, they are those of the largest batch.
+  /// Returns the memory that the model needs on `device` for questions with at most `longest`
+  /// tokens (Question::longest). With collect.batch_size=auto, it is that of the largest batch.
   lm::MemoryDemand demand(DeviceKind device, std::int64_t longest) const;
 };
 
@@ -65,9 +66,17 @@ CollectInputs read_collect_inputs(const cluster::Group& world, const Config& con
 /// Errors: those of open_rows(), and of reading the model's folder.
 CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys);
 
-/// Tokenizes all questions and returns the number of tokens of each, or 0 for one that cannot be
-/// used.
+/// Reads the agents on this rank alone. Errors: those of read_file() and parse_agents().
+std::vector<Agent> read_agents(const AgentKeys& keys);
+
+/// The tokens of a question; 0 if it cannot be used.
+struct QuestionTokens {
+  std::int64_t all = 0;
+  std::int64_t longest = 0;  // Question::longest
+};
+
+/// Tokenizes all questions and returns the tokens of each.
 /// Errors: Failure E531 for questions that cannot be used, if data.on_bad_row is stop.
-std::vector<std::int64_t> count_question_tokens(const CollectInputs& inputs);
+std::vector<QuestionTokens> count_question_tokens(const CollectInputs& inputs);
 
 }  // namespace mgpu::jobs

@@ -1,6 +1,8 @@
 #include "job.hpp"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +10,9 @@
 
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
+#include <mgpu/formats/safetensors.hpp>
 #include <mgpu/input/row_options.hpp>
+#include <mgpu/lm/decode/realignment.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
@@ -19,7 +23,9 @@
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/run/row_phase.hpp>
+#include <mgpu/tensor/tensor_view.hpp>
 
+#include "error_pages.hpp"
 #include "inputs.hpp"
 #include "results.hpp"
 #include "stepwise.hpp"
@@ -27,6 +33,16 @@
 
 namespace mgpu::jobs {
 namespace {
+
+/// Writes the map and the mean norm of embeddings as a safetensors file.
+void write_realignment(const std::filesystem::path& folder, const lm::Realignment& realignment) {
+  const std::filesystem::path path = folder / "realignment.safetensors";
+  std::filesystem::remove(path);  // that of an earlier attempt
+  const std::array tensors{formats::NamedTensor{"matrix", realignment.matrix().sizes().vec(),
+                                                tensor::view_of(realignment.matrix())}};
+  formats::write_safetensors(path, tensors,
+                             {{"mean_norm", report::text_of("%.17g", realignment.mean_norm())}});
+}
 
 CollectInputs load_inputs(const run::RunContext& run, const CollectKeys& keys) {
   const auto loading = run.clock.enter("load");
@@ -50,6 +66,7 @@ public:
         phase_(run, {keys.run, keys.rows.model, keys.rows.folder},
                {chunks_of(inputs_), "questions", kCollected, "collect", keys.num_paths}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
+    if (keys.agents.thinks()) realign();
   }
 
   const CollectInputs& inputs() const { return inputs_; }
@@ -83,10 +100,23 @@ private:
     demand.matrices = inputs_.keys.rows.model.matrices;
     const bool is_auto = !inputs_.keys.batch_size;
     inputs_.generation.batch_size = phase_.choose_batch(demand, is_auto);
-    cluster::run_together(world_, [&] { worker_.emplace(inputs_, *encoder_, phase_.group()); });
+    cluster::run_together(world_, [&] {
+      worker_.emplace(inputs_, *encoder_, phase_.group(), realignment_ ? &*realignment_ : nullptr);
+    });
   }
 
-  /// Returns the number of tokens of the chunk's longest question. Quarantined rows are skipped.
+  /// Computes the map from hidden states to embeddings, and writes it to the run directory.
+  void realign() {
+    const auto realigning = run_.clock.enter("realign");
+    realignment_.emplace(
+        lm::Realignment::solve(phase_.group().model(), inputs_.keys.agents.realigns));
+    cluster::run_together(world_, [&] {
+      if (world_.rank() == 0) write_realignment(run_.directory.path(), *realignment_);
+    });
+  }
+
+  /// Returns the number of tokens of the chunk's longest sequence before it draws. Quarantined rows
+  /// are skipped.
   std::int64_t longest_of(const run::Chunk& chunk, formats::LineProblems& problems) {
     std::int64_t longest = 0;
     run::work_on_rows(
@@ -94,7 +124,7 @@ private:
         {[&](std::int64_t first, std::int64_t count) {
            for (const auto& question : inputs_.encode(first, count, *encoder_, problems))
              if (question.facts.status == rows::RowStatus::ok)
-               longest = std::max<std::int64_t>(longest, std::ssize(question.ids));
+               longest = std::max(longest, question.longest);
          },
          [](std::int64_t, const std::string&) {}});
     return longest;
@@ -104,7 +134,8 @@ private:
   const cluster::Group& world_;
   CollectInputs inputs_;
   run::RowPhase phase_;
-  std::optional<rows::PromptEncoder> encoder_;
+  std::optional<QuestionEncoder> encoder_;
+  std::optional<lm::Realignment> realignment_;
   std::optional<CollectWorker> worker_;
 };
 
@@ -145,6 +176,7 @@ JobSpec collect_job() {
                 const CollectKeys keys = read_collect_keys(config);
                 return rows::auto_chunk_size(keys.rows, keys.num_paths);
               },
+          .errors = kCollectErrors,
           .exports = {{"trl", "", "stepwise.jsonl", export_stepwise}},
           .has_parts = true};
 }

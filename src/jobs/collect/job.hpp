@@ -42,6 +42,7 @@ public:
 private:
   /// Checks the files except the model's folder.
   void check_inputs() const;
+  std::uint64_t state_bytes() const;
 
   const Config& config_;
   CollectKeys keys_;

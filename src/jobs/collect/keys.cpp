@@ -33,19 +33,15 @@ void check_judged_rows(const Config& config) {
                        "data.dataset=arithmetic, or data.path=FILE with a column `answer`");
 }
 
-/// Refuses steps that this version of the program cannot make.
-void check_kind_of_steps(const Config& config) {
-  if (config.is("collect.steps", "text")) return;
-  throw config.problem("E124", "collect.steps",
-                       "this version of the program collects steps of text only",
-                       "collect.steps=text");
-}
-
 void check_step_tokens(const Config& config) {
   if (config.is("collect.step_tokens", "auto") || config.is("collect.split", "tokens")) return;
   throw config.problem("E124", "collect.step_tokens",
                        "steps are lines, whose number of tokens is not fixed",
                        "collect.split=tokens");
+}
+
+std::int64_t num_paths_of(const Config& config) {
+  return config.integer("collect.num_paths");
 }
 
 StepLabel read_label(const Config& config) {
@@ -59,8 +55,9 @@ void add_step_keys(KeyTable& table) {
   table.add({.name = "collect.steps",
              .type = KeyType::choice,
              .default_value = "text",
-             .summary = "what a step of a solution is: a piece of its text; latent steps are "
-                        "refused until the program can make them",
+             .summary =
+                 "what a step of a solution is: a piece of its text, or the work of an agent "
+                 "(latent), as in LatentMAS",
              .choices = {"text", "latent"}});
   table.add({.name = "collect.split",
              .type = KeyType::choice,
@@ -142,7 +139,7 @@ void add_path_keys(KeyTable& table) {
   table.add({.name = "collect.num_paths",
              .type = KeyType::integer,
              .default_value = "8",
-             .summary = "solutions that are sampled of each question",
+             .summary = "solutions that are sampled of each question, and paths of each agent",
              .min = 1,
              .max = 4096});
   table.add({.name = "collect.rollouts",
@@ -198,12 +195,14 @@ void add_collect_keys(KeyTable& table) {
   add_step_keys(table);
   add_omega_keys(table);
   add_path_keys(table);
+  add_agent_keys(table);
   add_drawing_keys(table);
 }
 
 void check_collect_keys(const Config& config) {
-  check_all({[&] { check_judged_rows(config); }, [&] { check_kind_of_steps(config); },
-             [&] { check_step_tokens(config); }, [&] { check_omega(config); }});
+  check_all({[&] { check_judged_rows(config); }, [&] { check_step_tokens(config); },
+             [&] { check_omega(config); }, [&] { check_agent_keys(config); },
+             [&] { check_parent_paths(config, num_paths_of(config)); }});
 }
 
 CollectKeys read_collect_keys(const Config& config) {
@@ -216,10 +215,11 @@ CollectKeys read_collect_keys(const Config& config) {
                            ? kStepTokens
                            : config.integer("collect.step_tokens");
   keys.max_steps = config.integer("collect.max_steps");
-  keys.num_paths = config.integer("collect.num_paths");
+  keys.num_paths = num_paths_of(config);
   keys.rollouts = config.integer("collect.rollouts");
   keys.label = read_label(config);
   keys.omega = read_omega_rules(config);
+  keys.agents = read_agent_keys(config, keys.num_paths);
   keys.max_new_tokens = config.integer("collect.max_new_tokens");
   keys.temperature = config.number("collect.temperature");
   keys.top_k = config.integer("collect.top_k");
@@ -230,6 +230,12 @@ CollectKeys read_collect_keys(const Config& config) {
 }
 
 std::string collecting_text(const CollectKeys& keys) {
+  const std::string draws =
+      report::text_of("; temperature %g, top k %lld, top p %g", keys.temperature,
+                      static_cast<long long>(keys.top_k), keys.top_p);
+  if (keys.agents.is_used)
+    return report::grouped(keys.num_paths) + " paths of a question, " + agents_text(keys.agents) +
+           draws;
   const std::string step =
       keys.splits_lines ? "a line" : report::grouped(keys.step_tokens) + " tokens";
   return report::grouped(keys.num_paths) + " paths of a question, " +
@@ -238,8 +244,7 @@ std::string collecting_text(const CollectKeys& keys) {
          (keys.label == StepLabel::omega_prm
               ? " with " + report::grouped(keys.omega.searches) + " searches of a question"
               : "") +
-         report::text_of("; temperature %g, top k %lld, top p %g", keys.temperature,
-                         static_cast<long long>(keys.top_k), keys.top_p);
+         draws;
 }
 
 }  // namespace mgpu::jobs

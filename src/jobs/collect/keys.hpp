@@ -9,6 +9,7 @@
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
+#include "agent_keys.hpp"
 #include "omega_search.hpp"
 #include "step_tree.hpp"
 
@@ -28,7 +29,8 @@ struct CollectKeys {
   std::int64_t rollouts = 8;     // completions of a step
   StepLabel label = StepLabel::monte_carlo;
   OmegaRules omega{};                 // collect.omega.*
-  std::int64_t max_new_tokens = 256;  // of a path, and of a beginning with its rollout
+  AgentKeys agents{};                 // collect.agents.*, collect.latent.*
+  std::int64_t max_new_tokens = 256;  // of a path, and of a step's path with its rollout
   double temperature = 1.0;
   std::int64_t top_k = 0;
   double top_p = 1.0;

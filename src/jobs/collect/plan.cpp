@@ -2,12 +2,13 @@
 #include <bit>
 #include <cstdint>
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <utility>
 
+#include <mgpu/base/missing_file.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/check_all.hpp>
+#include <mgpu/config/config_problem.hpp>
 #include <mgpu/input/row_file.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
@@ -16,6 +17,7 @@
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
 
+#include "agent_plan.hpp"
 #include "inputs.hpp"
 #include "job.hpp"
 
@@ -25,13 +27,24 @@ namespace {
 // Tokens of a step that is a line, as a plan assumes. A run prints the true number of steps.
 constexpr std::int64_t kTokensOfLine = 16;
 
+std::int64_t sum_of_tokens(const std::vector<QuestionTokens>& counts) {
+  std::int64_t sum = 0;
+  for (const QuestionTokens& tokens : counts)
+    sum += tokens.all;
+  return sum;
+}
+
+std::int64_t longest_tokens(const std::vector<QuestionTokens>& counts) {
+  return std::ranges::max_element(counts, {}, &QuestionTokens::longest)->longest;
+}
+
 /// Tokenizes all questions, and describes their lengths. Called on rank 0.
 std::string questions_text(const CollectInputs& inputs) {
-  const std::vector<std::int64_t> counts = count_question_tokens(inputs);
-  const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  const std::int64_t bad = std::ranges::count(counts, 0);
-  return report::grouped(inputs.questions()) + " questions, " + report::grouped(tokens) +
-         " tokens, the longest " + report::grouped(*std::ranges::max_element(counts)) +
+  const std::vector<QuestionTokens> counts = count_question_tokens(inputs);
+  const std::int64_t bad = std::ranges::count(counts, 0, &QuestionTokens::all);
+  return report::grouped(inputs.questions()) + " questions, " +
+         report::grouped(sum_of_tokens(counts)) + " tokens, the longest " +
+         report::grouped(longest_tokens(counts)) +
          (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
 }
 
@@ -43,6 +56,16 @@ std::int64_t count_questions(const CollectKeys& keys) {
   } catch (const Failure&) {
     return 0;  // --check reports the reason
   }
+}
+
+/// Checks that the file of agents exists and can be used.
+void check_agents(const Config& config, const AgentKeys& keys) {
+  if (!keys.is_used || keys.path.empty()) return;
+  if (const auto missing = missing_file(keys.path))
+    throw ConfigFailure({{"E603", *missing, config.place("collect.agents.path"), "",
+                          "collect.agents.path is a file of agents and their prompts (JSON)"}},
+                        ExitCode::no_input);
+  read_agents(keys);
 }
 
 /// Returns the most steps that a path is expected to have.
@@ -67,6 +90,8 @@ public:
       : machine_(machine),
         inputs_(std::move(inputs)),
         counts_(count_question_tokens(inputs_)),
+        agents_(inputs_.keys.agents.is_used ? expected_work(inputs_, sum_of_tokens(counts_))
+                                            : AgentWork{}),
         disk_bytes_(disk_bytes),
         plan_(config, inputs_.keys.run, inputs_.keys.rows.model, machine, work()) {}
 
@@ -75,18 +100,27 @@ public:
     plan_.add_shares();
     plan_.find_batch(!inputs_.keys.batch_size);
     plan_.add_memory();
-    add_times();
+    inputs_.keys.agents.is_used ? add_agent_times() : add_times();
     plan_.add_limits();
     return std::move(plan_.plan());
   }
 
 private:
-  std::int64_t longest() const { return *std::ranges::max_element(counts_); }
+  std::int64_t longest() const { return longest_tokens(counts_); }
 
   run::ModelPlan::Work work() const {
     const CollectKeys& keys = inputs_.keys;
     const lm::MemoryDemand demand = inputs_.demand(machine_.device, longest());
     const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
+    if (keys.agents.is_used)
+      return {.model = inputs_.model,
+              .demand = demand,
+              .names = kCollected,
+              .unit = "questions",
+              .samples = inputs_.questions(),
+              .other_bytes = static_cast<std::uint64_t>(rows * agents_.kept),
+              .other_name = "states and texts of a block of questions",
+              .disk = disk_bytes_};
     const std::int64_t states = rows * expected_states(keys);
     // A rollout keeps ids and log-probabilities until it is judged. The question and the path
     // before it are kept once per state.
@@ -106,8 +140,7 @@ private:
   /// through the model before them.
   void add_times() {
     const CollectKeys& keys = inputs_.keys;
-    const double questions =
-        static_cast<double>(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
+    const auto questions = static_cast<double>(sum_of_tokens(counts_));
     const auto paths = static_cast<double>(inputs_.questions() * keys.num_paths);
     const auto length = static_cast<double>(keys.max_new_tokens);
     const auto states = static_cast<double>(expected_states(keys));
@@ -133,9 +166,27 @@ private:
     plan_.add_seal_time();
   }
 
+  /// Adds the times of prompts of agents, and of latent steps and texts.
+  void add_agent_times() {
+    const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
+    const run::ModelPlan::Rates& rates = plan_.rates();
+    plan_.add_time("prompts of agents",
+                   2.0 * parameters * agents_.read / machine_.ranks / rates.prompt_flops,
+                   report::text_of("%.3g tokens, %.0e FLOP/s on %s", agents_.read,
+                                   rates.prompt_flops, rates.on));
+    const lm::MemoryDemand& demand = plan_.demand();
+    const double passes = agents_.drawn / static_cast<double>(demand.batch_size) / machine_.ranks;
+    const double bytes = demand.matrices == lm::MatrixType::bf16 ? 2.0 : 4.0;
+    plan_.add_time("latent steps and texts", passes * parameters * bytes / rates.decode_bytes,
+                   report::text_of("%.3g passes of a rank for %.3g steps and tokens; %.0f GB/s",
+                                   passes, agents_.drawn, 1e-9 * rates.decode_bytes));
+    plan_.add_seal_time();
+  }
+
   const run::PlanMachine& machine_;
   CollectInputs inputs_;
-  std::vector<std::int64_t> counts_;  // tokens of each question
+  std::vector<QuestionTokens> counts_;  // tokens of each question
+  AgentWork agents_;
   std::uint64_t disk_bytes_;
   run::ModelPlan plan_;
 };
@@ -151,6 +202,7 @@ void CollectJob::check_inputs() const {
   rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
   rows::check_data_file(config_, keys_.rows.options,
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
+  check_agents(config_, keys_.agents);
 }
 
 std::vector<run::FileCheck> CollectJob::file_checks() const {
@@ -161,6 +213,17 @@ std::vector<run::FileCheck> CollectJob::file_checks() const {
            }}};
 }
 
+/// Returns the bytes of the states and nodes of agents, for each path of the judger.
+std::uint64_t CollectJob::state_bytes() const {
+  if (!keys_.agents.thinks()) return 0;
+  const lm::LmConfig model = lm::read_lm_config(keys_.rows.folder, lm::FolderWeights::ignored);
+  const std::int64_t bytes = keys_.agents.store == LatentStore::none  ? 0
+                             : keys_.agents.store == LatentStore::f16 ? 2
+                                                                      : 4;
+  return static_cast<std::uint64_t>(std::ssize(read_agents(keys_.agents)) *
+                                    (80 + keys_.agents.steps * model.hidden_size * bytes));
+}
+
 std::uint64_t CollectJob::disk_bytes() const {
   const auto questions = static_cast<std::uint64_t>(count_questions(keys_));
   if (questions == 0) return 0;  // the file is not valid, which --check reports elsewhere
@@ -168,7 +231,7 @@ std::uint64_t CollectJob::disk_bytes() const {
   const auto paths = static_cast<std::uint64_t>(keys_.num_paths);
   const auto steps = static_cast<std::uint64_t>(std::min(keys_.max_steps, keys_.max_new_tokens));
   // A token has an id and some eight bytes of text. A node has 56 bytes of numbers.
-  const std::uint64_t path = tokens * 12 + steps * 56 + 64;
+  const std::uint64_t path = tokens * 12 + steps * 56 + 64 + state_bytes();
   return 2 * (input::bytes_of(keys_.rows.options) * 9 + questions * (paths * path + 512));
 }
 

@@ -7,8 +7,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <mgpu/base/estimate.hpp>
 #include <mgpu/cluster/try_together.hpp>
@@ -28,6 +30,8 @@ double share_of(std::int64_t part, std::int64_t all) {
 
 /// Sums over the questions that have solutions, except left_out.
 struct CollectCounts {
+  bool has_agents = false;       // steps are the work of agents, without rollouts
+  std::int64_t voted_right = 0;  // questions whose vote is right
   std::int64_t questions = 0;
   std::int64_t paths = 0;    // with the rollouts that searches halved
   std::int64_t right = 0;    // right sampled solutions
@@ -41,8 +45,23 @@ struct CollectCounts {
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-/// Counts paths, steps and rollouts. `num_paths` solutions of each question were sampled.
-CollectCounts counts_of(const store::ReadTable& samples, std::int64_t num_paths) {
+/// Returns how many solutions of each question were sampled. With omega_prm, some solutions are
+/// rollouts. With agents, some paths may have no solution.
+std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
+  std::vector<std::int64_t> sampled;
+  for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())
+    sampled.push_back(keys.agents.is_used ? paths : keys.num_paths);
+  return sampled;
+}
+
+void count_votes(const store::ReadTable& samples, CollectCounts& counts) {
+  counts.has_agents = true;
+  for (const std::uint8_t right : samples.column("vote_right").values<std::uint8_t>())
+    counts.voted_right += right;
+}
+
+/// Counts paths, steps and rollouts. `sampled` has the number of sampled solutions.
+CollectCounts counts_of(const store::ReadTable& samples, std::span<const std::int64_t> sampled) {
   const auto rollouts = samples.column("n_rollouts").values<std::int64_t>();
   const auto paths = samples.column("n_paths").values<std::int32_t>();
   const auto right = samples.column("n_right").values<std::int32_t>();
@@ -62,9 +81,9 @@ CollectCounts counts_of(const store::ReadTable& samples, std::int64_t num_paths)
     counts.steps_0 += steps_0[q];
     counts.steps_1 += steps_1[q];
     counts.rollouts += rollouts[q];
-    counts.sampled += num_paths;
+    counts.sampled += sampled[q];
     counts.solved += right[q] > 0 ? 1 : 0;
-    counts.shares.push_back(share_of(right[q], num_paths));
+    counts.shares.push_back(share_of(right[q], sampled[q]));
   }
   return counts;
 }
@@ -81,17 +100,25 @@ void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outc
   add("right", "share of right solutions", right.mean, "", 4, right);
   add("solved", "share of questions with a right solution",
       share_of(counts.solved, counts.questions), "", 4);
+  if (counts.has_agents)
+    add("vote_right", "share of questions whose vote is right",
+        share_of(counts.voted_right, counts.questions), "", 4);
   add("steps", "steps of the solutions", static_cast<double>(counts.steps), "", 0);
   add("steps_0", "steps with value 0", static_cast<double>(counts.steps_0), "", 0);
   add("steps_between", "steps with a value between 0 and 1", static_cast<double>(between), "", 0);
   add("steps_1", "steps with value 1", static_cast<double>(counts.steps_1), "", 0);
-  add("rollouts", "rollouts of the steps", static_cast<double>(counts.rollouts), "", 0);
+  if (!counts.has_agents)
+    add("rollouts", "rollouts of the steps", static_cast<double>(counts.rollouts), "", 0);
   outcome.result =
       report::grouped(counts.questions) + " questions, " + report::grouped(counts.sampled) +
       report::text_of(" paths, %.1f %% right", 100.0 * share_of(counts.right, counts.sampled)) +
+      (counts.has_agents ? report::text_of(", vote %.1f %%",
+                                           100.0 * share_of(counts.voted_right, counts.questions))
+                         : "") +
       "; " + report::grouped(counts.steps) + " steps: " + report::grouped(counts.steps_0) +
       " of value 0, " + report::grouped(between) + " between, " + report::grouped(counts.steps_1) +
-      " of value 1; " + report::grouped(counts.rollouts) + " rollouts";
+      " of value 1" +
+      (counts.has_agents ? "" : "; " + report::grouped(counts.rollouts) + " rollouts");
   if (rate <= 0.0) return;
   add("tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";
@@ -119,15 +146,16 @@ struct ShownRows {
 };
 
 /// Finds the questions with the most and the fewest right solutions, and the one whose share is
-/// closest to one half. Of equal questions, the first is taken.
-std::optional<ShownRows> shown_rows(const store::ReadTable& samples, std::int64_t num_paths) {
+/// closest to one half. The first of equal ones is taken.
+std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
+                                    std::span<const std::int64_t> sampled) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();
   const auto right = samples.column("n_right").values<std::int32_t>();
   std::vector<std::size_t> used;
   for (std::size_t q = 0; q < paths.size(); ++q)
     if (paths[q] > 0) used.push_back(q);
   if (used.empty()) return std::nullopt;
-  const auto share = [&](std::size_t q) { return share_of(right[q], num_paths); };
+  const auto share = [&](std::size_t q) { return share_of(right[q], sampled[q]); };
   const auto division = [&](std::size_t q) { return std::abs(share(q) - 0.5); };
   return ShownRows{*std::ranges::max_element(used, {}, share),
                    *std::ranges::min_element(used, {}, share),
@@ -136,8 +164,8 @@ std::optional<ShownRows> shown_rows(const store::ReadTable& samples, std::int64_
 
 /// Reads the trees, for the charts. Called on rank 0.
 void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
-               std::int64_t num_paths, CollectPlots& plots) {
-  const std::optional<ShownRows> rows = shown_rows(samples, num_paths);
+               std::span<const std::int64_t> sampled, CollectPlots& plots) {
+  const std::optional<ShownRows> rows = shown_rows(samples, sampled);
   if (!rows) return;
   const TreeReader trees(path);
   for (std::int64_t row = 0; row < trees.rows(); ++row)
@@ -156,17 +184,25 @@ void add_trees(const std::filesystem::path& path, const store::ReadTable& sample
   show("most divided", rows->most_divided);
 }
 
+/// Returns the attributes of group `collect`.
+std::vector<store::Attribute> attributes_of(const CollectKeys& keys) {
+  if (!keys.agents.is_used)
+    return {{"label", name_of(keys.label)},
+            {"num_paths", keys.num_paths},
+            {"rollouts", keys.rollouts},
+            {"temperature", keys.temperature}};
+  return {{"method", name_of(keys.agents.method)},
+          {"num_paths", keys.num_paths},
+          {"temperature", keys.temperature}};
+}
+
 }  // namespace
 
 store::SealRequest collect_request(const run::SealPlace& place, const CollectInputs& inputs) {
   store::SealRequest request = run::seal_request(place, "collect", inputs.keys.run.part);
   if (const int ranks = inputs.keys.rows.model.summing_ranks(); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
-  request.groups.push_back({"collect",
-                            {{"label", name_of(inputs.keys.label)},
-                             {"num_paths", inputs.keys.num_paths},
-                             {"rollouts", inputs.keys.rollouts},
-                             {"temperature", inputs.keys.temperature}}});
+  request.groups.push_back({"collect", attributes_of(inputs.keys)});
   request.tables = {{question_table(inputs), inputs.phase, inputs.keys.run.chunk_size}};
   return request;
 }
@@ -177,7 +213,9 @@ void add_collect_results(run::RunContext& run, const CollectInputs& inputs,
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
   const store::ReadTable samples = store::read_table(world, path, "samples");
-  const CollectCounts counts = counts_of(samples, inputs.keys.num_paths);
+  const std::vector<std::int64_t> sampled = sampled_of(samples, inputs.keys);
+  CollectCounts counts = counts_of(samples, sampled);
+  if (inputs.keys.agents.is_used) count_votes(samples, counts);
   const run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::output_tokens);
   CollectPlots plots;
   plots.questions = counts.questions;
@@ -186,7 +224,7 @@ void add_collect_results(run::RunContext& run, const CollectInputs& inputs,
   plots.steps = counts.steps;
   plots.settings = collecting_text(inputs.keys);
   cluster::run_together(world, [&] {
-    if (world.rank() == 0 && run.store.text) add_trees(path, samples, inputs.keys.num_paths, plots);
+    if (world.rank() == 0 && run.store.text) add_trees(path, samples, sampled, plots);
   });
   if (counts.paths > 0) add_numbers(counts, speeds.total, outcome);
   if (counts.paths == 0) outcome.result = "no question could be used";

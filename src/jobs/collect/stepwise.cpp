@@ -50,7 +50,11 @@ JsonValue line_of(const ReadTree& tree, std::size_t path, bool has_lines) {
 }  // namespace
 
 std::int64_t export_stepwise(const run::ExportRequest& request) {
-  const bool has_lines = read_collect_keys(request.config).splits_lines;
+  const CollectKeys keys = read_collect_keys(request.config);
+  if (keys.agents.is_used)
+    throw stepwise_refusal(request, "its steps are the work of agents, which TRL cannot read",
+                           "--export jsonl has the values of all nodes");
+  const bool has_lines = keys.splits_lines;
   const TreeReader trees(request.results);
   std::ofstream file(request.out, std::ios::binary);
   std::int64_t lines = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include <mgpu/base/half_float.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/results/columns.hpp>
 
@@ -16,7 +17,7 @@ using formats::JsonValue;
 /// A question with its tree. The referenced objects must outlive this object.
 struct QuestionRow {
   std::int64_t question = 0;  // index in the data set
-  const rows::EncodedPrompt* prompt = nullptr;
+  const Question* prompt = nullptr;
   const CollectedQuestion* collected = nullptr;
 };
 
@@ -72,7 +73,7 @@ std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first)
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;
   std::vector<std::int32_t> values;
   for (const StepNode& node : nodes) {
-    if (node.step == 0) {
+    if (node.step == 0 || node.path < 0) {
       values.push_back(0);
       continue;
     }
@@ -130,8 +131,9 @@ void add_counts(QuestionColumns& columns) {
   using Row = QuestionRow;
   columns.add({"question_index", "row of the question in the data set, from 0"},
               [](const Row& row) { return row.question; });
-  columns.add({"n_prompt_tokens", "length of the question", "tokens"},
-              [](const Row& row) { return static_cast<std::int32_t>(row.prompt->ids.size()); });
+  columns.add(
+      {"n_prompt_tokens", "length of the question, or of the prompts of all agents", "tokens"},
+      [](const Row& row) { return static_cast<std::int32_t>(row.prompt->ids.size()); });
   columns.add(
       {"n_paths",
        "solutions of the question: those that were sampled, and rollouts that searches halved"},
@@ -148,7 +150,8 @@ void add_counts(QuestionColumns& columns) {
   });
   columns.add({"n_rollouts", "rollouts of all nodes"},
               [](const Row& row) { return row.collected->rollouts; });
-  columns.add({"n_rollout_tokens", "tokens that all rollouts drew", "tokens"},
+  columns.add({"n_rollout_tokens",
+               "tokens that all rollouts drew, or that agents drew before the judger", "tokens"},
               [](const Row& row) { return row.collected->rollout_tokens; });
 }
 
@@ -176,7 +179,8 @@ void add_paths(QuestionColumns& columns) {
 
 void add_tree(QuestionColumns& columns) {
   using Row = QuestionRow;
-  add_of_nodes(columns, {"node_path", "solution of the node, from 0; -1: the root"},
+  add_of_nodes(columns,
+               {"node_path", "solution of the node, from 0; -1: the root, or without a solution"},
                [](const StepNode& node) { return node.path; });
   add_of_nodes(columns, {"node_step", "steps of its solution up to its end; 0: the root"},
                [](const StepNode& node) { return node.step; });
@@ -200,12 +204,61 @@ void add_tree(QuestionColumns& columns) {
               [](const Row& row) { return row.collected->tree.children; });
 }
 
+/// Adds a list column with a value of each node of an agents' tree.
+template <class Get>
+void add_of_agents(QuestionColumns& columns, QuestionColumns::About about, Get get) {
+  columns.add(std::move(about), [get](const QuestionRow& row) {
+    std::vector<std::invoke_result_t<Get, const AgentNode&>> values;
+    for (const AgentNode& node : row.collected->agents)
+      values.push_back(get(node));
+    return values;
+  });
+}
+
+/// Adds the states of all nodes, one after the other, in type T.
+template <class T, class Convert>
+void add_latents(QuestionColumns& columns, std::int64_t width, Convert convert) {
+  columns.add(
+      {"latents", "states of the latent steps of all nodes, with noise, one after the other"},
+      [convert](const QuestionRow& row) {
+        std::vector<T> values;
+        for (const AgentNode& node : row.collected->agents)
+          for (const float value : node.latents)
+            values.push_back(convert(value));
+        return values;
+      },
+      width);
+}
+
+void add_agent_columns(QuestionColumns& columns, const AgentKeys& keys, std::int64_t width) {
+  using Row = QuestionRow;
+  add_of_agents(columns, {"node_agent", "agent of the node, from 0; -1: the root"},
+                [](const AgentNode& node) { return node.agent; });
+  add_of_agents(columns, {"node_score", "score of the path up to the node, from its states alone"},
+                [](const AgentNode& node) { return node.score; });
+  columns.add({"vote_right", "1: the answer with the largest sum of scores is right"},
+              [](const Row& row) -> std::uint8_t { return row.collected->vote_is_right ? 1 : 0; });
+  columns.add({"vote", "the answer with the largest sum of scores; empty: none"},
+              [](const Row& row) { return row.collected->vote; });
+  if (!keys.thinks()) return;
+  add_of_agents(columns, {"node_latents", "latent steps of the node, in `latents`"},
+                [width](const AgentNode& node) {
+                  return static_cast<std::int32_t>(std::ssize(node.latents) / width);
+                });
+  if (keys.store == LatentStore::f32)
+    add_latents<float>(columns, width, [](float value) { return value; });
+  if (keys.store == LatentStore::f16)
+    add_latents<Half>(columns, width, [](float value) { return Half::of(value); });
+}
+
 QuestionColumns question_columns(const CollectInputs& inputs) {
   using Row = QuestionRow;
   QuestionColumns columns;
   add_counts(columns);
   add_paths(columns);
   add_tree(columns);
+  if (inputs.keys.agents.is_used)
+    add_agent_columns(columns, inputs.keys.agents, inputs.model.hidden_size);
   columns.add({"prompt", "question as the model saw it, special tokens of `prompt` rows left out"},
               [](const Row& row) { return row.prompt->text; });
   columns.add({"answer", "column `answer` of the row; empty: the data set judges without it"},
@@ -225,7 +278,7 @@ store::TableSpec question_table(const CollectInputs& inputs) {
 }
 
 std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t first,
-                                     std::span<const rows::EncodedPrompt> questions,
+                                     std::span<const Question> questions,
                                      std::span<const CollectedQuestion> collected) {
   std::vector<QuestionRow> rows;
   for (std::size_t i = 0; i < questions.size(); ++i)

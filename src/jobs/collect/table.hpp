@@ -5,11 +5,10 @@
 #include <span>
 #include <vector>
 
-#include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/store/results/table.hpp>
 
-#include "collector.hpp"
 #include "inputs.hpp"
+#include "question_collector.hpp"
 
 namespace mgpu::jobs {
 
@@ -20,7 +19,7 @@ store::TableSpec question_table(const CollectInputs& inputs);
 /// Encodes questions with their trees for the journal. The first question is row `first` of the
 /// run.
 std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t first,
-                                     std::span<const rows::EncodedPrompt> questions,
+                                     std::span<const Question> questions,
                                      std::span<const CollectedQuestion> collected);
 
 }  // namespace mgpu::jobs

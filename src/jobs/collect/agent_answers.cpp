@@ -1,0 +1,55 @@
+#include "agent_answers.hpp"
+
+#include <utility>
+
+#include "path_scores.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+std::vector<std::string> names_of(const AgentEncoder& encoder) {
+  std::vector<std::string> names;
+  for (const Agent& agent : encoder.agents())
+    names.push_back(agent.name);
+  return names;
+}
+
+/// Lets the answers vote. An answer is right if a solution with it is right.
+void add_vote(CollectedQuestion& collected, std::span<const AgentNode> nodes) {
+  std::vector<std::string> answers;
+  std::vector<double> weights(collected.paths.size(), 0.0);
+  for (const AgentNode& node : nodes)
+    if (node.answer >= 0) weights[static_cast<std::size_t>(node.answer)] = node.score;
+  for (const Solution& solution : collected.paths)
+    answers.push_back(solution.answer.answer);
+  collected.vote = vote(answers, weights);
+  for (const Solution& solution : collected.paths)
+    if (!collected.vote.empty() && solution.answer.answer == collected.vote)
+      collected.vote_is_right = solution.answer.is_right;
+}
+
+}  // namespace
+
+CollectedQuestion collect_answers(const AnsweredQuestion& question, std::vector<AgentNode> nodes,
+                                  std::vector<AgentAnswer> answers) {
+  CollectedQuestion collected;
+  const std::vector<std::string> names = names_of(*question.encoder.agents());
+  const std::int64_t width = question.inputs.model.hidden_size;
+  for (AgentAnswer& answer : answers) {
+    AgentNode& node = nodes[static_cast<std::size_t>(answer.node)];
+    node.answer = static_cast<std::int32_t>(collected.paths.size());
+    Solution solution;
+    const std::vector<std::int64_t>& ids = answer.completion.ids;
+    solution.steps =
+        steps_of_answer(nodes, node, names, width, ids.size(), question.encoder.decode(ids));
+    solution.answer = question.judge.judge(question.index, question.expected, ids);
+    solution.completion = std::move(answer.completion);
+    collected.paths.push_back(std::move(solution));
+  }
+  add_vote(collected, nodes);
+  collected.tree = make_agent_tree(nodes, collected.paths);
+  collected.agents = std::move(nodes);
+  return collected;
+}
+
+}  // namespace mgpu::jobs

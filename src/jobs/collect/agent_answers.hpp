@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inputs.hpp"
+#include "judge.hpp"
+#include "question_collector.hpp"
+
+namespace mgpu::jobs {
+
+/// An answer of the judger, at a node of the tree.
+struct AgentAnswer {
+  std::int32_t node = 0;
+  lm::Completion completion{};
+};
+
+/// The question that agents have answered.
+struct AnsweredQuestion {
+  const CollectInputs& inputs;
+  const QuestionEncoder& encoder;
+  const AnswerJudge& judge;
+  std::int64_t index;           // in the data set
+  const std::string& expected;  // the answer in its row
+};
+
+/// Judges the answers, lets them vote with the scores of their paths, and makes the tree.
+CollectedQuestion collect_answers(const AnsweredQuestion& question, std::vector<AgentNode> nodes,
+                                  std::vector<AgentAnswer> answers);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+
+namespace mgpu::jobs {
+
+/// How agents work on a question.
+enum class AgentMethod : std::uint8_t {
+  latent_mas,  // all agents but the last think in latent steps
+  text_mas,    // they write texts, which the next agents read
+  single,      // the last agent answers alone
+};
+
+/// Which keys and values of an agent the next one attends to.
+enum class Carry : std::uint8_t {
+  all,          // those of all agents before it
+  latent_only,  // those of the latent steps of all agents before it
+  last_agent,   // those of the prompt and latent steps of the agent before it
+};
+
+/// Which noise makes the latent steps of paths different.
+enum class Diversity : std::uint8_t { none, temperature, noise, hybrid };
+
+/// The type in which latent states are stored.
+enum class LatentStore : std::uint8_t { none, f16, f32 };
+
+/// The values of the keys collect.agents.*, collect.latent.* and collect.num_parent_paths.
+struct AgentKeys {
+  bool is_used = false;        // collect.steps: latent
+  std::filesystem::path path;  // file of agents; "": those of the program
+  AgentMethod method = AgentMethod::latent_mas;
+  Carry carry = Carry::all;
+  std::int64_t num_parents = 5;  // paths of an agent that the next one continues
+  std::int64_t steps = 5;        // latent steps of an agent
+  bool realigns = true;
+  Diversity diversity = Diversity::hybrid;
+  double temperature = 1.0;  // of the noise
+  bool prunes = false;
+  LatentStore store = LatentStore::f16;
+
+  bool thinks() const { return is_used && method == AgentMethod::latent_mas; }
+};
+
+const char* name_of(AgentMethod method);
+const char* name_of(Carry carry);
+const char* name_of(Diversity diversity);
+
+void add_agent_keys(KeyTable& table);
+
+/// Refuses keys that have no meaning with others.
+/// Errors: Failure E124 (exit 78).
+void check_agent_keys(const Config& config);
+
+/// Refuses more parent paths than paths. `num_paths` is the value of collect.num_paths.
+/// Errors: Failure E124 (exit 78).
+void check_parent_paths(const Config& config, std::int64_t num_paths);
+
+/// Reads the keys. `num_paths` is the value of collect.num_paths.
+AgentKeys read_agent_keys(const Config& config, std::int64_t num_paths);
+
+/// Describes the agents for the banner: "latent_mas with 5 latent steps, carry all, ...".
+std::string agents_text(const AgentKeys& keys);
+
+}  // namespace mgpu::jobs

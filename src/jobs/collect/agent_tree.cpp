@@ -1,0 +1,74 @@
+#include "agent_tree.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mgpu::jobs {
+namespace {
+
+/// Sums over the children of a node.
+struct OfChildren {
+  Visits visits{};
+  double values = 0.0;
+  std::int32_t count = 0;
+  std::int32_t path = -1;  // the first answer below the node
+};
+
+std::int32_t depth_of(std::span<const AgentNode> nodes, const AgentNode& node) {
+  std::int32_t depth = 0;
+  for (const AgentNode* at = &node; at->parent >= 0;
+       at = &nodes[static_cast<std::size_t>(at->parent)])
+    ++depth;
+  return depth;
+}
+
+StepNode node_of(const AgentNode& node, const OfChildren& below,
+                 std::span<const Solution> answers) {
+  StepNode result;
+  result.parent = node.parent;
+  result.path = node.answer >= 0 ? node.answer : below.path;
+  result.visits = below.visits;
+  if (node.answer >= 0)
+    result.visits = {1, answers[static_cast<std::size_t>(node.answer)].answer.is_right ? 1 : 0};
+  if (result.visits.count == 0) return result;
+  result.value = node.answer >= 0 ? result.visits.share() : below.values / below.count;
+  result.standard_error = standard_error_of(result.visits);
+  return result;
+}
+
+}  // namespace
+
+StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers) {
+  std::vector<OfChildren> below(nodes.size());
+  std::vector<StepNode> steps(nodes.size());
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    steps[n] = node_of(nodes[n], below[n], answers);
+    steps[n].step = depth_of(nodes, nodes[n]);
+    if (nodes[n].parent < 0) continue;
+    OfChildren& parent = below[static_cast<std::size_t>(nodes[n].parent)];
+    parent.visits.count += steps[n].visits.count;
+    parent.visits.right += steps[n].visits.right;
+    parent.values += steps[n].value;
+    ++parent.count;
+    if (steps[n].path >= 0) parent.path = steps[n].path;
+  }
+  steps.front().path = -1;
+  return with_children(std::move(steps));
+}
+
+std::vector<TextStep> steps_of_answer(std::span<const AgentNode> nodes, const AgentNode& judger,
+                                      std::span<const std::string> names, std::int64_t width,
+                                      std::size_t tokens, std::string text) {
+  std::vector<TextStep> steps{{0, tokens, std::move(text)}};
+  for (std::int32_t n = judger.parent; n > 0; n = nodes[static_cast<std::size_t>(n)].parent) {
+    const AgentNode& node = nodes[static_cast<std::size_t>(n)];
+    const std::string made =
+        node.latents.empty() ? node.text
+                             : std::to_string(std::ssize(node.latents) / width) + " latent steps";
+    steps.push_back({0, 0, names[static_cast<std::size_t>(node.agent)] + ": " + made + "\n"});
+  }
+  std::ranges::reverse(steps);
+  return steps;
+}
+
+}  // namespace mgpu::jobs

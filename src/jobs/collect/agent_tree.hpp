@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "solution.hpp"
+#include "step_tree.hpp"
+
+namespace mgpu::jobs {
+
+/// A node has these members in addition to those of StepNode.
+struct AgentNode {
+  std::int32_t agent = -1;       // -1: the question
+  std::int32_t path = -1;        // number among the paths of its agent
+  std::int32_t parent = -1;      // index of a node before it
+  std::int32_t answer = -1;      // of the judger: index of its solution; -1: no answer
+  double score = 0.0;            // of the path up to this node
+  std::string text{};            // text of an agent before the judger
+  std::vector<float> latents{};  // [M, D] states from which the inputs were made
+};
+
+/// Makes the tree of a question. The value of an answer is 1 or 0, and that of another node the
+/// mean of its children. A node without children that gives no answer has the value 0, and no
+/// visits. The visits of a node are the answers below it. The first node is the question, and
+/// children have higher indices than their parents.
+StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);
+
+/// Returns the steps of an answer: one for each agent. The last has all tokens of the answer.
+std::vector<TextStep> steps_of_answer(std::span<const AgentNode> nodes, const AgentNode& judger,
+                                      std::span<const std::string> names, std::int64_t width,
+                                      std::size_t tokens, std::string text);
+
+}  // namespace mgpu::jobs

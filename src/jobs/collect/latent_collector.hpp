@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/lm/decode/latent_session.hpp>
+#include <mgpu/lm/decode/realignment.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+
+#include "inputs.hpp"
+#include "judge.hpp"
+#include "path_scores.hpp"
+#include "question_collector.hpp"
+
+namespace mgpu::jobs {
+
+/// Collects questions with agents that think in latent steps (LatentMAS). The first agent has
+/// collect.num_paths paths. An agent continues the best paths of the agent before it. Its prompt
+/// runs through the model once for each of them; the paths that continue it share its cache pages.
+/// The paths of all questions in a batch make their steps together. The judger answers each path.
+/// Source: LatentMAS, arXiv 2511.20639.
+class LatentCollector final : public QuestionCollector {
+public:
+  /// Keeps references to all arguments, which must outlive this object.
+  LatentCollector(const lm::LanguageModel& model, const lm::Realignment& realignment,
+                  const QuestionEncoder& encoder, const CollectInputs& inputs);
+
+  std::vector<CollectedQuestion> run(std::span<const Question> questions,
+                                     std::int64_t first) override;
+  std::int64_t batch_size() const override { return batch_size_; }
+  void set_batch_size(std::int64_t batch_size) override { batch_size_ = batch_size; }
+
+private:
+  /// A path that the current agent continues, or has made.
+  struct Path {
+    std::int32_t node = 0;
+    std::int64_t sequence = 0;
+    std::int64_t own_first = 0;        // first token of the agent's prompt
+    std::vector<lm::Range> latents{};  // tokens of latent steps
+  };
+
+  /// The tree of a question while it grows.
+  struct Growing {
+    std::size_t question = 0;
+    std::vector<AgentNode> nodes{};
+    std::vector<Path> paths{};
+    std::vector<PathScore> scores{};  // of `paths`
+  };
+
+  lm::PagedCache::Sizes sizes_for(std::span<const std::size_t> places) const;
+  void work_on(std::span<const std::size_t> places, std::vector<CollectedQuestion>& collected);
+  void choose_parents(Growing& tree, std::size_t agent);
+  Path carried(const Path& path);
+  void prompt(std::vector<Growing>& trees, std::size_t agent);
+  void branch(Growing& tree, std::size_t agent);
+  std::int64_t children_of(const Growing& tree, std::size_t agent) const;
+  void think(std::vector<Growing>& trees, std::size_t agent);
+  void keep_states(Growing& tree, const float* states);
+  void answer(std::vector<Growing>& trees, std::vector<CollectedQuestion>& collected);
+  void finish(Growing& tree, std::vector<lm::Completion> completions, CollectedQuestion& collected);
+  bool is_last(std::size_t agent) const { return agent + 1 == inputs_.agents.size(); }
+  std::int64_t index_of(const Growing& tree) const;
+  std::uint64_t stream_of(const Growing& tree, std::size_t agent, const Path& path) const;
+
+  const QuestionEncoder& encoder_;
+  const CollectInputs& inputs_;
+  AnswerJudge judge_;
+  lm::LatentSession latents_;
+  std::int64_t batch_size_;
+  std::int64_t width_;
+  lm::DecodeSession* session_ = nullptr;   // of the current work_on()
+  std::span<const Question> questions_{};  // of the current run()
+  std::int64_t first_ = 0;
+  std::int64_t finished_ = 0;
+};
+
+}  // namespace mgpu::jobs

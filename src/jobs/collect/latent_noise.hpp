@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <mgpu/base/random_streams.hpp>
+
+#include "agent_keys.hpp"
+
+namespace mgpu::jobs {
+
+/// Returns the random stream of a path of an agent, for its noise and its tokens. Streams of the
+/// first 2^29 questions of a data set differ from each other, and from those of steps of text.
+std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
+
+/// The noise of one path of an agent. It depends on the seed and the stream only.
+/// Source: guide of latent_mas_multipath; N is a normal number, U a uniform one.
+class LatentNoise {
+public:
+  /// `stream` is that of stream_of_agent(). `steps` are the latent steps of the agent.
+  LatentNoise(const AgentKeys& keys, std::uint64_t seed, std::uint64_t stream);
+
+  /// Adds noise to the state from which the input of step `step` is made. With `temperature` it is
+  /// N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps), and with `noise` 0.3 N U(0.01, 1.5)
+  /// (1 - 0.3 step / steps) min(T / T0, 2). `hybrid` adds one and then the other.
+  void add(std::int64_t step, std::span<float> state) const;
+
+  /// Returns T, which is in [T0 - 0.3, T0 + 0.3].
+  double temperature() const { return temperature_; }
+
+private:
+  void add_normal(std::int64_t step, std::uint64_t kind, double scale,
+                  std::span<float> state) const;
+  double uniform(std::int64_t step, std::uint64_t kind, double low, double high) const;
+
+  const AgentKeys& keys_;
+  RandomStream stream_;
+  double temperature_;
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,128 @@
+#include "path_scores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr double kConsistent = 0.9;
+constexpr double kVerification = 0.5;  // of a path without an answer
+
+double dot(const double* a, const double* b, std::int64_t width) {
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < width; ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+double cosine(const double* a, const double* b, std::int64_t width) {
+  const double norms = std::sqrt(dot(a, a, width) * dot(b, b, width));
+  return norms > 0.0 ? dot(a, b, width) / norms : 0.0;
+}
+
+double mean_value(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation_from_mean(const std::vector<double>& values) {
+  const double mean = mean_value(values);
+  double squares = 0.0;
+  for (const double value : values)
+    squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+/// The states of a path, [M, D], in float64.
+struct States {
+  States(const std::vector<float>& values, std::int64_t columns)
+      : all(values.begin(), values.end()),
+        mean(static_cast<std::size_t>(columns), 0.0),
+        width(columns),
+        count(std::ssize(values) / columns) {
+    for (std::int64_t m = 0; m < count; ++m)
+      for (std::int64_t i = 0; i < width; ++i)
+        mean[static_cast<std::size_t>(i)] += row(m)[i] / static_cast<double>(count);
+  }
+
+  const double* row(std::int64_t m) const { return all.data() + m * width; }
+
+  std::vector<double> all;
+  std::vector<double> mean;
+  std::int64_t width;
+  std::int64_t count;
+};
+
+/// Returns 0.3 smoothness + 0.2 verification + 0.1 quality.
+double own_share(const States& states) {
+  std::vector<double> norms;
+  std::vector<double> cosines;
+  for (std::int64_t m = 0; m < states.count; ++m) {
+    norms.push_back(std::sqrt(dot(states.row(m), states.row(m), states.width)));
+    if (m > 0) cosines.push_back(cosine(states.row(m - 1), states.row(m), states.width));
+  }
+  if (cosines.empty()) cosines.push_back(1.0);
+  const double norm = mean_value(norms);
+  const double variation = norm > 0.0 ? deviation_from_mean(norms) / norm : 0.0;
+  const double divisor = mean_value(cosines) + 0.1;
+  const double perplexity =
+      divisor > 0.0 ? std::clamp(10.0 * (1.0 + variation) / divisor, 1.0, 100.0) : 100.0;
+  const double quality =
+      (1.0 / (1.0 + variation) + 1.0 / (1.0 + deviation_from_mean(cosines))) / 2.0;
+  return 0.3 * std::exp(-perplexity / 15.0) + 0.2 * kVerification + 0.1 * quality;
+}
+
+}  // namespace
+
+std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> states,
+                                   std::int64_t width) {
+  std::vector<States> paths;
+  for (const std::vector<float>* values : states)
+    paths.emplace_back(*values, width);
+  std::vector<PathScore> scores;
+  for (std::size_t p = 0; p < paths.size(); ++p) {
+    double sum = 0.0;
+    for (std::size_t other = 0; other < paths.size(); ++other)
+      if (other != p)
+        sum += (cosine(paths[p].mean.data(), paths[other].mean.data(), width) + 1.0) / 2.0;
+    const double consistency = paths.size() > 1 ? sum / static_cast<double>(paths.size() - 1) : 1.0;
+    const double base = 0.4 * consistency + own_share(paths[p]);
+    scores.push_back({0.6 * base + 0.4 * consistency, consistency});
+  }
+  return scores;
+}
+
+std::vector<std::size_t> by_score(std::span<const PathScore> scores) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return scores[a].score > scores[b].score; });
+  return order;
+}
+
+std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress) {
+  std::vector<std::size_t> kept = by_score(scores);
+  std::ranges::stable_partition(
+      kept, [&](std::size_t path) { return scores[path].consistency >= kConsistent; });
+  const double share = 0.3 + 0.5 * progress;
+  const auto count =
+      static_cast<std::size_t>(std::ceil(share * static_cast<double>(scores.size()) - 1e-9));
+  kept.resize(std::min(scores.size(), std::max<std::size_t>(2, count)));
+  std::ranges::stable_sort(
+      kept, [&](std::size_t a, std::size_t b) { return scores[a].score > scores[b].score; });
+  return kept;
+}
+
+std::string vote(std::span<const std::string> answers, std::span<const double> weights) {
+  std::map<std::string, double> sums;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    if (!answers[i].empty()) sums[answers[i]] += weights[i];
+  std::string best;
+  for (const std::string& answer : answers)
+    if (!answer.empty() && (best.empty() || sums[answer] > sums[best])) best = answer;
+  return best;
+}
+
+}  // namespace mgpu::jobs

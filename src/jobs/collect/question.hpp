@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/rows/prompt_encoder.hpp>
+
+namespace mgpu::jobs {
+
+/// The tokens of an agent's prompt. The texts of other agents stand between its two parts.
+struct AgentPrompt {
+  std::vector<std::int64_t> before{};
+  std::vector<std::int64_t> after{};  // empty unless the prompt has {context}, with text_mas
+
+  std::int64_t size() const { return std::ssize(before) + std::ssize(after); }
+};
+
+/// A question as the model gets it. With agents, `ids` are the tokens of all prompts.
+struct Question : rows::EncodedPrompt {
+  std::vector<AgentPrompt> agents{};  // empty: steps of text
+  std::int64_t longest = 0;  // tokens of the longest sequence of an agent, without what it draws
+};
+
+}  // namespace mgpu::jobs

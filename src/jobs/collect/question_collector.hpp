@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agent_tree.hpp"
+#include "question.hpp"
+#include "solution.hpp"
+#include "step_tree.hpp"
+
+namespace mgpu::jobs {
+
+/// The solutions of a question and its tree. A question that cannot be used has no solutions, and
+/// a tree without nodes.
+struct CollectedQuestion {
+  std::vector<Solution> paths{};
+  StepTree tree{};
+  std::int64_t rollouts = 0;
+  std::int64_t rollout_tokens = 0;  // drawn by all rollouts, or by agents before the judger
+  std::vector<AgentNode> agents{};  // one per node of the tree; empty: steps of text
+  std::string vote{};               // the answer of all paths together; "": none
+  bool vote_is_right = false;
+};
+
+/// Samples solutions of questions, and makes the trees of their steps.
+///
+/// Ranks: if the model is split over a group, run() is collective; all ranks get the results.
+class QuestionCollector {
+public:
+  QuestionCollector() = default;
+  QuestionCollector(const QuestionCollector&) = delete;
+  QuestionCollector& operator=(const QuestionCollector&) = delete;
+  QuestionCollector(QuestionCollector&&) = delete;
+  QuestionCollector& operator=(QuestionCollector&&) = delete;
+  virtual ~QuestionCollector() = default;
+
+  /// Collects questions; the first is row `first` of the run. A random number depends on the seed,
+  /// the question's index in the data set, and the place in its tree only. On the CPU the result of
+  /// a question does not depend on other questions or on the batch size.
+  /// Errors: those of lm::Generator::run().
+  virtual std::vector<CollectedQuestion> run(std::span<const Question> questions,
+                                             std::int64_t first) = 0;
+
+  virtual std::int64_t batch_size() const = 0;
+  virtual void set_batch_size(std::int64_t batch_size) = 0;
+
+  /// Sets a callback that receives how many solutions of the current run() are finished.
+  void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
+
+protected:
+  void report(std::int64_t solutions) const {
+    if (see_progress_) see_progress_(solutions);
+  }
+
+private:
+  std::function<void(std::int64_t)> see_progress_;
+};
+
+}  // namespace mgpu::jobs

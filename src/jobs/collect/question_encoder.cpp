@@ -1,0 +1,130 @@
+#include "question_encoder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <mgpu/rows/json_fields.hpp>
+#include <mgpu/rows/row_problems.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+using formats::JsonError;
+using formats::JsonValue;
+
+/// Stands for the texts of other agents while a prompt is rendered.
+constexpr const char* kContext = "\x1e";
+
+/// Returns the question of a row.
+std::string text_of_question(const JsonValue& row) {
+  if (rows::member_of(row, "token_ids") != nullptr)
+    throw JsonError("agents need a question as text, and it has token ids");
+  const JsonValue* list = rows::member_of(row, "messages");
+  if (list == nullptr) return rows::text_of(rows::member_of(row, "prompt"), "prompt");
+  std::string question;
+  for (const text::ChatMessage& message : rows::messages_of(*list, "messages"))
+    if (message.role == "user") question = message.content;
+  if (question.empty()) throw JsonError("its messages have no question of a user");
+  return question;
+}
+
+}  // namespace
+
+AgentEncoder::AgentEncoder(text::TextFolder folder, Options options)
+    : folder_(std::move(folder)), options_(std::move(options)) {
+  if (options_.keys.method == AgentMethod::single)
+    options_.agents.erase(options_.agents.begin(), options_.agents.end() - 1);
+  if (!folder_.chat_template.empty()) chat_.emplace(folder_.chat_template);
+}
+
+Question AgentEncoder::encode(const input::Row& row) const {
+  Question question;
+  std::string problem = row.problem;
+  if (problem.empty())
+    problem = rows::problem_of([&] { question = encode_text(text_of_question(row.object)); });
+  if (problem.empty()) return question;
+  question = {};
+  question.facts = {rows::RowStatus::bad_row, std::move(problem)};
+  return question;
+}
+
+Question AgentEncoder::encode_text(const std::string& text) const {
+  if (text.find(kContext) != std::string::npos)
+    throw JsonError("its question has the control character U+001E");
+  Question question;
+  question.text = text;
+  for (const Agent& agent : options_.agents) {
+    question.agents.push_back(encode_agent(agent, question.agents.empty(), text));
+    const AgentPrompt& prompt = question.agents.back();
+    question.ids.insert(question.ids.end(), prompt.before.begin(), prompt.before.end());
+    question.ids.insert(question.ids.end(), prompt.after.begin(), prompt.after.end());
+  }
+  question.longest = longest_of(question.agents);
+  return question;
+}
+
+/// Renders and tokenizes the prompt of an agent. Special tokens begin a sequence, unless a chat
+/// template writes them.
+AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
+                                       const std::string& question) const {
+  const bool has_texts = options_.keys.method == AgentMethod::text_mas;
+  std::string text = filled_prompt(agent.prompt, question, has_texts ? kContext : "");
+  if (chat_) {
+    std::vector<text::ChatMessage> messages;
+    if (!agent.system_prompt.empty()) messages.push_back({"system", agent.system_prompt});
+    messages.push_back({"user", std::move(text)});
+    text::ChatOptions chat;
+    chat.add_generation_prompt = true;
+    chat.special_tokens = folder_.special_tokens;
+    text = chat_->render(messages, chat);
+  } else if (!agent.system_prompt.empty()) {
+    text = agent.system_prompt + "\n\n" + text;
+  }
+  const bool begins = is_first || !options_.keys.thinks();
+  const std::size_t end = text.find(kContext);
+  const auto ids_of = [&](const std::string& part, bool add_special_tokens) {
+    const std::vector<text::TokenId> ids = folder_.tokenizer.encode(part, add_special_tokens);
+    return std::vector<std::int64_t>(ids.begin(), ids.end());
+  };
+  AgentPrompt prompt{ids_of(text.substr(0, end), begins && !chat_)};
+  if (end != std::string::npos) prompt.after = ids_of(text.substr(end + 1), false);
+  if (prompt.before.empty())
+    throw JsonError("the prompt of agent `" + agent.name + "` begins without a token");
+  return prompt;
+}
+
+std::vector<std::int64_t> AgentEncoder::separator(const std::string& text) const {
+  const std::vector<text::TokenId> ids = folder_.tokenizer.encode(text, false);
+  return {ids.begin(), ids.end()};
+}
+
+/// Returns the most tokens that a sequence has before an agent draws.
+std::int64_t AgentEncoder::longest_of(const std::vector<AgentPrompt>& prompts) const {
+  const AgentKeys& keys = options_.keys;
+  std::int64_t before = 0;  // tokens of earlier agents
+  std::int64_t longest = 0;
+  for (std::size_t a = 0; a < prompts.size(); ++a) {
+    const std::int64_t own = prompts[a].size() + (a + 1 < prompts.size() ? keys.steps : 0);
+    longest = std::max(longest, before + (keys.thinks() ? own : prompts[a].size()));
+    if (!keys.thinks())
+      before += std::ssize(separator(heading_of(options_.agents[a]))) + options_.max_new_tokens;
+    else if (keys.carry == Carry::all)
+      before += own;
+    else
+      before = keys.carry == Carry::last_agent ? own : before + keys.steps;
+  }
+  return longest;
+}
+
+std::string heading_of(const Agent& agent) {
+  return "\n" + agent.name + ":\n";
+}
+
+Question QuestionEncoder::question(const input::Row& row) {
+  if (agents_) return agents_->encode(row);
+  Question question{encode(row)};
+  question.longest = std::ssize(question.ids);
+  return question;
+}
+
+}  // namespace mgpu::jobs

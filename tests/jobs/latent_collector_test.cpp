@@ -1,0 +1,232 @@
+// Tests trees of agents that think in latent steps, against a walk of single sequences.
+#include "jobs/collect/latent_collector.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include "jobs/collect/latent_noise.hpp"
+#include "jobs/collect/table.hpp"
+#include "jobs/collect/text_agents.hpp"
+#include "made_inputs.hpp"
+#include "store/chunk_values.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using test::Keys;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kQuestions =
+    "{\"prompt\": \"ab\", \"answer\": \"1\"}\n{\"prompt\": \"c\", \"answer\": \"2\"}\n"
+    "{\"prompt\": \"de 3\", \"answer\": \"0\"}\n";
+constexpr const char* kAgents = R"({"agents": [{"name": "planner", "prompt": "plan {question}."},
+  {"name": "critic", "prompt": "mistakes of {context}?"},
+  {"name": "judger", "prompt": "{question} {context} is "}]})";
+
+class LatentCollectorTest : public testing::Test {
+protected:
+  LatentCollectorTest() { made_.write("agents.json", kAgents); }
+
+  CollectInputs inputs(Keys keys = {}) {
+    keys.insert({{"collect.steps", "latent"},
+                 {"collect.num_paths", "4"},
+                 {"collect.latent.steps", "3"},
+                 {"collect.max_new_tokens", "6"},
+                 {"collect.agents.path", made_.folder() / "agents.json"},
+                 {"collect.batch_size", "8"}});
+    if (!keys.contains("collect.agents.method") && !keys.contains("collect.latent.diversity"))
+      keys.insert({"collect.num_parent_paths", "2"});
+    const Config config = made_.config("collect", keys);
+    return read_collect_inputs(config, read_collect_keys(config));
+  }
+
+  static std::vector<Question> questions_of(const CollectInputs& inputs) {
+    QuestionEncoder encoder = inputs.encoder();
+    formats::LineProblems problems(inputs.rows.path());
+    return inputs.encode(0, inputs.questions(), encoder, problems);
+  }
+
+  std::vector<CollectedQuestion> collect(const CollectInputs& inputs) {
+    const QuestionEncoder encoder = inputs.encoder();
+    if (!inputs.keys.agents.thinks())
+      return TextAgentCollector(model_, encoder, inputs).run(questions_of(inputs), 0);
+    return LatentCollector(model_, realignment_, encoder, inputs).run(questions_of(inputs), 0);
+  }
+
+  std::vector<std::byte> chunk_of(const CollectInputs& inputs) {
+    return question_rows(inputs, 0, questions_of(inputs), collect(inputs));
+  }
+
+  const test::MadeInputs made_{kQuestions};
+  const lm::LanguageModel model_ = lm::LanguageModel::open(made_.model());
+  const lm::Realignment realignment_ = lm::Realignment::solve(model_);
+};
+
+/// Returns the nodes of an agent.
+std::vector<AgentNode> nodes_of(const CollectedQuestion& question, std::int32_t agent) {
+  std::vector<AgentNode> nodes;
+  for (const AgentNode& node : question.agents)
+    if (node.agent == agent) nodes.push_back(node);
+  return nodes;
+}
+
+TEST_F(LatentCollectorTest, ATreeHasThePathsOfEachAgent) {
+  for (const CollectedQuestion& question : collect(inputs())) {
+    ASSERT_EQ(question.agents.size(), 13U);
+    std::map<std::int32_t, int> children;
+    for (const AgentNode& node : nodes_of(question, 1))
+      ++children[node.parent];
+    ASSERT_EQ(children.size(), 2U);  // the two best planners
+    std::vector<double> scores;
+    for (const AgentNode& node : nodes_of(question, 0))
+      scores.push_back(node.score);
+    std::ranges::sort(scores, std::greater<>());
+    for (const auto& [parent, count] : children) {
+      EXPECT_EQ(count, 2);
+      EXPECT_GE(question.agents[static_cast<std::size_t>(parent)].score, scores[1]);
+    }
+    EXPECT_EQ(question.paths.size(), 4U);
+    for (const AgentNode& node : nodes_of(question, 2))
+      EXPECT_EQ(node.score, question.agents[static_cast<std::size_t>(node.parent)].score);
+  }
+}
+
+TEST_F(LatentCollectorTest, BytesDoNotDependOnTheBatchSizeOrOnOtherQuestions) {
+  for (const char* carry : {"all", "latent_only", "last_agent"}) {
+    const CollectInputs inputs = this->inputs({{"collect.agents.carry", carry}});
+    const auto expected = chunk_of(inputs);
+    for (const char* batch : {"1", "64"})
+      EXPECT_EQ(
+          chunk_of(this->inputs({{"collect.agents.carry", carry}, {"collect.batch_size", batch}})),
+          expected)
+          << carry << " " << batch;
+  }
+}
+
+/// Lets one path of the planner think with a separate session.
+at::Tensor planner_alone(const lm::LanguageModel& model, const lm::Realignment& realignment,
+                         const CollectInputs& inputs, const Question& question,
+                         std::uint64_t stream) {
+  lm::LatentSession latents(model, realignment, {});
+  at::Tensor states;
+  latents.run({64, 4, 16}, [&](lm::DecodeSession& session) {
+    const std::int64_t sequence = session.add();
+    session.prefill(sequence, question.agents[0].before);
+    latents.read_input();
+    const LatentNoise noise(inputs.keys.agents, inputs.keys.run.seed, stream);
+    states = latents.think({&sequence, 1}, 3, [&](std::int64_t step, const at::Tensor& row) {
+      noise.add(step, {row.mutable_data_ptr<float>(), static_cast<std::size_t>(row.numel())});
+    })[0];
+    session.drop(sequence);
+  });
+  return states;
+}
+
+TEST_F(LatentCollectorTest, APathAloneIsThePathBesideItsSiblings) {
+  const CollectInputs inputs = this->inputs();
+  const auto questions = questions_of(inputs);
+  const auto collected = collect(inputs);
+  for (std::size_t q = 0; q < 3; ++q)
+    for (const AgentNode& node : nodes_of(collected[q], 0)) {
+      const auto stream = stream_of_agent(static_cast<std::int64_t>(q), 0, node.path);
+      const at::Tensor alone = planner_alone(model_, realignment_, inputs, questions[q], stream);
+      EXPECT_TRUE(at::equal(at::tensor(node.latents).view({3, -1}), alone)) << q;
+    }
+}
+
+TEST_F(LatentCollectorTest, MorePathsKeepTheStatesOfTheFirstAgent) {
+  const auto few = collect(inputs());
+  const auto many = collect(inputs({{"collect.num_paths", "6"}}));
+  for (std::size_t q = 0; q < 3; ++q)
+    for (std::size_t p = 0; p < 4; ++p)
+      EXPECT_EQ(nodes_of(few[q], 0)[p].latents, nodes_of(many[q], 0)[p].latents);
+}
+
+TEST_F(LatentCollectorTest, WithoutNoiseAgentsHaveOnePathAndAllAnswers) {
+  for (const CollectedQuestion& question :
+       collect(inputs({{"collect.latent.diversity", "none"}}))) {
+    EXPECT_EQ(question.agents.size(), 7U);
+    EXPECT_EQ(question.paths.size(), 4U);
+  }
+}
+
+TEST_F(LatentCollectorTest, PruningKeepsOnePathBeforeTheAnswer) {
+  for (const CollectedQuestion& question : collect(inputs({{"collect.latent.pruning", "true"}}))) {
+    EXPECT_EQ(question.paths.size(), 1U);
+    EXPECT_EQ(question.tree.nodes[0].visits.count, 1);
+  }
+}
+
+TEST_F(LatentCollectorTest, TextsOfAgentsAreReadByTheNextOnes) {
+  const CollectInputs inputs = this->inputs({{"collect.agents.method", "text_mas"}});
+  const auto questions = questions_of(inputs);
+  const auto collected = collect(inputs);
+  const QuestionEncoder encoder = inputs.encoder();
+  const auto drawn = [&](std::size_t q, std::size_t agent, std::int64_t path,
+                         const std::vector<std::int64_t>& context) {
+    std::vector<std::int64_t> ids = questions[q].agents[agent].before;
+    ids.insert(ids.end(), context.begin(), context.end());
+    const auto& after = questions[q].agents[agent].after;
+    ids.insert(ids.end(), after.begin(), after.end());
+    const lm::Prompt prompt{
+        stream_of_agent(static_cast<std::int64_t>(q), static_cast<std::int64_t>(agent), path), ids};
+    return lm::Generator(model_, inputs.generation).run({&prompt, 1}).front().completions.front();
+  };
+  for (std::size_t q = 0; q < 3; ++q)
+    for (std::int64_t path = 0; path < 4; ++path) {
+      std::vector<std::int64_t> context;
+      for (std::size_t agent = 0; agent < 3; ++agent) {
+        const lm::Completion completion = drawn(q, agent, path, context);
+        if (agent == 2) {
+          EXPECT_EQ(collected[q].paths[static_cast<std::size_t>(path)].completion.ids,
+                    completion.ids);
+        }
+        const auto heading =
+            encoder.agents()->separator(heading_of(encoder.agents()->agents()[agent]));
+        context.insert(context.end(), heading.begin(), heading.end());
+        const bool stops = completion.reason == lm::FinishReason::stop_id;
+        context.insert(context.end(), completion.ids.begin(),
+                       completion.ids.end() - (stops ? 1 : 0));
+      }
+    }
+}
+
+TEST_F(LatentCollectorTest, TheJudgerAloneHasOneNodeForEachAnswer) {
+  const CollectInputs inputs = this->inputs({{"collect.agents.method", "single"}});
+  for (const CollectedQuestion& question : collect(inputs)) {
+    EXPECT_EQ(question.agents.size(), 5U);
+    EXPECT_EQ(question.paths.size(), 4U);
+  }
+}
+
+TEST_F(LatentCollectorTest, ARowHasTheStatesOfItsNodes) {
+  const CollectInputs inputs = this->inputs({{"collect.latent.store", "f32"}});
+  const auto collected = collect(inputs);
+  const store::test::ChunkValues chunk(question_table(inputs),
+                                       question_rows(inputs, 0, questions_of(inputs), collected));
+  const auto counts = chunk.lists<std::int32_t>("node_latents")[1];
+  const auto values = chunk.lists<float>("latents")[1];
+  EXPECT_THAT(counts, ElementsAre(0, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0));
+  ASSERT_EQ(values.size(), 24U * 16U);
+  const std::vector<float> first(values.begin(), values.begin() + 48);
+  EXPECT_EQ(first, nodes_of(collected[1], 0)[0].latents);
+  EXPECT_THAT(chunk.texts("steps")[1], HasSubstr("critic: 3 latent steps"));
+}
+
+TEST_F(LatentCollectorTest, SequencesBeyondTheContextAreMarked) {
+  const CollectInputs inputs =
+      this->inputs({{"collect.latent.steps", "4096"}, {"data.on_bad_row", "mark"}});
+  for (const Question& question : questions_of(inputs))
+    EXPECT_EQ(question.facts.status, rows::RowStatus::too_long);
+}
+
+}  // namespace
+}  // namespace mgpu::jobs
