@@ -105,7 +105,8 @@ at::Tensor solved(const NormalSums& sums) {
   outer.diagonal().add_(Realignment::kRidge);
   const auto [factor, info] = at::linalg_cholesky_ex(outer);
   const at::Tensor matrix = at::cholesky_solve(tensor::read_back(sums.cross()), factor);
-  if (info.item<int>() != 0 || !matrix.isfinite().all().item<bool>())
+  const bool is_finite = tensor::read_value<bool>(matrix.isfinite().all());
+  if (tensor::read_value<int>(info) != 0 || !is_finite)
     throw Failure({"E704",
                    ExitCode::numeric,
                    "the matrix that maps hidden states to embeddings is not finite",
