@@ -32,7 +32,7 @@ public:
   /// Returns the checksum of the training data. A resumed run must have the same data.
   virtual std::uint32_t data_crc() const = 0;
 
-  /// How a message names the training data: a description, a noun and the file.
+  /// The words with which a message names the training data: a description, a noun and the file.
   struct DataPlace {
     std::string what;  // "the file of `data.path`"
     std::string noun;  // "histories"

@@ -35,8 +35,8 @@ report::Table confusion_table(const ClassifyPlots& plots) {
   return table;
 }
 
-/// Returns whether both error rates of a group are below kFairRate. "yes" means that both intervals
-/// are below it, "no" that one interval is above. Otherwise returns "not decided".
+/// Returns "yes" if the intervals of both error rates of a group are below kFairRate. Returns "no"
+/// if one of the intervals is above it, and otherwise "not decided".
 std::string fair_text(const ClassifyPlots::GroupErrors& group) {
   bool is_below = true;
   for (const ShownRate* rate : {&group.false_positive, &group.false_negative}) {

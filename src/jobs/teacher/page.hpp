@@ -64,7 +64,7 @@ struct RankPart {
   double idle_s = 0.0;     // seconds without samples to process
 };
 
-/// Which layers and heads of a model each rank holds.
+/// The layers and heads of a model that each rank holds.
 struct RankMap {
   std::int64_t layers = 0;  // number of layers of the model
   std::int64_t heads = 0;

@@ -11,9 +11,9 @@
 
 namespace mgpu::lm {
 
-/// An object of a JSON configuration file, whose members are read by name and checked for their
-/// type. A member that is null counts as absent. If a field has several names, they are tried in
-/// order.
+/// Reads the members of an object of a JSON configuration file by name, and checks their types. A
+/// member that is null counts as absent. If a field has several names, they are tried in order.
+/// Functions whose name ends in _or return `standard` for an absent field.
 ///
 /// Errors: Failure E702 with the names of file and field, unless stated differently.
 class ConfigFields {

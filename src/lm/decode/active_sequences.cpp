@@ -1,4 +1,4 @@
-// How completions and continuations of a GenerationBatch start, grow and end.
+// Starts, extends and ends the completions and continuations of a GenerationBatch.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -66,8 +66,8 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
-/// Requests scores for the tokens that follow those of a piece. Ends the continuation if it is
-/// complete.
+/// Requests the scores of those tokens of the continuation that the hidden states of `piece`
+/// predict. Ends the continuation after its last piece.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto continuation = std::find_if(
       continuations_.begin(), continuations_.end(),

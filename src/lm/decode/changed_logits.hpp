@@ -15,13 +15,13 @@
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
 
-/// Where the candidates of some rows are in a piece of the logits.
+/// The places of the candidates of some rows within one piece of the logits.
 struct CandidatePlaces {
   at::Tensor columns;       // [n, K] int64; 0 for a candidate that is not in the piece
   at::Tensor is_elsewhere;  // [n, K] bool: the candidate is not in the piece
 };
 
-/// Returns where the candidates of the rows of a piece are in this piece.
+/// Returns the columns of `piece` that hold the candidates of its rows.
 CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// Adds to the logits of a piece, in place, the offsets of the candidates that are in the piece.

@@ -1,4 +1,4 @@
-// Operations of a decode session on its sequences between passes.
+// Implements the operations of a decode session on its sequences between passes.
 #include <algorithm>
 #include <iterator>
 #include <utility>

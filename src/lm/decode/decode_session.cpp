@@ -1,4 +1,5 @@
-// The functions of a decode session that add one token to each sequence: pass(), draw() and take().
+// Implements the functions of a decode session that add one token to each sequence: pass(), draw()
+// and take().
 #include <cstring>
 #include <iterator>
 #include <numeric>

@@ -16,10 +16,10 @@ struct DivergenceSums {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
 
   double top = kNone;            // largest logit of the model
-  double sum = 0.0;              // of exp(logit - top)
+  double sum = 0.0;              // sum of exp(logit - top)
   double gap = 0.0;              // sum of exp(logit - top) * (logit - reference logit)
   double reference_top = kNone;  // largest logit of the reference
-  double reference_sum = 0.0;    // of exp(logit of the reference - reference_top)
+  double reference_sum = 0.0;    // sum of exp(logit of the reference - reference_top)
 
   /// Adds one block of logits, which are divided by `temperature` here.
   void add(std::span<const float> of_model, std::span<const float> of_reference,
@@ -35,7 +35,7 @@ private:
   void rebase(double new_top, double new_reference_top);
 };
 
-inline constexpr std::int64_t kDivergenceSums = 5;  // values of DivergenceSums
+inline constexpr std::int64_t kDivergenceSums = 5;  // number of values in a DivergenceSums
 static_assert(sizeof(DivergenceSums) == kDivergenceSums * sizeof(double));
 
 /// Adds a block of logits to the sums of n tokens, row by row, in the memory of the CPU.

@@ -23,7 +23,7 @@ at::Tensor atoms_of(const ValueHead& head, const at::Tensor& like) {
          head.lowest;
 }
 
-/// Returns the logarithm of the odds exp(z), clamped, [M].
+/// Returns z, the logarithms of the odds, limited to the range of odds in `settings`, [M].
 at::Tensor log_odds_of(const GuideSettings& settings, at::Tensor z) {
   if (settings.min_odds > 0.0) z = z.clamp_min(std::log(settings.min_odds));
   return z.clamp_max(std::log(settings.max_odds));

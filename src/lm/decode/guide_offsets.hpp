@@ -13,12 +13,13 @@ namespace mgpu::lm {
 at::Tensor guide_offsets(const GuideSettings& settings, const ValueHead& head,
                          const at::Tensor& outputs);
 
-/// guide_offsets() of outputs in the memory of the CPU, row by row with guide_offset().
+/// Returns guide_offsets() of outputs in the memory of the CPU. It calls guide_offset() for each
+/// row.
 at::Tensor guide_offsets_by_rows(const GuideSettings& settings, const ValueHead& head,
                                  const at::Tensor& outputs);
 
-/// Like guide_offsets_by_rows(), with float64 tensors on the device of `outputs`. The float64
-/// results may differ in their last bits, before they are rounded to float32.
+/// Returns the same as guide_offsets_by_rows(), but computes with float64 tensors on the device of
+/// `outputs`. The float64 values may differ in their last bits before they are rounded to float32.
 at::Tensor guide_offsets_by_tensors(const GuideSettings& settings, const ValueHead& head,
                                     const at::Tensor& outputs);
 

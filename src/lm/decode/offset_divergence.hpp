@@ -23,25 +23,26 @@ struct OffsetSums {
   OffsetSums(const at::Tensor& scaled_offsets, const at::TensorOptions& options);
 };
 
-/// Returns the KL of the distribution with offsets from that without, [N] float64 in nats, on the
-/// device of the sums. It is never negative, exactly 0 for offsets of 0, and NaN if a logit is not
-/// finite. On the CPU the bits of a row's result depend on that row only.
+/// Returns the KL of the distribution with offsets from the distribution without offsets, [N]
+/// float64 in nats, on the device of the sums. The KL is never negative, exactly 0 for offsets of
+/// 0, and NaN if a logit is not finite. On the CPU the bits of a row's result depend on that row
+/// only.
 at::Tensor divergence_of(const OffsetSums& sums);
 
-/// divergence_of() in the memory of the CPU, row by row.
+/// Returns divergence_of() for sums in the memory of the CPU. It computes row by row.
 at::Tensor divergence_by_rows(const OffsetSums& sums);
 
-/// Like divergence_by_rows(), with float64 tensors on the device of the sums. Results may differ in
-/// their last bits.
+/// Returns the same as divergence_by_rows(), but computes with float64 tensors on the device of the
+/// sums. Results may differ in their last bits.
 at::Tensor divergence_by_tensors(const OffsetSums& sums);
 
 /// Computes how far the candidates' offsets take a draw from the model: the KL of softmax((logits +
-/// offsets) / temperature) from softmax(logits / temperature). It needs no own pass over the
-/// vocabulary: a draw shows it each piece of the logits once. Repetition penalty, block processors,
-/// top k and top p are left out of both distributions.
+/// offsets) / temperature) from softmax(logits / temperature). The class needs no separate pass
+/// over the vocabulary, because the draw calls fold() once for each piece of the logits. Repetition
+/// penalty, block processors, top k and top p are left out of both distributions.
 ///
-/// All other tokens enter by the sum of their exponentials. It is summed without the candidates, so
-/// that it keeps its digits where the candidates have almost all probability.
+/// The tokens that are no candidates enter as one sum of exponentials. This sum never includes the
+/// candidates, so it stays accurate where the candidates have almost all probability.
 class OffsetDivergence {
 public:
   /// Keeps a reference to `rows`, which must outlive this object. Without offsets it does nothing.

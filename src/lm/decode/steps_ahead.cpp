@@ -1,4 +1,4 @@
-// Steps of a decode session without host reads.
+// Implements the steps of a decode session that need no host reads.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -20,7 +20,7 @@ struct Candidate {
   double probability = 0.0;
 };
 
-/// Orders tokens by descending logit, ties by ascending id.
+/// Returns whether `a` has the larger logit, or the lower id if both logits are equal.
 inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }

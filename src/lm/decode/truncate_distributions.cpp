@@ -73,7 +73,7 @@ at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& 
                    best.best_logits);
 }
 
-/// The online softmaxes that one attempt folds.
+/// The online softmaxes of one attempt. Each piece of the logits is folded into them once.
 struct Attempt {
   OnlineLogits folded;          // of the changed logits, with the best tokens
   OnlineLogits tempered;        // of the changed logits, divided by the temperature

@@ -12,7 +12,7 @@
 // head width.
 namespace mgpu::lm {
 
-/// Where the tokens of a pass are in their sequences, and where their keys and values are in
+/// Tells where the tokens of a pass are in their sequences, and where their keys and values are in
 /// memory. A slot is a row of the tensors of keys and values.
 struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
@@ -39,8 +39,8 @@ AttentionIndex index_in_cache(std::span<const SequenceSpan> spans, const PagedCa
 
 /// Returns the attention outputs, [N, H * C].
 ///
-/// Shapes: q [N, H, C]; keys, values [slots, G, C], float32 or both bfloat16; sinks [H] or
-///         undefined; all else float32
+/// Shapes: q [N, H, C] float32; keys, values [slots, G, C], both float32 or both bfloat16; sinks
+///         [H] float32, or undefined
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                   const AttentionIndex& index, const LayerConfig& layer, const at::Tensor& sinks);
 

@@ -21,7 +21,7 @@ struct Rows {
 /// key head, B queries, K keys.
 class Block {
 public:
-  /// `first` is the number of the block's first query among the span's own tokens.
+  /// `first` is the index of the block's first query among the span's own tokens.
   Block(const TokenRange& range, std::int64_t first, const LayerConfig& layer)
       : scale_(layer.score_scale),
         window_(layer.window),
@@ -71,8 +71,8 @@ public:
 
   at::Tensor rows(const at::Tensor& x) const { return x.narrow(0, first_query_, queries_); }
 
-  /// The probabilities of the keys, [G, S * B, K], and of the sinks, [G, S * B, 1]; undefined
-  /// without sinks.
+  /// The probabilities of the keys, [G, S * B, K], and those of the sinks, [G, S * B, 1].
+  /// `of_sinks` is undefined without sinks.
   struct Probabilities {
     at::Tensor of_keys;
     at::Tensor of_sinks;

@@ -6,8 +6,8 @@
 
 #include <mgpu/lm/parallel/shard_plan.hpp>
 
-// How the batch of a Generator is split on a group of ranks. The Generator and its memory plan use
-// the same functions.
+// Splits the batch of a Generator over a group of ranks. The Generator and its memory plan use the
+// same functions.
 namespace mgpu::lm {
 
 inline constexpr std::size_t kPassesInSender = 2;  // passes queued for the next rank

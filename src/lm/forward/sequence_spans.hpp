@@ -42,7 +42,7 @@ ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);
 
-/// How many rows enter the layers (`tokens`), and how many the last layer returns (`outputs`).
+/// The number of rows that enter the layers (`tokens`) and that the last layer returns (`outputs`).
 struct RowCounts {
   std::int64_t tokens = 0;
   std::int64_t outputs = 0;

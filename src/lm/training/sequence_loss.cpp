@@ -9,7 +9,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Appends `count` values to a column that stands for `filled` values. An empty vector stands for
+/// Appends `count` values to a column of `filled` values. An empty vector stands for
 /// zeros. If both vectors are empty, the column stays empty.
 void append(std::vector<double>& column, std::size_t filled, const std::vector<double>& values,
             std::size_t count) {

@@ -13,8 +13,8 @@ struct GridPath {
   int grid = 9;
   std::string title;
 };
-/// Draws the path of an episode in a small grid. The line darkens with time. A ring marks the goal,
-/// and a hollow dot marks the start.
+/// Returns a drawing of the path of an episode in a small grid, as SVG. The line darkens with time.
+/// A colored cell marks the goal, a hollow dot the start, and a filled dot the end.
 std::string svg_grid_path(const GridPath& path);
 
 }  // namespace mgpu::recipes

@@ -49,7 +49,8 @@ void check_teacher(const Config& config) {
          "remove one of them");
 }
 
-/// Refuses keys without effect, instead of ignoring them.
+/// Refuses keys that have no effect with the chosen loss and targets, and stored targets with which
+/// the loss would be infinite.
 void check_loss(const Config& config) {
   if (config.number("distill.beta") != kBeta && !config.is("distill.loss", "jsd"))
     refuse(config, "distill.beta", "means something with distill.loss=jsd only",

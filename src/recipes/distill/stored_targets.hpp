@@ -24,7 +24,7 @@ struct TeacherFacts {
   double temperature = 1.0;
 };
 
-/// Where an example lies in the table `samples` of job teacher.
+/// The place of an example in the table `samples` of job teacher.
 struct StoredPlace {
   std::int64_t row = 0;
   std::int64_t first = 0;  // index of the first token of the example in the row

@@ -27,7 +27,7 @@ struct RewardStats {
   double deviation() const;
 };
 
-/// Shapes: rewards [any number]
+/// Returns the facts about `rewards`, of which there may be any number.
 RewardStats stats_of(std::span<const double> rewards);
 
 /// Returns the reward minus its baseline, divided as `scale` says (group_z_score ignores `scale`).

@@ -17,12 +17,12 @@ struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;
   bool is_learned = true;     // false: GrpoSettings::masks_truncated leaves it out
-  std::int64_t below = 0;     // ratios below the clipping range
-  std::int64_t above = 0;     // ratios above it
-  std::int64_t ratios = 0;    // all ratios
+  std::int64_t below = 0;     // number of ratios below the clipping range
+  std::int64_t above = 0;     // number of ratios above the clipping range
+  std::int64_t ratios = 0;    // number of all ratios
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
-  double difference = 0.0;    // of a token's log-probabilities, see largest_difference(), nats
+  double difference = 0.0;    // nats; result of largest_difference() for its tokens
   double first_reward = 0.0;  // of the completion that GrpoSettings::refills replaced, or `reward`
   std::int64_t refills = 0;   // how many times its group was replaced
   std::int64_t tokens = 0;    // number in the completion; not part of to_values()

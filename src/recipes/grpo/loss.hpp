@@ -16,15 +16,17 @@ namespace mgpu::recipes {
 /// at a position belongs to the next token. They are at the sampling temperature, unless stated
 /// otherwise.
 inline constexpr const char* kSampledColumn = "sampled_log_prob";  // of the sampler, temperature 1
-inline constexpr const char* kOldColumn = "old_log_prob";          // training, weights of sampling
-inline constexpr const char* kStartColumn = "start_log_prob";      // under the start model
-inline constexpr const char* kRewardColumn = "reward";             // per sequence; NaN: no score
-inline constexpr const char* kTruncatedColumn = "is_truncated";    // per sequence, 0 or 1
+/// Log-probabilities of training's forward pass, with the weights that sampled the completions.
+inline constexpr const char* kOldColumn = "old_log_prob";
+inline constexpr const char* kStartColumn = "start_log_prob";    // under the start model
+inline constexpr const char* kRewardColumn = "reward";           // per sequence; NaN: no score
+inline constexpr const char* kTruncatedColumn = "is_truncated";  // per sequence, 0 or 1
 /// Per sequence: largest difference between kSampledColumn and the log-probabilities of training's
 /// forward pass with the same weights.
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
-/// Per sequence, if GrpoSettings::refills is above 0: the reward of the completion that was
-/// replaced first, or its own, and how many times its group was replaced.
+/// Both are per sequence, and exist if GrpoSettings::refills is above 0. The first has the reward
+/// of the completion that was in this place before any refill. The second says how many times the
+/// group was replaced.
 inline constexpr const char* kFirstRewardColumn = "first_reward";
 inline constexpr const char* kRefillsColumn = "refills";
 

@@ -63,7 +63,8 @@ public:
   /// Errors: those of Generator::run() and of the rewards.
   void make(const lm::TrainableModel& model, std::uint64_t first, std::int64_t count) override;
 
-  /// Returns nullptr if nothing can be replaced, also in steps that use earlier completions.
+  /// Returns this object while the groups of a new sampling may still be replaced. Returns nullptr
+  /// otherwise, for example in steps that use earlier completions.
   train::ItemRounds* rounds() override { return sampled_model_ == nullptr ? nullptr : this; }
 
   std::int64_t predictions(std::uint64_t ordinal) const override;

@@ -1,4 +1,4 @@
-// The rounds in which RolloutItems replaces groups whose rewards are all equal.
+// Implements the rounds in which RolloutItems replaces groups whose rewards are all equal.
 #include <span>
 
 #include "rollout_items.hpp"
@@ -18,7 +18,8 @@ std::vector<std::size_t> share_of_rank(const std::vector<std::size_t>& places, i
 
 }  // namespace
 
-/// In the first round each rank keeps its completions, and the others need only the rewards.
+/// Returns the message of this rank about the completions that it sampled in the round. In the
+/// first round each rank keeps its completions, so the other ranks get only the rewards.
 std::string RolloutItems::result() const {
   std::string bytes;
   for (const std::size_t place : made_)

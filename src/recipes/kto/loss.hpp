@@ -20,7 +20,7 @@ enum class KtoKind : std::uint8_t {
 /// The settings of recipe `kto`.
 struct KtoSettings {
   KtoKind kind = KtoKind::kto;
-  double beta = 0.1;                // how strongly the reference holds the model
+  double beta = 0.1;                // a larger value keeps the model closer to the reference
   double desirable_weight = 1.0;    // of the losses of good completions
   double undesirable_weight = 1.0;  // of the losses of bad completions
 

@@ -26,8 +26,8 @@ void share(const cluster::Group& world, std::vector<T>& values) {
   world.broadcast(std::span(values), 0);
 }
 
-/// Broadcasts the texts of rank 0, which may have any content. It sends one joined text, and where
-/// each text ends in it.
+/// Broadcasts the texts of rank 0, which may have any content. It sends all texts as one joined
+/// text, and the position at which each of them ends.
 void share(const cluster::Group& world, std::vector<std::string>& texts) {
   std::vector<std::int64_t> ends;
   std::string joined;

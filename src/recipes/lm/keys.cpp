@@ -10,7 +10,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether a key selects the rows of a file, or how they are read.
+/// Returns whether a key selects the rows of a file, or says how rows are read.
 bool is_of_rows(const std::string& name) {
   return input::is_format_key(name) || name == "data.on_bad_row" || name == "data.start" ||
          name == "data.max_samples" || name == "data.chat_template" || name == "data.template" ||
@@ -26,7 +26,7 @@ bool is_of_any_rows(const std::string& name) {
   return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }
 
-/// Refuses keys without effect, instead of ignoring them.
+/// Refuses keys about rows if there are no rows to which they apply.
 void refuse_row_keys(const Config& config) {
   if (!config.is("data.path", "null")) return;
   const bool has_rows = datasets::dataset_of(config) != nullptr;

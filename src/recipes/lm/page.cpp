@@ -130,8 +130,8 @@ std::string shown(const std::string& generated) {
   return generated.empty() ? "(ends at once)" : report::clip(generated, kCharacters);
 }
 
-/// Shows what the trained model writes after some prompts. If the start model was asked, too, its
-/// texts are in the column before.
+/// Shows the texts that the trained model writes after some prompts. If the start model also wrote
+/// texts, they are in the preceding column.
 report::Table sample_table(const LmPlots& plots) {
   const bool compares = !plots.samples.empty() && plots.samples.front().before.has_value();
   const std::string prompts =
