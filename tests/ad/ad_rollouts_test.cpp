@@ -72,7 +72,8 @@ protected:
     return std::max(cleared, (episode + 1 - std::min(episode + 1, kept)) * Ring::kHorizon);
   }
 
-  /// Computes logits [A] of the next action by one forward over all tokens, without a cache.
+  /// Returns the logits of the next action, [A], by one forward pass over all tokens, without a
+  /// cache.
   at::Tensor logits_after(std::span<const Transition> past, std::uint8_t state) const {
     const TokenWriter writer(ring_);
     if (sees_steps()) {

@@ -72,7 +72,8 @@ protected:
     set_formula_weights(model_.parameters());
   }
 
-  /// Returns the mean loss of the oracle; leaves gradients in the arena.
+  /// Runs a forward and a backward pass with the oracle's loss. Returns the mean loss, and leaves
+  /// the gradients in the arena.
   double forward_backward(at::Tensor* logits_out) {
     const at::Tensor logits = forward(model_);
     const at::Tensor targets = targets_of(GetParam().tokens);

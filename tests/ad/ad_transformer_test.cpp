@@ -165,8 +165,8 @@ TEST(AdTransformerTest, HalfPrecisionStaysNearFloat) {
   }
 }
 
-// A processor without such products must give the results of a GPU: operands and gradients of
-// products are numbers of the short type.
+// A CPU without 16-bit matrix products must give the results of a GPU. So it rounds the operands
+// and gradients of each product to the 16-bit type.
 TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
   for (const tensor::ComputeKind compute : {tensor::ComputeKind::bf16, tensor::ComputeKind::f16}) {
     AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
@@ -187,7 +187,8 @@ TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
   }
 }
 
-// The loss scale is then halved, so this must happen on every device.
+// Training halves the loss scale when a gradient is infinite, so such gradients must be infinite on
+// every device.
 TEST(AdTransformerTest, GradientsBeyondTheRangeOfFp16AreInfinite) {
   AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
   config.compute = tensor::ComputeKind::f16;

@@ -1,5 +1,6 @@
-// Expected goals and returns of Darkroom: Laskin et al. (arXiv 2210.14215) with the public
-// implementation's split. The figures are exact, or computed here by dynamic programming.
+// Tests Darkroom. The expected goals and returns are those of Laskin et al. (arXiv 2210.14215),
+// with the split of the public implementation. The figures are exact, or computed here by dynamic
+// programming.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -26,8 +27,8 @@ double mean_optimum(const Environment& environment, std::span<const int> tasks) 
   return std::accumulate(tasks.begin(), tasks.end(), 0, add) / static_cast<double>(tasks.size());
 }
 
-/// Returns the value of the start for a whole episode, by backward induction with `best` over the
-/// values of the actions.
+/// Returns the value of the start state for a whole episode, by backward induction. `best` gives
+/// the value of a state from the values of its actions.
 template <class Best>
 double start_value(const Environment& environment, int task, Best best) {
   std::vector<double> value(static_cast<std::size_t>(environment.num_states()), 0.0);

@@ -9,7 +9,7 @@
 #include <mgpu/ad/ad_transformer.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 
-// The weights and batch of tests/oracle/ad_transformer.py, from the same integer formulas.
+// Makes the weights and the batch of tests/oracle/ad_transformer.py by the same integer formulas.
 namespace mgpu::ad {
 
 inline constexpr std::int64_t kRows = 3;

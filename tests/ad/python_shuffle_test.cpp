@@ -1,4 +1,5 @@
-// Expected numbers: CPython 3.11.7, random.Random(seed), the calls named in the tests.
+// Tests the random numbers of Python. CPython 3.11.7 gave the expected numbers:
+// random.Random(seed), with the calls that the tests name.
 #include <array>
 #include <numeric>
 #include <vector>

@@ -28,7 +28,7 @@ protected:
     return {*room_, histories_, make_window_rules(kind, kTokens, histories_.shape()), 0};
   }
 
-  /// Returns the ordinal in the first epoch of each training item.
+  /// Maps the history and step of each training item to its ordinal in the first epoch.
   static std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> ordinals(
       const TrainingWindows& set) {
     std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> of;

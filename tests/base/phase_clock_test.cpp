@@ -51,7 +51,7 @@ TEST(PhaseClockTest, InnerTimeCountsForTheInnerPhaseOnly) {
 }
 
 TEST(PhaseClockTest, SlicesSumToThePhasesHoweverOftenTheyWereMerged) {
-  PhaseClock clock(3.0);  // three times what the first slices hold
+  PhaseClock clock(3.0);  // three times the span of the first slices
   for (int i = 0; i < 200; ++i) {
     const auto scope = clock.enter(i % 2 == 0 ? "a" : "b");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

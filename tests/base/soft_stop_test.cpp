@@ -37,7 +37,7 @@ TEST_F(SoftStopTest, EverySignalIsHeardAndTheFirstStays) {
   for (const auto& [signal, reason] : all) {
     SoftStop stop({});
     std::raise(signal);
-    std::raise(SIGTERM);  // at once: the same request, delivered twice
+    std::raise(SIGTERM);  // a signal that follows at once belongs to the same request
     EXPECT_EQ(stop.poll(), reason) << name_of(reason);
   }
 }

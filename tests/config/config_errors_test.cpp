@@ -1,6 +1,6 @@
-// Every file NN_name.yaml of config_errors/ has to fail with exactly the text of NN_name.expected.
-// A first line "# arguments: a.b=c d=e" adds overrides. MGPU_REGENERATE=1 writes new expected
-// texts.
+// Tests that every file NN_name.yaml of config_errors/ is refused with exactly the text of
+// NN_name.expected. A first line "# arguments: a.b=c d=e" adds overrides. With MGPU_REGENERATE=1
+// the test writes new expected texts.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

@@ -5,7 +5,7 @@
 
 namespace mgpu {
 
-/// The common keys and a few of every type, added in the way of the modules.
+/// Returns a table with the common keys and a few keys of every type, added as modules add them.
 inline KeyTable config_test_table() {
   KeyTable table;
   add_common_keys(table, {"train"});

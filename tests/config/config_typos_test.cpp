@@ -1,4 +1,5 @@
-// Every single edit of every key has to be refused, and the right key suggested.
+// Tests that every single edit of every key is refused, and that the message suggests the right
+// key.
 #include <iostream>
 #include <set>
 #include <string>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
 
-/// All words that one deletion, swap, replacement or insertion makes from `word`.
+/// Returns all words that one deletion, swap, replacement or insertion makes from `word`.
 std::set<std::string> single_edits(const std::string& word) {
   std::set<std::string> edits;
   for (std::size_t i = 0; i <= word.size(); ++i) {
@@ -37,7 +38,8 @@ std::string yaml_with(const std::string& section, const std::string& key) {
   return section.empty() ? "\"" + key + "\": 1\n" : section + ":\n  \"" + key + "\": 1\n";
 }
 
-/// The error message for `text`; "" if it is accepted.
+/// Returns the text after the caret, the help and the column of the first problem of `text`.
+/// Returns "" if the text is accepted.
 std::string answer(const KeyTable& table, const std::string& text) {
   ConfigSources sources;
   sources.file = "run.yaml";

@@ -1,4 +1,4 @@
-// Compares the comparison of answers with math-verify: tests/oracle/answer_goldens.py.
+// Compares our judgments of answers with those of math-verify (tests/oracle/answer_goldens.py).
 #include <fstream>
 #include <iostream>
 #include <map>

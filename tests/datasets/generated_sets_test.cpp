@@ -1,4 +1,5 @@
-// Data sets star_graph, arithmetic and choice: rows, splits, checks, and keys that cannot be met.
+// Tests the data sets star_graph, arithmetic and choice: rows, splits, checks, and the refusal of
+// keys that ask for impossible rows.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -23,7 +24,7 @@ std::vector<std::int64_t> ids_of(const formats::JsonValue& row, const char* name
   return row.get<std::vector<std::int64_t>>(name);
 }
 
-/// Returns all rows of the three splits, in which no row comes twice.
+/// Returns all rows of the three splits, and expects that no row comes twice.
 std::set<std::string> different_rows(const Dataset& dataset) {
   std::set<std::string> rows;
   std::int64_t count = 0;
@@ -164,7 +165,7 @@ TEST(StarGraphTest, EveryGraphOfASmallShapeComesOnceBeforeAnyComesAgain) {
     }
   }
   EXPECT_EQ(different.size(), 120U);
-  // The two arms are different paths: the same edges have two goals.
+  // Each list of edges occurs twice, with the end of either arm as the goal.
   EXPECT_EQ(rows.size(), graphs.rows() / 2);
   EXPECT_EQ(StarGraphs({4, 3, 9}, 0).graphs(), std::uint64_t{9 * 8 * 7 * 20 * 6});
 }

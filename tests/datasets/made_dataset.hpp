@@ -27,7 +27,7 @@ inline DatasetRows made(const Values& values) {
   return *read_dataset(Config(kTable, std::move(given)), Split::test);
 }
 
-/// The report of the failure of made(); an empty one if it makes a data set.
+/// Returns the report of the failure of made(), or an empty report if made() succeeds.
 inline ErrorReport failure_of(const Values& values) {
   try {
     made(values);

@@ -18,7 +18,8 @@ namespace {
 
 using testing::ElementsAre;
 
-/// The share of the subsets of k of n samples that have one of the first `right` samples.
+/// Returns the share of the subsets of k of n samples that have at least one of the first `right`
+/// samples.
 double share_of_subsets(int n, int right, int k) {
   std::int64_t all = 0;
   std::int64_t passed = 0;

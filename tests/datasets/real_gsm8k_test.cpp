@@ -1,5 +1,5 @@
-// The real files are not in the repository: they may be in the folder MGPU_TEST_DATA, or in
-// ../shared/data next to the repository.
+// Tests the published files of GSM8K. They are not in the repository, but may be in the folder
+// MGPU_TEST_DATA, or in ../shared/data next to the repository.
 #include <cstdlib>
 #include <filesystem>
 #include <string>

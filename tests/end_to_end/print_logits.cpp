@@ -1,5 +1,5 @@
-// print_logits MODEL.safetensors HEADS: the program's own model with these weights, on tokens of
-// a formula. Prints JSON: tokens [6][B][T], logits [B][T][A].
+// Usage: print_logits MODEL.safetensors HEADS. Runs our model with these weights on tokens that a
+// formula gives. Prints JSON: tokens [6][B][T], logits [B][T][A].
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -52,7 +52,7 @@ void copy_weights(const formats::SafetensorsFile& file, tensor::ParameterArena& 
   }
 }
 
-/// All fields take all of their values: [6, B, T].
+/// Returns tokens, [6, B, T], in which each field takes all of its values.
 at::Tensor make_tokens(std::int64_t length) {
   const at::Tensor i = at::arange(kRows * length, at::kLong).view({kRows, length});
   std::vector<at::Tensor> fields;

@@ -1,4 +1,4 @@
-// An environment: a corridor whose tasks are its cells.
+// Defines an environment: a corridor whose tasks are its cells.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -27,8 +27,8 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// Counts the visits of a walk that reaches the goal and then steps off and on it again. The
-  /// walls at both ends let the agent stay.
+  /// Returns the number of visits of a walk that reaches the goal, and then steps off it and on it
+  /// again. At both ends of the corridor the agent can stay on the goal.
   int optimal_return(int task) const override {
     const bool can_stay = task == 0 || task == kCells - 1;
     const int way = task;

@@ -1,4 +1,5 @@
-// A data set of token ids, for models without a tokenizer: count on from a number.
+// Defines a data set of token ids for models without a tokenizer. A row asks to count on from a
+// number.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,7 +33,7 @@ public:
 
   bool has_check() const override { return true; }
 
-  /// Returns how near the ids of the answer are to the expected ones.
+  /// Returns how near the ids of the answer are to the expected ids, from 0 to 1 (equal).
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::int64_t begin = begin_of(split, index) + kGiven;
     double sum = 0.0;

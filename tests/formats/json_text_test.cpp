@@ -48,7 +48,7 @@ void expect_same(const JsonValue& value) {
   EXPECT_EQ(to_json_line(value, BadUtf8::replace), json.dump(-1, ' ', false, replace));
 }
 
-/// Whether nlohmann/json refuses to print a value.
+/// Returns whether nlohmann/json refuses to print a value.
 bool oracle_refuses(const JsonValue& value) {
   try {
     static_cast<void>(std::visit(Oracle{}, value.held()).dump());

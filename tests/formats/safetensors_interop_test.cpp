@@ -1,4 +1,4 @@
-// Python's safetensors opens our file, and writes the same bytes from its contents.
+// Tests that Python's safetensors opens our file, and writes the same bytes from its contents.
 #include <cstdlib>
 #include <string>
 #include <vector>

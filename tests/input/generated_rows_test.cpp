@@ -1,4 +1,4 @@
-// Rows that the program generates, compared with a file of the same rows.
+// Compares rows that the program generates with a file of the same rows.
 #include <memory>
 #include <string>
 
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kRows = 100;
 
-/// Rows {"text": "row i"}; row 7 is as given.
+/// Generates rows {"text": "row i"}. The constructor gets another text for row 7.
 class Numbered final : public GeneratedRows {
 public:
   explicit Numbered(std::string seventh = R"({"text": "row 7"})") : seventh_(std::move(seventh)) {}

@@ -1,4 +1,4 @@
-// Tests what all formats share: columns, ids, the choice of rows, files that change.
+// Tests rules that hold for all formats: columns, ids, the choice of rows, and files that change.
 #include <string>
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Checks that all sources read tensors from a device through mgpu/tensor/read_back.hpp, which
-// counts. Decoding waits for the device once in several steps; on a CPU, another read would show in
-// no other test.
+// counts these reads. Decoding waits for the device only once in several steps. On a CPU, no other
+// test would notice an additional read.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,7 +24,7 @@ const std::map<std::string, std::string> kExceptions = {
     {"lm/weights/stored_head.cpp", "it compares matrices of a file, which are on the host"},
 };
 
-/// Calls for which the host waits until the device has come so far.
+/// Calls that make the host wait for the device.
 const std::regex kRead(R"(\.item\s*[<(]|\.cpu\(|\bkCPU\b|\bDeviceType::CPU\b|\.tolist\b|)"
                        R"(\bnonzero\b|\bargwhere\b|\bmasked_select\b|\bis_nonzero\b|)"
                        R"(\.to\(at::kCPU|\b_local_scalar_dense\b|\.equal\(|\bat::equal\()");

@@ -232,7 +232,7 @@ TEST(IncludeOrder, EveryModuleComesAfterWhatItUses) {
   }
 }
 
-/// Returns the lines of a page that match, as matches, from a heading to the next one.
+/// Returns the matches of `pattern` in the lines of a page, from a heading to the next heading.
 std::vector<std::vector<std::string>> lines_of(const char* page, const std::string& heading,
                                                const std::regex& pattern) {
   std::ifstream file(fs::path(MGPU_SOURCE_DIR) / page);

@@ -59,7 +59,7 @@ std::set<std::string> found(const std::string& text, const std::regex& pattern) 
   return names;
 }
 
-/// The public and the private headers.
+/// Returns the public and the private headers.
 std::vector<fs::path> all_headers() {
   std::vector<fs::path> headers;
   for (const char* folder : {"include", "src"})

@@ -1,4 +1,5 @@
-// Plans of memory count the temporary tensors of a loss. They must be as many as a pass needs.
+// Tests that a pass needs at most the number of temporary tensors that its loss states. Plans of
+// memory use this number.
 #include <algorithm>
 #include <memory>
 
@@ -23,7 +24,7 @@ namespace {
 constexpr std::int64_t kRows = 64;
 constexpr std::int64_t kVocab = 12'000;
 
-/// Hears of each allocation of libtorch, and keeps the largest sum.
+/// Receives a report of each allocation of libtorch, and keeps the largest sum of bytes.
 class PeakBytes final : public c10::MemoryReportingInfoBase {
 public:
   void reportMemoryUsage(void* /*data*/, std::int64_t bytes, std::size_t /*allocated*/,

@@ -133,7 +133,7 @@ TEST(DistillationTest, AStudentThatHasLostTheTailKeepsAFiniteGradient) {
 
   EXPECT_TRUE(std::isfinite(sums.loss));
   EXPECT_TRUE(gradients.hidden.isfinite().all().item<bool>());
-  EXPECT_LT(gradients.hidden.min().item<float>(), -0.001F);  // it increases the tail
+  EXPECT_LT(gradients.hidden.min().item<float>(), -0.001F);  // a descent step raises the tail
 }
 
 TEST(DistillationTest, TokensWithoutATargetHaveNoLoss) {

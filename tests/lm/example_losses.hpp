@@ -43,9 +43,9 @@ private:
   double t_;
 };
 
-/// Uses advantages by group from the column `reward` and clipped ratios by token to the column
-/// `old`. The loss is a mean over all tokens of the batch. Source: Shao et al., arXiv 2402.03300,
-/// without its KL term.
+/// Policy gradient. The advantages compare the column `reward` within a group, and the ratios to
+/// the column `old` are clipped for each token. The loss is a mean over all tokens of the batch.
+/// Source: Shao et al., arXiv 2402.03300, without its KL term.
 class GroupLoss final : public SequenceLoss {
 public:
   static constexpr double kClip = 0.2;

@@ -20,7 +20,7 @@ inline LanguageModel open_golden(const std::string& name, MatrixType matrices = 
   return LanguageModel::open(std::filesystem::path(MGPU_GOLDENS) / name, {.matrices = matrices});
 }
 
-/// `count` ids from the vocabulary of 67; the same seed gives the same ids.
+/// Returns `count` ids from the vocabulary of 67. The same seed gives the same ids.
 inline Ids make_ids(std::size_t count, std::int64_t seed) {
   Ids ids(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -36,7 +36,7 @@ inline std::vector<Ids> make_prompts(std::size_t count) {
   return prompts;
 }
 
-/// Hidden states [ids, D] of one sequence.
+/// Returns the hidden states of one sequence, [ids, D].
 inline at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
   const SequenceSpan run{ids};
   return model.hidden({&run, 1});

@@ -77,8 +77,8 @@ GenerationConfig penalized() {
   return config;
 }
 
-/// Needs only the state of each prompt's last token, so the last layer's all-reduces have fewer
-/// rows or are omitted.
+/// Returns a config that needs only the state of each prompt's last token, so the last layer's
+/// all-reduces have fewer rows or are omitted.
 GenerationConfig uncut() {
   GenerationConfig config = greedy();
   config.sampling.is_greedy = false;

@@ -13,7 +13,7 @@
 
 namespace mgpu::lm {
 
-/// An offset for each id, between -3 and 3.
+/// Returns the offset of an id, between -3 and 3.
 inline double wave(double id) {
   return 3.0 * std::sin(0.7 * id);
 }

@@ -20,8 +20,8 @@ namespace {
 
 const char* const kModels[] = {"gpt2", "gpt_oss", "llama_llama3", "mistral", "qwen3_switches"};
 
-/// `rows` tokens in sequences of 1 to 9, the last of which may be cut; more rows begin with those
-/// of fewer.
+/// Returns sequences of 1 to 9 tokens, which have `rows` tokens together. The last sequence may be
+/// cut. The tokens for fewer rows are the first tokens for more rows.
 std::vector<Ids> make_sequences(std::int64_t rows) {
   std::vector<Ids> sequences;
   for (std::int64_t seed = 0; rows > 0; ++seed) {

@@ -20,7 +20,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Results as text, exact.
+/// Returns the completions as texts: ids with the exact bits of their log-probabilities.
 std::vector<std::string> generate(const LanguageModel& model, const GenerationConfig& config,
                                   const std::vector<Ids>& ids, std::int64_t samples = 2) {
   std::vector<Prompt> prompts;

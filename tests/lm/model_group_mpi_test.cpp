@@ -89,7 +89,7 @@ void expect_equal(const std::vector<PromptResult>& ours, const std::vector<Promp
   }
 }
 
-/// Returns the largest difference.
+/// Expects differences of at most 1e-5, and returns the largest one.
 double expect_near(const std::vector<float>& ours, const std::vector<float>& theirs) {
   EXPECT_EQ(ours.size(), theirs.size());
   double worst = 0.0;

@@ -125,8 +125,8 @@ TEST_F(LargeVocabularyTest, AllWaysToDrawGiveTheKlOverTheWholeVocabulary) {
   EXPECT_LE(worst, 1e-5);
 }
 
-// After offsets of -60, the candidates have less probability than the rest, whose share of the
-// model's probability is too small for a difference of float32 numbers.
+// With offsets of -60 the candidates have less probability than the other tokens. Under the model,
+// the share of those other tokens is too small for a difference of float32 numbers.
 TEST_F(LargeVocabularyTest, LargeOffsetsAndForbiddenCandidatesLoseNoDigits) {
   for (const double temperature : {0.2, 1.0}) {
     const SamplingConfig sampling{.is_greedy = false, .temperature = temperature};

@@ -1,4 +1,5 @@
-// One copy of a model folder per node: the reads, the shared memory, and failures of the reader.
+// Tests that a node has one copy of a model folder: the reads, the shared memory, and failures of
+// the reader.
 #include <chrono>
 #include <filesystem>
 #include <fstream>

@@ -44,7 +44,7 @@ TEST(SequenceLossMpiTest, AHeadOfItsOwnIsTrainedTogether) {
   EXPECT_FALSE(at::equal(together.weights, dense_model(options, kVocab).parameters().weights()));
 }
 
-/// The mean loss of a model over the windows of `examples`.
+/// Returns the mean loss of a model over the windows of `examples`.
 MeanLoss measured(const cluster::Group& group, const TokenLoss& loss, const LmExamples& examples,
                   const TrainingOptions& options = {}) {
   const LmWindows windows(examples, 16, 5);

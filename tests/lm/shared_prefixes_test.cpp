@@ -65,8 +65,9 @@ struct GroupBatch {
   std::vector<std::uint64_t> groups;
 };
 
-/// Groups whose prompts have more and less than a page of 16 tokens, end with a page, or are equal
-/// in different groups. Completions begin alike or are equal. One ends where another continues.
+/// Returns groups whose prompts are longer or shorter than a page of 16 tokens, end with a page, or
+/// are equal in different groups. Some completions of a group begin alike or are equal, and one is
+/// the beginning of another.
 GroupBatch some_groups() {
   std::vector<Member> members;
   for (std::int64_t c = 0; c < 4; ++c)
@@ -177,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Families, SharedPrefixesTest,
                                          "gpt_oss"),
                          [](const auto& entry) { return std::string(entry.param); });
 
-/// A loss that is the sum of the head's outputs for all states that `rows` selects.
+/// A loss that is the sum of the squares of the head's outputs for all states that `rows` selects.
 class SumOfHead final : public TokenLoss {
 public:
   explicit SumOfHead(HeadRows rows) : rows_(rows) {}

@@ -1,4 +1,4 @@
-// Tests losses that need one sweep, and what TokenLoss refuses.
+// Tests losses that need one sweep, and the input that TokenLoss refuses.
 #include <optional>
 #include <vector>
 

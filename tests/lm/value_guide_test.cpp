@@ -178,7 +178,7 @@ TEST(ValueGuideTest, ValuesOfEvenOddsGiveTheTokensOfTheReference) {
   }
 }
 
-// In a vocabulary of which all tokens are candidates, the tokens drawn follow the tilted softmax.
+// All tokens of the vocabulary are candidates, so a guide may prefer any of them.
 TEST(ValueGuideTest, GreedyTokensAreTheArgmaxOfLogitsWithOffsets) {
   const LanguageModel model = open_golden("llama");
   const MadeValues values("qwen2", kBernoulli, 1.0);

@@ -46,7 +46,7 @@ std::vector<std::pair<long double, long double>> distribution(const ValueHead& h
   return all;
 }
 
-/// The definition of each offset, in long double.
+/// Returns an offset by its definition, in long double.
 long double exact_offset(const GuideSettings& settings, const ValueHead& head,
                          const Outputs& outputs) {
   const long double strength = 1.0L / static_cast<long double>(settings.eta);
@@ -64,7 +64,7 @@ long double exact_offset(const GuideSettings& settings, const ValueHead& head,
   return settings.kind == GuideKind::cd ? strength * mean : std::log(mean_exp);
 }
 
-/// Outputs of different sizes, up to those at which naive formulas overflow in double.
+/// Returns outputs of different sizes, up to those at which naive formulas overflow in double.
 std::vector<Outputs> many_outputs(std::int64_t width) {
   std::vector<Outputs> all;
   std::uint64_t draw = 0;
@@ -183,7 +183,8 @@ TEST(OffsetFitTest, AlgorithmsThatNeedAnotherHeadAreRefused) {
   EXPECT_EQ(why_unfit({.kind = GuideKind::cd}, ValueKind::expectation), nullptr);
 }
 
-/// Probability of the second of two actions under a uniform reference whose logits get the offsets.
+/// Returns the probability of the second of two actions. The reference is uniform, and its logits
+/// get the offsets.
 double second_of(double first_offset, double second_offset) {
   return 1.0 / (1.0 + std::exp(first_offset - second_offset));
 }

@@ -1,4 +1,5 @@
-// Reward command: answers, rows without a score, and programs that die, hang or write nonsense.
+// Tests the reward command: answers, rows without a score, and programs that die, hang or write
+// nonsense.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// The pure rewards, their weights, and their keys.
+// Tests the rewards that need neither a model nor a command, with their weights and keys.
 #include <cmath>
 #include <fstream>
 #include <map>

@@ -4,9 +4,10 @@
 //
 //   stand_in CONF.yaml [KEY=VALUE ...] [--output DIR] [--name NAME] [--resume=...]
 //
-// Keys (`key: value` lines of CONF): steps, step_ms. `divide=1` refuses rank counts that do not
-// divide the 16 lanes. `die_rank`, die_step, die_attempts kill a rank at a step of the first
-// attempts. `exit_code` ends the job at its first step. `late_once=1` hangs on the first start.
+// Keys (`key: value` lines of CONF): `steps` and `step_ms`. `divide=1` refuses rank counts that do
+// not divide the 16 lanes. `die_rank`, `die_step` and `die_attempts` kill a rank at a step of the
+// first attempts. `exit_code` ends the job at its first step. `late_once=1` hangs on the first
+// start.
 
 #include <algorithm>
 #include <array>
@@ -40,7 +41,8 @@ void on_stop(int) {
   stop_requested = 1;
 }
 
-// mpirun sends CONT to the peers of a dead rank first; only write() is allowed in a handler.
+// Handles CONT, which mpirun first sends to the peers of a dead rank. In a handler, write() is
+// allowed, but most functions are not.
 void on_peer_death(int) {
   static constexpr char text[] = "a peer died while this rank was in a collective\n";
   [[maybe_unused]] const ssize_t written = ::write(crash_file, text, sizeof text - 1);
@@ -111,7 +113,8 @@ fs::path ledger(const Job& job, int attempt) {
   return job.run_directory / "parts" / name.data();
 }
 
-// Finds the last complete record of all attempts; drops an incomplete one at the end of a file.
+// Returns the last complete record of all attempts. Ignores an incomplete record at the end of a
+// file. Sets job.attempt to the number of the new attempt.
 State recover(Job& job) {
   State state;
   while (fs::exists(ledger(job, job.attempt))) {
@@ -149,7 +152,7 @@ void fail_if_asked(const Job& job, const State& state) {
   }
 }
 
-// Runs one step of every lane, each on one rank; returns true when any rank was asked to stop.
+// Runs one step of every lane, each on one rank. Returns true if any rank was asked to stop.
 bool advance(const Job& job, State& state) {
   std::array<std::uint64_t, kLanes + 1> sum{};
   for (int lane = job.rank; lane < kLanes; lane += job.num_ranks) {

@@ -1,4 +1,5 @@
-// Chat templates that would crash, never end, or take all memory are refused with a reason.
+// Tests that chat templates which would crash, never end, or take all memory are refused with a
+// reason.
 #include <string>
 
 #include <gmock/gmock.h>

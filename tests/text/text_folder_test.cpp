@@ -69,7 +69,8 @@ TEST(TextFolderTest, IsReadAsTransformersReadsIt) {
   EXPECT_EQ(cases.size(), 169U);
 }
 
-// transformers would write a prompt for the gap; <FILL_ME> as a token would be another prompt.
+// transformers makes an infilling prompt from a text with a gap. With <FILL_ME> as an ordinary
+// token the prompt would be another one, so such texts are refused.
 TEST(TextFolderTest, CodeLlamaRefusesTextsWithAGap) {
   TextFiles files;
   files.tokenizer = golden("llama2");

@@ -1,4 +1,4 @@
-// Compares the tables with the library that uses them, over all characters of Unicode.
+// Compares our tables of Unicode with those of the tokenizers library, over all characters.
 #include <string>
 #include <vector>
 
@@ -50,7 +50,7 @@ TEST(UnicodeTest, WhiteSpaceIsNegatedInsideASet) {
   EXPECT_EQ(count_matches(R"([\S\n])"), 0x110000U - 0x800U - 24U);
 }
 
-/// Counts from the wheel of tokenizers 0.23.3: tests/oracle/unicode_tables.py.
+/// The expected counts are from the wheel of tokenizers 0.23.3 (tests/oracle/unicode_tables.py).
 TEST(UnicodeTest, TablesAnswerForEveryCharacter) {
   std::size_t spaces = 0, digits = 0, punctuation = 0, words = 0, lower = 0;
   for (char32_t c = 0; c < 0x110000; ++c) {

@@ -184,7 +184,8 @@ TEST_F(WatchdogTest, NodesThatGetOnLeaveNoFiles) {
   EXPECT_FALSE(fs::exists(place_.path() / "watch"));
 }
 
-/// Both ranks of the first node are stopped: it is silent, and the other node must notice.
+/// Both ranks of the second node are stopped, so that node is silent, and the first node must
+/// notice.
 TEST_F(WatchdogTest, ANodeThatSaysNothingIsLost) {
   const Outcome outcome = run("stop_node", 2, "MGPU_RANKS_PER_NODE=2", /*limit_s=*/8);
   EXPECT_EQ(outcome.exit_code, 76) << outcome.text;

@@ -1,5 +1,5 @@
-// A recipe of job train: a reward model learns which of two completions is better. Its loss is on
-// pairs, and it has a head in place of the vocabulary head.
+// Defines a recipe of job train: a reward model learns which of two completions is better. Its loss
+// is on pairs, and its model has a head in place of the vocabulary head.
 #include "recipes/lm/recipe.hpp"
 
 #include <cmath>
