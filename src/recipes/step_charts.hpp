@@ -16,8 +16,8 @@ inline constexpr std::size_t kShownPoints = 200;
 report::LineChart step_chart(const char* title, const std::string& y_label,
                              const report::Curve& learning_rate);
 
-/// Draws a chart of losses. If spans_decade(), the y axis is logarithmic, and the returned caption
-/// says so after `caption`.
+/// Returns a chart of losses with its caption. If spans_decade(), the y axis is logarithmic, and
+/// the caption says so after `caption`.
 report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption);
 
 /// Returns the JSON pointer of the last point of `curve` in summary.json. There the curve is called
@@ -29,8 +29,8 @@ std::string series_key(const std::string& series, const report::Curve& curve);
 report::DrawnCurve banded_curve(const std::string& label, const std::string& series,
                                 const report::Curve& noisy, const std::string& css);
 
-/// Explains the points of banded_curve(): "Each point is the mean of 4 steps, the band their
-/// range.".
+/// Returns a caption for the points of banded_curve(): "Each point is the mean of 4 steps, the band
+/// their range.".
 std::string band_caption(const report::Curve& noisy);
 
 }  // namespace mgpu::recipes

@@ -61,8 +61,8 @@ public:
     std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
   };
 
-  /// Evaluates the current model, after `step` steps, and writes the result to the log and the
-  /// scalars.
+  /// Evaluates the current model, after `step` steps, writes the result to the log and the scalars,
+  /// and returns it.
   /// Ranks:  collective.
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };

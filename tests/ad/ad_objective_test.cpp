@@ -35,8 +35,8 @@ protected:
     return model;
   }
 
-  /// Computes the summed loss of items 0 to kItems - 1 by libtorch alone, with its gradient in
-  /// `model`.
+  /// Returns the summed loss of items 0 to kItems - 1, computed by libtorch alone. The gradient is
+  /// in `model`.
   train::PassSums plain_pass(AdTransformer& model) const {
     std::vector<std::uint64_t> ordinals(kItems);
     std::iota(ordinals.begin(), ordinals.end(), 0);

@@ -45,7 +45,7 @@ protected:
     return play(model_, ring_, rules_, runs, settings_);
   }
 
-  /// Reconstructs all steps from the path.
+  /// Returns all steps, reconstructed from the path.
   Steps steps_of(const Rollout& run, const RolloutRecord& record) const {
     Steps steps;
     int state = ring_.start_state();

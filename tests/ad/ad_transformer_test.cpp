@@ -50,8 +50,9 @@ double mean_loss(const AdTransformer& model, const DropoutSamples* dropout) {
   return -(picked * (targets != kernels::kIgnoreTarget)).sum().item<double>() / 33.0;
 }
 
-// Central differences with step h: error h^2 / 6 times the third derivative, about 1e-9 here,
-// and rounding 1e-16 / h = 1e-11. The gradient passes once through float32: 1e-7.
+// Central differences with step h have an error of h^2 / 6 times the third derivative, about 1e-9
+// here. Their rounding error is about 1e-16 / h = 1e-12. The gradient passes once through float32,
+// with an error of 1e-7.
 TEST(AdTransformerTest, GradientsAreFiniteDifferencesInDoubleWithDropoutToo) {
   AdTransformer model = formula_model(TokenKind::step, AttentionKind::eager, 0.2, DType::f64);
   const DropoutSamples dropout{3, at::tensor({7, 8, 9}, at::kLong)};

@@ -127,8 +127,8 @@ TEST_F(SourceTest, SeedRoundAndIdChangeTheHistory) {
   EXPECT_NE(first.action, Played(*later, 0, 0, 8).action);
 }
 
-// The published curves have one decimal and an unstated number of runs; 0.2 allows for 1,000
-// runs each there (standard error 0.06 where the spread is widest).
+// The published curves have one decimal and an unstated number of runs. The tolerance of 0.2 allows
+// for 1,000 runs each there (standard error 0.06 where the spread is widest).
 TEST_F(SourceTest, WithoutRandomActionsTheExplorerHasThePublishedCurves) {
   const auto source = make("explorer", 0.0);
 
@@ -167,14 +167,16 @@ std::vector<double> exact_random_walk(const Environment& environment, int episod
 }
 
 TEST_F(SourceTest, TheRandomWalkHasItsExactCurve) {
-  // Spread of a return below 8.5, 81 * 1,000 runs: standard error 0.03; allows four of them.
+  // The spread of a return is below 8.5. With 81 * 1,000 runs the standard error is 0.03, and the
+  // tolerance is four times that.
   expect_near(curve(*make("random_walk", 0.0), all(), 12, 1000), exact_random_walk(*room_, 12),
               0.12);
 }
 
 TEST_F(SourceTest, AlwaysRandomIsTheRandomPolicy) {
   for (const std::string& name : source_names()) {
-    // Mean 0.247 by dynamic programming (environment_test), spread about 1, 40,500 runs.
+    // The mean is 0.247 by dynamic programming (environment_test). The spread is about 1, and there
+    // are 40,500 runs.
     expect_near(curve(*make(name.c_str(), 1.0), all(), 2, 500), {0.247, 0.247}, 0.02);
   }
 }

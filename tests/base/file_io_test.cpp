@@ -65,7 +65,7 @@ TEST_F(FileIoTest, RefusesAFileOverTheLimit) {
   EXPECT_EQ(read_file(folder_ / "big", 100).size(), 100U);
 }
 
-// RFC 3720, B.4, lists these values for 32 bytes of zeros, of ones, and 0 to 31.
+// RFC 3720, B.4, lists these values for 32 bytes: all 0, all 0xff, and the numbers 0 to 31.
 TEST(Crc32cTest, GivesThePublishedValues) {
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aaU);
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43U);

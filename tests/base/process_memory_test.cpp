@@ -44,7 +44,7 @@ long page_faults() {
   return usage.ru_minflt;
 }
 
-/// Counts the page faults while a block is allocated, filled and freed.
+/// Returns the number of page faults while a block is allocated, filled and freed.
 long faults_of_a_block() {
   const long before = page_faults();
   const std::vector<char> block(64 * kMiB, 1);

@@ -11,7 +11,7 @@
 namespace mgpu {
 namespace {
 
-// Expected words: the known-answer vectors of the Random123 distribution (kat_vectors,
+// The expected words are the known-answer vectors of the Random123 distribution (kat_vectors,
 // philox4x32 10).
 TEST(PhiloxTest, GivesThePublishedWords) {
   EXPECT_EQ(philox({0, 0, 0, 0}, 0), (Philox4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -40,7 +40,8 @@ TEST(RandomStreamTest, UniformHasTheMomentsOfAUniform) {
     sum += u;
     square += u * u;
   }
-  // Standard error of the mean: 1 / sqrt(12 n) = 9.1e-4; allows five of them.
+  // The standard error of the mean is 1 / sqrt(12 n) = 9.1e-4, and the tolerance is five times
+  // that.
   EXPECT_NEAR(sum / kDraws, 0.5, 4.6e-3);
   EXPECT_NEAR(square / kDraws, 1.0 / 3.0, 4.8e-3);
 }

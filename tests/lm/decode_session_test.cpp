@@ -170,8 +170,8 @@ TEST_P(DecodeSessionTest, SequencesThatComeBetweenStepsGetTheTokensOfTheGenerato
   }
 }
 
-/// Runs six steps of a fork that starts after two steps of its origin, and of `siblings` other
-/// forks.
+/// Returns the tokens of a fork during six steps. The fork starts after two steps of its origin,
+/// together with `siblings` other forks.
 Text child_of(const LanguageModel& model, std::int64_t siblings) {
   DecodePool pool(model, {128, 4});
   DecodeSession session(model, pool, {.sampling = sampled(), .prefill_tokens = 5});

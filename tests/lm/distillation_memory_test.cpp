@@ -40,8 +40,8 @@ private:
   std::int64_t peak_ = 0;
 };
 
-/// Returns how many pieces of a block's logits exist at once, in addition to `whole` times all
-/// logits of the block, while the loss and its gradients are computed.
+/// Returns the number of pieces of a block's logits that exist at once while the loss and its
+/// gradients are computed. It does not count `whole` times all logits of the block.
 double pieces_of(const BlockLoss& loss, std::int64_t whole) {
   const at::Tensor hidden = at::randn({kRows, 2});
   const bool on_gpu = tensor::runs_on_gpu(hidden);

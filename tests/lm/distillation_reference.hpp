@@ -61,8 +61,8 @@ struct Classes {
   at::Tensor log_q;
 };
 
-/// Computes classes with a mask over the whole vocabulary, token by token. Lists have equal
-/// lengths.
+/// Returns the classes, computed token by token with a mask over the whole vocabulary. Lists have
+/// equal lengths.
 inline Classes classes_of(const TeacherTargets& targets, const at::Tensor& log_probs) {
   std::vector<at::Tensor> p;
   std::vector<at::Tensor> q;
@@ -83,7 +83,7 @@ inline Classes classes_of(const TeacherTargets& targets, const at::Tensor& log_p
   return {at::stack(p), at::stack(q)};
 }
 
-/// Computes divergences by the plain formulas, for autograd.
+/// Returns the sum of divergences by the plain formulas, for autograd.
 inline at::Tensor divergence(const Distillation& how, const Classes& classes) {
   const at::Tensor& log_p = classes.log_p;
   const at::Tensor& log_q = classes.log_q;

@@ -92,7 +92,8 @@ TEST(DistillationTest, StoredTargetsHaveTheLossAndTheGradientOfAutograd) {
   }
 }
 
-// (f(z + h) - f(z - h)) / 2h in float64: error h^2 f''' / 6 + 2^-53 f / h, about 1e-9 at h = 1e-5.
+// The central difference (f(z + h) - f(z - h)) / 2h in float64 has an error of h^2 f''' / 6 + 2^-53
+// f / h, about 1e-9 at h = 1e-5.
 TEST(DistillationTest, StoredTargetsHaveTheGradientOfFiniteDifferences) {
   const TeacherTargets teacher = best_of(teacher_logits(3, 50, 8).softmax(1), 6, true);
   const at::Tensor head = at::eye(50, at::kDouble);  // makes hidden states the logits
@@ -159,7 +160,8 @@ double cosine(const at::Tensor& a, const at::Tensor& b) {
   return (a * b).sum().item<double>() / (a.norm() * b.norm()).item<double>();
 }
 
-// arXiv 2503.16870, figure 3: 4 degrees for draws, 58 for the top 12.
+// arXiv 2503.16870, figure 3, shows angles to the gradient of all tokens: 4 degrees for draws, and
+// 58 degrees for the top 12.
 TEST(DistillationTest, GradientsOfDrawsPointWhereThoseOfAllTokensDoAndTop12DoesNot) {
   constexpr std::int64_t kRows = 400;  // of one distribution, each with separate draws
   constexpr std::int64_t kVocab = 500;
@@ -308,7 +310,7 @@ TEST_F(ResidentTeacherTest, HasTheGradientOfFiniteDifferences) {
 }
 
 // The loss of a partly sampled batch is that of the batch with cross-entropy everywhere, minus the
-// cross-entropy of its sampled tokens.
+// weighted cross-entropy of its sampled tokens.
 TEST_F(ResidentTeacherTest, DrawnTokensHaveNoCrossEntropy) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
   LmBatch mixed = batch();

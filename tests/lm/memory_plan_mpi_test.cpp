@@ -87,8 +87,9 @@ void check(Split split, MatrixType matrices) {
 
 class MemoryPlanOfRanksTest : public testing::Test {
 protected:
-  /// Memory that libraries allocate at their first use does not belong to the model. Also, glibc
-  /// keeps up to 64 MiB of freed memory, which is little for a real model, but not for this one.
+  /// Uses all kinds of models once, because memory that libraries allocate at their first use does
+  /// not belong to a model. Makes glibc return freed memory. Otherwise it keeps up to 64 MiB, which
+  /// is little for a real model, but not for this one.
   static void SetUpTestSuite() {
     folder();
     ::mallopt(M_MMAP_THRESHOLD, 64 << 10);

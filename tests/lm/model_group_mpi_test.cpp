@@ -263,7 +263,8 @@ TEST(ModelGroupTest, LogProbabilitiesOfASharpDeepModelAgreeRelatively) {
     testing_support::print_measured("relative log-probabilities of a group", worst, 3e-5);
 }
 
-// A larger vocabulary has tokens that are so close that rounding decides which is drawn.
+// In a larger vocabulary, some tokens have such close probabilities that rounding decides which is
+// drawn.
 TEST(ModelGroupTest, DrawsWithACutAreThoseOfOneRank) {
   const MadeFolder folder(world(), {.kv_heads = 6, .vocab = 301});
   const LanguageModel alone = LanguageModel::open(folder.path());

@@ -21,7 +21,7 @@ using Tensors = std::span<const at::Tensor>;
 
 class ResidentModelsTest : public testing::Test {
 protected:
-  /// A folder whose only weight file holds `text`. Ranks: collective.
+  /// Makes a folder whose only weight file holds `text`. Ranks: collective.
   fs::path make_folder(const std::string& name, const std::string& text) const {
     const fs::path folder = shared_.path() / name;
     if (world_.rank() == 0) fs::create_directory(folder);
@@ -119,7 +119,7 @@ TEST_F(ResidentModelsTest, AFailedReadDoesNotDisturbOtherFolders) {
   world_.barrier();
   open(good, 5.0);
   world_.barrier();
-  // The slot of the failed folder is vacant again and lies ahead of the one of `good`.
+  // The slot of the failed folder is vacant again, and precedes the slot of `good`.
   EXPECT_TRUE(open(good, 6.0).at(0).eq(5.0).all().item<bool>());
   EXPECT_EQ(reads_of_all(), 1);
   world_.barrier();

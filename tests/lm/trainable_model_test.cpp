@@ -103,8 +103,8 @@ INSTANTIATE_TEST_SUITE_P(Families, TrainingOracleTest,
 
 class FamilyTest : public testing::TestWithParam<const char*> {};
 
-// (f(w + h) - f(w - h)) / 2h in float64: error h^2 f''' / 6 + 2^-53 f / h, about 1e-9 with h =
-// 1e-5.
+// The central difference (f(w + h) - f(w - h)) / 2h in float64 has an error of h^2 f''' / 6 + 2^-53
+// f / h, about 1e-9 with h = 1e-5.
 TEST_P(FamilyTest, GradientsAreThoseOfFiniteDifferences) {
   const TrainingGolden golden(GetParam());
   TrainableModel model = open(GetParam(), {.dtype = DType::f64});

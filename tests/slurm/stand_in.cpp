@@ -1,6 +1,6 @@
 // A small MPI job that implements the program's contract with its launchers. It names its run
-// directory, journals each step, saves and exits 75 on USR1 or TERM, resumes, and gives the same
-// result on any number of ranks. The launchers' tests run it instead of the whole program.
+// directory, journals each step, and resumes. On USR1 or TERM it saves and exits 75. Its result is
+// the same on any number of ranks. The launchers' tests run it instead of the whole program.
 //
 //   stand_in CONF.yaml [KEY=VALUE ...] [--output DIR] [--name NAME] [--resume=...]
 //

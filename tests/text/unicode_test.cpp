@@ -23,7 +23,7 @@ const std::string& all_characters() {
   return kAll;
 }
 
-/// Counts the Unicode characters that an expression for one character matches.
+/// Returns how many Unicode characters an expression for one character matches.
 std::size_t count_matches(const std::string& expression) {
   std::vector<Section> sections;
   Regex(expression).cut(all_characters(), sections);

@@ -53,7 +53,7 @@ std::set<std::string> pages_left_since(const std::set<std::string>& before) {
 
 class WatchdogTest : public testing::Test {
 protected:
-  /// Runs the probe; mpirun's message boxes are redirected.
+  /// Runs the probe, and returns how it ended. The message boxes of mpirun go to a file.
   Outcome run(const std::string& how, int rank, const std::string& environment = "",
               int limit_s = 1) {
     const std::string command = environment + " OPAL_OUTPUT_REDIRECT=file TMPDIR=" + folder() +

@@ -52,7 +52,8 @@ void check_classify_keys(const Config& config);
 
 ClassifyConfig read_classify_config(const Config& config);
 
-/// Describes the settings for the banner: "labels normal and hate, log-probability of each".
+/// Returns a description of the settings for the banner: "labels normal and hate, log-probability
+/// of each".
 std::string classify_text(const ClassifyConfig& config);
 
 }  // namespace mgpu::jobs

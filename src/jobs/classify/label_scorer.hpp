@@ -49,8 +49,8 @@ public:
               const ClassifyConfig& config, const PromptStrategy& strategy,
               std::int64_t batch_size);
 
-  /// Gives labels to the rows. Row i has the global id `first` + i. Rows without tokens get no
-  /// label.
+  /// Returns the label that the model gives to each row. Row i has the global id `first` + i. Rows
+  /// without tokens get no label.
   /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label when
   ///         classify.on_unparsed is error.
   std::vector<GivenLabel> run(std::span<const ClassifySample> samples, std::int64_t first);

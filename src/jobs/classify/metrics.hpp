@@ -86,7 +86,8 @@ struct Calibration {
   double error = 0.0;                // expected calibration error
 };
 
-/// Compares the mean confidence with the accuracy, in `bins` bins of equal width.
+/// Returns the mean confidence and the accuracy in `bins` bins of equal width, and the mean gap
+/// between both.
 /// Shapes: confidence [N] in [0, 1], is_right [N]
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);

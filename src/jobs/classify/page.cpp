@@ -101,7 +101,7 @@ report::Figure roc_figure(const ClassifyPlots& plots) {
           "Each point is a threshold on its probability; nearer to the upper left is better."};
 }
 
-/// Draws the ROC curve of each label against all others.
+/// Returns a chart of the ROC curve of each label against all others, for at most 12 labels.
 std::vector<report::Figure> each_roc_figure(const ClassifyPlots& plots) {
   constexpr std::size_t kMost = 12;
   std::vector<report::Figure> figures;

@@ -102,7 +102,8 @@ std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
   return prompt + prefix;
 }
 
-/// Tokenizes a text. Special tokens are added unless a chat template already wrote them.
+/// Returns the token ids of a text. Special tokens are added unless a chat template already wrote
+/// them.
 std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) const {
   const std::vector<text::TokenId> ids = folder_.tokenizer.encode(text, !chat_.has_value());
   return {ids.begin(), ids.end()};

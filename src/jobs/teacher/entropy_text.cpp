@@ -18,7 +18,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), with);
 }
 
-/// Formats a share as a percentage, with enough digits to distinguish it from 0.
+/// Returns a share as a percentage, with enough digits to distinguish it from 0.
 std::string share_text(double share) {
   const double hundredths = 100.0 * share;
   return report::text_of(hundredths >= 10.0  ? "%.0f %%"
@@ -27,8 +27,8 @@ std::string share_text(double share) {
                          hundredths);
 }
 
-/// Formats the teacher's predictions for a token, best first, with their entropy and the
-/// probability of the token.
+/// Returns a text with the teacher's predictions for a token, best first, with their entropy and
+/// the probability of the token.
 std::string view_of(const ShownToken& token, int number) {
   std::string text = report::text_of("Token %d ", number) + quoted_token(token.text);
   if (token.entropy < 0.0) return text + ": nothing came before it.";

@@ -6,8 +6,9 @@
 
 namespace mgpu::jobs {
 
-/// Writes the stored top k of a run of job teacher as HDF5 data sets that are padded to the longest
-/// sample, and metadata.json in the folder of the results. Returns the number of samples. Local.
+/// Writes the stored top k of a run of job teacher as HDF5 data sets, which are padded to the
+/// longest sample. Also writes metadata.json in the folder of the results. Returns the number of
+/// samples. Local.
 ///
 /// The data sets are `logits_values` float16 [N, L, K], `logits_indices` int32 [N, L, K] and
 /// `seq_lengths` int32 [N], compressed with gzip 4. L is the length of the longest sample. Logits

@@ -40,7 +40,8 @@ double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
   return bytes;
 }
 
-/// Encodes the first rows, as a run does, and describes all rows. Called on rank 0.
+/// Returns how many rows there are, and how many tokens the first of them have, which it encodes as
+/// a run does. Called on rank 0.
 /// Errors: those of SampleMaker::make().
 std::string rows_text(const TeacherInputs& inputs) {
   constexpr std::int64_t kEncodedRows = 1000;

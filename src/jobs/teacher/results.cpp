@@ -40,7 +40,7 @@ void add_result(run::JobOutcome& outcome, const char* key, const char* label, do
   outcome.results.push_back({key, label, value, unit, decimals});
 }
 
-/// Converts table `samples` to the data of the charts.
+/// Returns the data of the charts that are computed from table `samples`.
 TeacherPlots plots_of(const store::ReadTable& samples) {
   TeacherPlots plots;
   const auto tokens = samples.column("n_tokens").values<std::int32_t>();

@@ -26,8 +26,8 @@ struct TokenTargets {
   // tokens are concatenated.
   std::vector<std::uint8_t> num_drawn;   // [T] number of different tokens that were sampled
   std::vector<std::uint32_t> drawn_ids;  // sampled tokens, ascending for each token of the text
-  /// How often each token in `drawn_ids` was drawn. At each position of the text, the counts of its
-  /// drawn tokens add up to teacher.num_draws.
+  /// The number of times that each token in `drawn_ids` was drawn. At each position of the text,
+  /// the counts of its drawn tokens add up to teacher.num_draws.
   std::vector<std::uint8_t> drawn_counts;
 };
 

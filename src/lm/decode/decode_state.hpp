@@ -40,7 +40,7 @@ struct DecodeState {
 
   /// Returns the state of a sequence. Errors: Error when the sequence does not exist.
   DecodeSequence& at(std::int64_t sequence);
-  /// Adds the state of a sequence that has just been added to the cache.
+  /// Adds the state of a sequence that has just been added to the cache, and returns this state.
   DecodeSequence& begin(std::int64_t sequence, std::uint64_t sample);
 
   PagedCache cache;

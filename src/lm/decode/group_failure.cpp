@@ -105,7 +105,8 @@ void GroupFailure::publish_outcome(const std::function<PassOutcome()>& work) {
   if (peers->is_broadcast_root()) peers->post_broadcast(to_bytes(outcome));
 }
 
-/// Runs the head's work in a pipeline, where only the last rank has the head.
+/// Runs the head's work in a pipeline, where only the last rank has the head. Returns its results,
+/// or the failure of this rank.
 PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& work) {
   PassOutcome outcome;
   outcome.failure = own_;

@@ -30,7 +30,7 @@ struct LogitsPiece {
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
-/// Gathers the 32-bit integers `bits` of all R ranks, [R, ...]. The integers may hold the bits of
+/// Returns the 32-bit integers `bits` of all R ranks, [R, ...]. The integers may hold the bits of
 /// other 32-bit types, such as float32.
 at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 
@@ -40,7 +40,8 @@ struct TopsAndSums {
   at::Tensor sums;
 };
 
-/// Merges the sums of all R ranks, [R, N] each, in the order of the ranks.
+/// Returns the merged sums, [N] each, of those of all R ranks, [R, N] each. They are added in the
+/// order of the ranks.
 TopsAndSums merge_ranks(const TopsAndSums& of_ranks);
 
 /// The state of an online softmax over all rows, after the pieces so far; see

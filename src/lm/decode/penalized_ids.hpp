@@ -19,7 +19,7 @@ struct PenalizedIds {
   at::Tensor spans;  // [N, 2] int64: row n has the ids at spans[n][0] .. spans[n][1] - 1
 };
 
-/// Collects the ids of all contexts once per draw, and sends them to the device together.
+/// Returns the ids of all contexts of a draw. They are sent to the device together.
 PenalizedIds penalized_ids(std::span<const DrawSite> sites, std::int64_t vocab,
                            const at::Device& device);
 

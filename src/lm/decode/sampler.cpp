@@ -116,7 +116,7 @@ at::Tensor divergences_of(const SampledRows& rows, OffsetDivergence& divergence)
              : at::zeros({rows.hidden.size(0)}, rows.hidden.options().dtype(at::kDouble));
 }
 
-/// Draws without top k and top p, in one pass over the vocabulary.
+/// Returns one token per row, drawn without top k and top p in one pass over the vocabulary.
 DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   OnlineDraw drawn(rows.hidden.size(0), rows.hidden.device());
   OnlineLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
@@ -158,7 +158,7 @@ DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums, divergences};
 }
 
-/// Reads all tokens back to the host with one read.
+/// Returns all tokens after a single host read.
 std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn) {
   const auto exact = [](const at::Tensor& column) { return column.to(at::kDouble); };
   const at::Tensor all =

@@ -41,7 +41,8 @@ struct HostSums {
   at::Tensor divergences;  // [N] float64; [0] without a candidate processor
 };
 
-/// Reads all results back with one host read. float64 holds all ids and float32 numbers exactly.
+/// Returns all results on the host, after a single read. float64 holds all ids and float32 numbers
+/// exactly.
 HostSums read_sums(const HostSums& sums) {
   const at::Tensor parts[] = {sums.log_sums, sums.log_totals, sums.ids,
                               sums.logits,   sums.log_probs,  sums.divergences};
@@ -119,8 +120,8 @@ struct Attempt {
   }
 };
 
-/// Applies top k and top p to the `best` most probable tokens of each row. A row whose nucleus has
-/// more tokens gets no value.
+/// Returns the candidates of each row among its `best` most probable tokens, after top k and top p.
+/// A row whose nucleus has more tokens gets no value.
 std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const SampledRows& rows,
                                                                      const SamplingConfig& config,
                                                                      std::int64_t best) {
@@ -155,7 +156,7 @@ struct WholeRow {
   double divergence = 0.0;
 };
 
-/// Reads the only row of `rows` with one host read.
+/// Returns the logits of the only row of `rows`, after a single host read.
 WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t vocab = rows.model.config().vocab;
   const at::Tensor row = at::zeros({vocab}, rows.hidden.options());
@@ -174,7 +175,7 @@ WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   return {all.narrow(0, 0, vocab), last.const_data_ptr<double>()[0]};
 }
 
-/// Applies top k and top p to the only row of `rows`, with all its logits.
+/// Returns the candidates of the only row of `rows`, among all its tokens.
 TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConfig& config) {
   const WholeRow row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;

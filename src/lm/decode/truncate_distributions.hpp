@@ -21,9 +21,9 @@ struct TruncatedDistribution {
   double divergence = 0.0;            // DrawnToken::divergence
 };
 
-/// Applies repetition penalty, temperature, top k and top p to all rows. It tries the best few
-/// tokens of each row first, then more tokens for the rows that need them. Rows that need all
-/// tokens are processed one at a time.
+/// Returns the candidates of all rows, after repetition penalty, temperature, top k and top p have
+/// been applied. It tries the best few tokens of each row first, then more tokens for the rows that
+/// need them. Rows that need all tokens are processed one at a time.
 /// Errors: Failure E704 when a logit is not finite.
 std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& rows,
                                                           const SamplingConfig& config);

@@ -78,7 +78,7 @@ public:
     at::Tensor of_sinks;
   };
 
-  /// Computes the probabilities. q and k are results of of_queries() and of_keys(); sinks is [H] or
+  /// Returns the probabilities. q and k are results of of_queries() and of_keys(); sinks is [H] or
   /// [0].
   Probabilities probabilities(const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& sinks) const {

@@ -53,8 +53,8 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns a copy of `call` for the queries of the requested tokens `outputs` only. Keys and values
-/// are stored with `call`, for all tokens.
+/// Returns a copy of `call` whose queries are those of the tokens `outputs` only. Keys and values
+/// of all tokens are stored with `call` itself.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {

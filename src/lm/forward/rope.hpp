@@ -36,8 +36,8 @@ struct RotatedSpan {
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 
-/// Rotates the pairs (c, c + C / 2) of each head of x. If `weight` is defined, each head first gets
-/// an RMS norm.
+/// Returns x after a rotation of the pairs (c, c + C / 2) of each head. If `weight` is defined,
+/// each head first gets an RMS norm.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},

@@ -19,7 +19,8 @@ kernels::WeightType weight_type(const at::Tensor& weight) {
                                                : kernels::WeightType::f32;
 }
 
-/// Rounds `x` to the type of `weight`, because both factors of a product need the same type.
+/// Returns x in float32. If `weight` is bfloat16, x is rounded to bfloat16, because the kernel
+/// multiplies float32 numbers.
 at::Tensor rounded_like(const at::Tensor& weight, const at::Tensor& x) {
   return weight.scalar_type() == at::kBFloat16 ? x.to(at::kBFloat16).to(at::kFloat) : x;
 }

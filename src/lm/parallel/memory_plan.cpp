@@ -100,7 +100,8 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, const Memo
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
   const std::int64_t stream = rows * config.hidden_size * kFloat;
-  // Two buffers: one receives all-reduces, and one has the zeros that a failed rank contributes.
+  // The rank has two buffers: one receives all-reduces, and one has the zeros that a failed rank
+  // contributes.
   if (shard.is_tensor_parallel) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
   return static_cast<std::int64_t>(kPassesInSender) * stream;

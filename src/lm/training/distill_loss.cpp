@@ -208,8 +208,8 @@ at::Tensor stored_block(const Distillation& how, const TeacherTargets& targets, 
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's,
-/// but without ids that only one of the two vocabularies has.
+/// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's.
+/// Ids that only one of the two vocabularies has are left out.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);
@@ -236,7 +236,7 @@ std::vector<LogitsPiece> common_pieces(const HeadBlock& block,
   return pieces;
 }
 
-/// Adds columns of zeros up to the `width` of the student's piece.
+/// Returns the gradient with columns of zeros added, up to the `width` of the student's piece.
 at::Tensor padded_to(const at::Tensor& gradient, std::int64_t width) {
   const std::int64_t missing = width - gradient.size(1);
   return missing == 0 ? gradient : at::constant_pad_nd(gradient, {0, missing});

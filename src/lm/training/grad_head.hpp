@@ -65,9 +65,9 @@ void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 /// has a value, replaces the logits by the gradients of scale * loss.
 at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
-/// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Tokens
-/// whose target is ignored cost no time. The host reads the targets at the start and the sums at
-/// the end.
+/// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Returns
+/// the sums of the loss. Tokens whose target is ignored cost no time. The host reads the targets at
+/// the start and the sums at the end.
 /// Memory: that of for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);

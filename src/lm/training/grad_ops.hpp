@@ -57,8 +57,8 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 /// Returns the norm of each row of x: a layer norm or RMS norm, as LmConfig::norm says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Rotates the pairs (c, c + C / 2) of each head of x, [N, H, C]. If `weight` is defined, each head
-/// first gets an RMS norm.
+/// Returns x, [N, H, C], after a rotation of the pairs (c, c + C / 2) of each head. If `weight` is
+/// defined, each head first gets an RMS norm.
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
                   double epsilon);
 

@@ -12,7 +12,7 @@
 // Shapes in this header: N tokens, D width.
 namespace mgpu::lm::grad {
 
-/// Computes log-probabilities, and entropies if requested, of all tokens that have a target.
+/// Returns the log-probabilities, and the entropies if requested, of all tokens that have a target.
 /// Memory: that of for_each_block().
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 
@@ -22,7 +22,7 @@ TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 /// Shapes: slopes [N]
 BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature);
 
-/// Computes the outputs of ModelHead for the tokens `rows`, [rows, outputs].
+/// Returns the outputs of ModelHead for the tokens `rows`, [rows, outputs].
 ///
 /// Shapes: hidden [N, D]; rows int64, indices of tokens
 at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);

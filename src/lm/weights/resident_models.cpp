@@ -174,7 +174,7 @@ struct ResidentModels::Shared {
     bool is_mine;
   };
 
-  /// Finds the slot of a key, or reserves a slot for the caller to fill.
+  /// Returns the slot of a key. If no slot has the key, reserves one for the caller to fill.
   Claim claim(std::uint64_t key) {
     const std::lock_guard guard(*this);
     Slot* vacant = nullptr;

@@ -29,7 +29,7 @@ void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_
                  "data.path=none plays histories that fit"});
 }
 
-/// Converts the rows of the table to histories, whose shape follows from the numbers of rows and
+/// Returns the histories in the rows of the table. Their shape follows from the numbers of rows and
 /// steps.
 ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem::path& path,
                             const ad::Environment& environment) {

@@ -97,7 +97,7 @@ private:
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
                              m.num_actions + 4 * m.n_embd + m.n_inner;
     if (is_rounded()) per_token += (m.n_layer + 6) * m.n_embd;
-    // Scores, probabilities, and probabilities after dropout: [B, H, T, T] each.
+    // Counts scores, probabilities, and probabilities after dropout, [B, H, T, T] each.
     if (m.attention == ad::AttentionKind::eager)
       per_token += 3 * m.n_layer * m.n_head * sizes_.window;
     const auto tokens = static_cast<double>(rows * sizes_.window);

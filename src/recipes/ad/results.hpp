@@ -35,7 +35,7 @@ std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps);
 
-/// Writes results.h5, then reads its table `samples` back.
+/// Writes results.h5, then reads its table `samples` back. Returns the results of the evaluation.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of seal() and read_table().

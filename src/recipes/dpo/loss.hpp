@@ -62,7 +62,7 @@ class DpoLoss final : public lm::SequenceLoss {
 public:
   explicit DpoLoss(const DpoSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports for a batch.
+  /// Returns descriptions of the numbers that the loss reports for a batch.
   static std::vector<ReportedValue> reported_values();
 
   std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;

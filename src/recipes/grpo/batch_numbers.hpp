@@ -71,7 +71,7 @@ private:
 std::size_t lane_of(const lm::SequenceFacts& sequence, const lm::SequenceTable& all,
                     const GrpoSettings& settings);
 
-/// Describes the numbers of a batch that curves and tables show.
+/// Returns descriptions of the numbers of a batch that curves and tables show.
 std::vector<ReportedValue> reported_values_of(const GrpoSettings& settings);
 
 /// Returns the rewards of completions, in order.

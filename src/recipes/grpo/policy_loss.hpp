@@ -64,8 +64,8 @@ struct ClipCounts {
 ClipCounts clip_counts(const PolicyRule& rule, std::span<const double> now,
                        std::span<const double> old);
 
-/// Returns exp(d) - d - 1 for d = reference - now, an estimate of the KL divergence of a token from
-/// the reference that is never negative. Source: Schulman, "Approximating KL divergence" (k3).
+/// Returns exp(d) - d - 1 with d = reference - now. This estimate of the KL divergence of a token
+/// from the reference is never negative. Source: Schulman, "Approximating KL divergence" (k3).
 double kl_of_token(double now, double reference);
 
 bool has_ratio_of_sequence(PolicyVariant variant);

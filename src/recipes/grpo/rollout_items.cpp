@@ -83,8 +83,8 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
   if (settings_.refills == 0) finish();
 }
 
-/// Chooses prompts for all groups, and completions for this rank to sample. Without refills, each
-/// sampling has the same number of prompts, so its first prompt follows from its number.
+/// Chooses prompts for all groups, and completions for this rank to sample. Without refills, all
+/// samplings have the same number of prompts, so `rollout` determines the first prompt.
 void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
   sampled_model_ = &model;
   rollout_ = -1;  // in case sampling fails

@@ -94,7 +94,7 @@ private:
   void measure(const lm::TrainableModel& model, std::size_t first, std::size_t count);
   double penalty_of(const Rollout& row) const;
 
-  // The functions of train::ItemRounds.
+  // These functions implement train::ItemRounds.
   std::string result() const override;
   bool read(const std::vector<std::string>& results) override;
   void make() override;

@@ -53,7 +53,8 @@ class KtoLoss final : public lm::SequenceLoss {
 public:
   explicit KtoLoss(const KtoSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports for a batch. A mean over no completions is NaN.
+  /// Returns descriptions of the numbers that the loss reports for a batch. A mean over no
+  /// completions is NaN.
   static std::vector<ReportedValue> reported_values();
 
   std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;

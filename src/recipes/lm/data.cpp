@@ -75,8 +75,8 @@ std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   return stops;
 }
 
-/// Encodes the rows of a file. If rows were left out, adds their number and the first reason to
-/// `left_out`.
+/// Returns the examples of the rows of a file. If rows were left out, adds their number and the
+/// first reason to `left_out`.
 lm::LmExamples encode_file(const input::RowOptions& options, const LmMethod& method, RowUse use,
                            ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
   EncodedExamples encoded = encode_examples(options, encoder, method, use);

@@ -37,11 +37,11 @@ struct LmTrainSettings {
   lm::FolderWeights weights() const {
     return is_fresh ? lm::FolderWeights::ignored : lm::FolderWeights::used;
   }
-  /// How the rows of data.path, or of the training split of a data set, are read. Unset:
+  /// Options to read the rows of data.path, or of the training split of a data set. Unset:
   /// LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;
-  /// How the rows of data.eval_path, or of the validation split of a data set, are read. Unset: the
-  /// loss on held-out rows is not measured.
+  /// Options to read the rows of data.eval_path, or of the validation split of a data set. Unset:
+  /// the loss on held-out rows is not measured.
   std::optional<input::RowOptions> eval_rows;
   /// data.template and data.labels, which turn each row with a label into a prompt and its
   /// completion. Unset: the rows are not changed.

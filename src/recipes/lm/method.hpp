@@ -43,8 +43,8 @@ struct MethodCosts {
   std::int64_t resident_parameters = 0;  // parameters of models that only run forward
   double sampled = 0.0;                  // share of tokens that the trained model has sampled
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
-  /// How many temporary tensors the loss needs. Each has the size of one piece of the logits, which
-  /// is HeadBlocks::rows x HeadBlocks::vocabulary_block.
+  /// The number of temporary tensors that the loss needs. Each has the size of one piece of the
+  /// logits, which is HeadBlocks::rows x HeadBlocks::vocabulary_block.
   std::int64_t loss_pieces = 0;
   /// The most tokens that a sequence has after the prompt of its group. 0: groups have no prompt,
   /// or one of unknown length.
@@ -56,7 +56,7 @@ struct LossMeaning {
   std::string name = "cross-entropy";
   std::string per = "token";  // the loss is a mean over these
   std::string unit = "nats";  // of the loss; "": it has no unit
-  /// Whether the loss of training and the loss on held-out rows are cross-entropies, so that
+  /// True if the loss of training or the loss on held-out rows is a cross-entropy, so that
   /// exp(loss) is a perplexity.
   bool is_cross_entropy = true;
   bool held_out_is_cross_entropy = true;
@@ -80,7 +80,7 @@ public:
   virtual const lm::TokenLoss& loss() const = 0;
   virtual lm::WindowSources sources() const { return {}; }
 
-  /// Makes the items of the training, which refer to `windows`. By default each item is a window,
+  /// Returns the items of the training, which refer to `windows`. By default each item is a window,
   /// with the data that sources() adds to its examples.
   virtual std::unique_ptr<lm::LmItems> make_items(const lm::LmWindows& windows);
 
@@ -88,8 +88,8 @@ public:
   /// Local.
   virtual void begin(const lm::TrainableModel& /*start*/) {}
 
-  /// The training calls the next three functions in the functions of TrainTask with the same names.
-  /// before_save() is collective over `world`.
+  /// LmTask calls the next three functions in its functions of the same names. before_save() is
+  /// collective over `world`.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   virtual void before_save(const cluster::Group& /*world*/) {}
   virtual void after_load() {}
@@ -171,8 +171,8 @@ public:
   /// data.path.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
-  /// Opens the files and models that the loss of training needs. It may move members of `data` to
-  /// the result, which must not outlive this object.
+  /// Opens the files and models that the loss of training needs, and returns the object that holds
+  /// them. It may move members of `data` to this object, which must not outlive the method.
   /// Ranks:  collective over the world.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 
@@ -211,7 +211,8 @@ public:
   /// Returns the name of that fraction in TensorBoard. It is the name that TRL uses, too.
   virtual std::string accuracy_scalar() const { return "mean_token_accuracy"; }
 
-  /// Describes the first numbers of SequenceLoss::digest(), which curves and tables show.
+  /// Returns descriptions of the first numbers of SequenceLoss::digest(), which curves and tables
+  /// show.
   virtual std::vector<ReportedValue> reported_values() const { return {}; }
 
   /// Returns whether the loss compares the model with the model before the training. Then examples

@@ -63,7 +63,8 @@ report::LineChart wide_chart(const char* title, const std::string& y_label, cons
   return chart;
 }
 
-/// Draws the training loss. Adds the loss on held-out rows if both losses have the same meaning.
+/// Returns a chart of the training loss. It also shows the loss on held-out rows if both losses
+/// have the same meaning.
 report::Figure loss_figure(const LmPlots& plots) {
   if (plots.train_loss.empty()) return {};
   const LossMeaning& meaning = plots.meaning;
@@ -82,7 +83,8 @@ report::Figure loss_figure(const LmPlots& plots) {
   return loss_chart_figure("Loss", std::move(chart), caption);
 }
 
-/// Draws the cross-entropy of a distillation on the training data and on held-out rows.
+/// Returns a chart of the cross-entropy of a distillation on the training data and on held-out
+/// rows.
 report::Figure cross_entropy_figure(const LmPlots& plots) {
   const bool has_held_out = !plots.held_out_loss.empty() && plots.meaning.held_out_is_cross_entropy;
   if (plots.meaning.is_cross_entropy || (plots.cross_entropy.empty() && !has_held_out)) return {};
@@ -99,7 +101,7 @@ report::Figure cross_entropy_figure(const LmPlots& plots) {
   return loss_chart_figure("Cross-entropy", std::move(chart), caption + guess_caption(plots));
 }
 
-/// Draws the distance from the teacher in a chart that does not show the cross-entropy.
+/// Returns a chart of the distance from the teacher, without the cross-entropy.
 report::Figure distance_figure(const LmPlots& plots) {
   const report::Curve distance = distance_of(plots);
   if (distance.empty()) return {};
@@ -165,7 +167,8 @@ report::DrawnCurve held_out_value(const ValueCurves& value, const std::string& c
   return drawn;
 }
 
-/// Draws one chart. Its values are consecutive and begin at plots.values[first].
+/// Returns one chart. Its values are consecutive in plots.values and begin with
+/// plots.values[first].
 report::Figure values_figure(const LmPlots& plots, std::size_t first) {
   const std::string& title = plots.values[first].about.chart;
   const std::string& unit = plots.values[first].about.unit;

@@ -14,8 +14,8 @@ const lm::LmExamples& sampled_examples(const LmTask& task) {
   return held_out.size() > 0 ? held_out : task.windows().examples();
 }
 
-/// Generates texts for the page with the current weights, on rank 0. It generates none if the
-/// folder has no tokenizer, or if the model has no vocabulary head.
+/// Returns texts that rank 0 generates for the page with the current weights. Returns none on other
+/// ranks, if the folder has no tokenizer, or if the model has no vocabulary head.
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_of(const cluster::Group& world, const LmTask& task,
                                  const LmTrainSettings& settings) {

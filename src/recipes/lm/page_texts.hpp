@@ -11,8 +11,8 @@
 
 namespace mgpu::recipes {
 
-/// Generates the texts of the start model, if the method changes the answers of a model that
-/// already gives some. Call it before the newest checkpoint is loaded.
+/// Returns texts of the start model, if the method changes the answers of a model that can already
+/// answer. Otherwise returns none. Call it before the newest checkpoint is loaded.
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
                                      const LmTrainSettings& settings);

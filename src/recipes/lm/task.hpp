@@ -21,7 +21,7 @@
 
 namespace mgpu::recipes {
 
-/// Packs the training examples into windows of train.seq_len tokens.
+/// Returns windows of train.seq_len tokens, into which the training examples are packed.
 lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
                          lm::LmExamples examples);
 
@@ -77,7 +77,8 @@ public:
   const LmMethod& method() const { return method_; }
 
 private:
-  /// Opens the model of LmMethod::reference_folder(). Ranks: collective over the world.
+  /// Returns the model of LmMethod::reference_folder(), which it opens. Ranks: collective over the
+  /// world.
   const lm::TrainableModel& open_reference(std::optional<lm::TrainableModel>& other) const;
 
   run::RunContext& run_;

@@ -34,7 +34,7 @@ std::string left_out_text(const LeftOut& left_out) {
          left_out.first;
 }
 
-/// Describes the examples for the banner.
+/// Returns a description of the examples for the banner.
 std::string data_text(const LmTrainSettings& settings, const LmTask& task) {
   const lm::LmWindows& windows = task.windows();
   const std::string examples =

@@ -34,7 +34,7 @@ class RewardModelLoss final : public lm::SequenceLoss {
 public:
   explicit RewardModelLoss(const RewardModelSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports for a batch.
+  /// Returns descriptions of the numbers that the loss reports for a batch.
   static std::vector<ReportedValue> reported_values();
 
   lm::ValueRequest request() const override {

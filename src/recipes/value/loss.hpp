@@ -60,7 +60,7 @@ class ValueLoss final : public lm::SequenceLoss {
 public:
   explicit ValueLoss(const ValueSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports for a batch.
+  /// Returns descriptions of the numbers that the loss reports for a batch.
   static std::vector<ReportedValue> reported_values(const ValueSettings& settings);
 
   lm::ValueRequest request() const override;

@@ -28,8 +28,8 @@ public:
   std::int64_t group_size() const override { return settings_.compares_pairs() ? 2 : 1; }
   bool takes_token_ids() const override { return true; }
 
-  /// Errors: ConfigFailure E107 (exit 78) if `folder` has a value model whose head differs from the
-  ///         head that the keys value.* describe.
+  /// Checks that a value model in `folder` has the head that the keys value.* describe.
+  /// Errors: ConfigFailure E107 (exit 78).
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }
