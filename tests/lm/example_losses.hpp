@@ -43,9 +43,9 @@ private:
   double t_;
 };
 
-/// Policy gradient. The advantages compare the column `reward` within a group, and the ratios to
-/// the column `old` are clipped for each token. The loss is a mean over all tokens of the batch.
-/// Source: Shao et al., arXiv 2402.03300, without its KL term.
+/// Policy gradient. An advantage is the column `reward` minus the average of the group's mean and
+/// the batch's mean. The ratios to the column `old` are clipped for each token, and the loss is a
+/// mean over all tokens of the batch. Source: Shao et al., arXiv 2402.03300, without its KL term.
 class GroupLoss final : public SequenceLoss {
 public:
   static constexpr double kClip = 0.2;

@@ -65,9 +65,9 @@ struct GroupBatch {
   std::vector<std::uint64_t> groups;
 };
 
-/// Returns groups whose prompts are longer or shorter than a page of 16 tokens, end with a page, or
-/// are equal in different groups. Some completions of a group begin alike or are equal, and one is
-/// the beginning of another.
+/// Returns groups whose prompts are longer or shorter than a page of 16 tokens, end where a page
+/// ends, or are equal in different groups. Some completions of a group begin alike or are equal,
+/// and one is the beginning of another.
 GroupBatch some_groups() {
   std::vector<Member> members;
   for (std::int64_t c = 0; c < 4; ++c)

@@ -40,8 +40,8 @@ struct TopsAndSums {
   at::Tensor sums;
 };
 
-/// Returns the merged sums, [N] each, of those of all R ranks, [R, N] each. They are added in the
-/// order of the ranks.
+/// Returns the tops and sums over all R ranks, [N] each, from those of each rank, [R, N] each. The
+/// sums are added in the order of the ranks.
 TopsAndSums merge_ranks(const TopsAndSums& of_ranks);
 
 /// The state of an online softmax over all rows, after the pieces so far; see

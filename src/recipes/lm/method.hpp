@@ -56,8 +56,8 @@ struct LossMeaning {
   std::string name = "cross-entropy";
   std::string per = "token";  // the loss is a mean over these
   std::string unit = "nats";  // of the loss; "": it has no unit
-  /// True if the loss of training or the loss on held-out rows is a cross-entropy, so that
-  /// exp(loss) is a perplexity.
+  /// These members say whether the loss of training and the loss on held-out rows are
+  /// cross-entropies. The perplexity of a cross-entropy is exp(loss).
   bool is_cross_entropy = true;
   bool held_out_is_cross_entropy = true;
   /// The weight w, if the loss is w CE + (1 - w) D. CE is the cross-entropy of the data, and D is a
