@@ -15,7 +15,7 @@
 // list.
 #define MGPU_RECIPES(line)                                                                 \
   line(ad) line(sft) line(distill) line(dpo) line(kto) line(grpo) line(reward) line(value) \
-      MGPU_MORE_RECIPES(line)
+      line(prm) MGPU_MORE_RECIPES(line)
 
 namespace mgpu::recipes {
 

@@ -33,6 +33,9 @@ RUNS = {
                          "train.eval_every=1 data.max_samples=16"),
     "value": ("value", "conf/train/value.yaml train.max_steps=2 train.warmup_steps=1 "
                        "train.eval_every=1 data.max_samples=16"),
+    "prm": ("prm", f"job=train {MODEL} train.recipe=prm data.path=steps.jsonl train.max_steps=2 "
+                   "train.warmup_steps=1 train.seq_len=64 train.global_batch_size=2 "
+                   "prm.held_out=0.5 train.eval_every=1"),
     "generate": ("generate", f"conf/generate/tiny_lm.yaml {MODEL} generate.max_new_tokens=4"),
     "evaluation": ("evaluation", f"job=generate {MODEL} data.dataset=arithmetic "
                                  "data.arithmetic.rows=[8,2,6] generate.num_samples=4 "
@@ -69,6 +72,9 @@ class PageRuns(unittest.TestCase):
         rows = [{"text": f"text {i}", "label": ["ham", "spam"][i % 2], "group": "a"}
                 for i in range(4)]
         (cls.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        steps = [{"prompt": f"{i} + 1 =", "completions": [f"{i} + 1 = {i}", "end"],
+                  "labels": [i % 2, 1 - i % 2]} for i in range(8)]
+        (cls.folder / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in steps))
         (cls.folder / "empty.yaml").write_text("schema: 1\n")
         (cls.folder / "stages").mkdir()
         (cls.folder / "stages/labels.yaml").write_text(

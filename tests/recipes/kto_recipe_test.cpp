@@ -143,7 +143,7 @@ protected:
       all.ends.push_back(std::ssize(all.ids));
       all.sequence_columns[kLabelColumn].push_back(of_row.sequence_columns[kLabelColumn][0]);
     }
-    method.complete(kSeqLen, all);
+    method.complete(kSeqLen, RowUse::training, all);
     return all;
   }
 

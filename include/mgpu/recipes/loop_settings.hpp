@@ -14,11 +14,12 @@ namespace mgpu::recipes {
 
 /// Describes a number that a recipe reports for each step and each evaluation.
 struct ReportedValue {
-  std::string name;     // of the column and of the result: "reward_margin"
-  std::string scalar;   // in TensorBoard, after "train/" or "eval/": "rewards/margins"
-  std::string text;     // "mean of chosen minus rejected reward"
-  std::string unit{};   // "nats"; "" for none
-  std::string chart{};  // title of the chart of the page that has the curve
+  std::string name;        // of the column and of the result: "reward_margin"
+  std::string scalar;      // in TensorBoard, after "train/" or "eval/": "rewards/margins"
+  std::string text;        // "mean of chosen minus rejected reward"
+  std::string unit{};      // "nats"; "" for none
+  std::string chart{};     // title of the chart of the page that has the curve
+  std::string held_out{};  // name of its held-out value in the result line; "": it is not shown
 };
 
 /// The settings that all recipes share: the keys run.*, the training loop, the optimizer and

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <mgpu/formats/json_value.hpp>
+#include <mgpu/rows/step_tokens.hpp>
 #include <mgpu/text/chat_template.hpp>
 #include <mgpu/text/text_folder.hpp>
 
@@ -89,6 +90,19 @@ public:
   /// Returns the tokens of a conversation as the folder's chat template renders it.
   /// Errors: JsonError if the folder has no chat template; Failure E543 to E546.
   std::vector<std::int64_t> rendered_ids(const std::vector<text::ChatMessage>& messages);
+
+  /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are
+  /// tokenized one by one without special tokens. `separator` follows each step. The prompt begins
+  /// with the bos token, and does not get a second one.
+  /// Errors: JsonError if prompt or a step has no tokens; Failure E543; E603 without a tokenizer.
+  StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
+                          const std::string& separator) const;
+
+  /// Checks given tokens. They must be in the vocabulary, the ends of the steps must ascend, and
+  /// the tokens after the prompt must have the text `text` without special tokens. Without a
+  /// tokenizer, texts are not compared. Errors: JsonError with the reason.
+  void check_step_texts(const StepTokens& tokens, std::int64_t prompt_tokens,
+                        const std::string& text) const;
 
 private:
   PromptText encode_prompt_content(const formats::JsonValue& row);

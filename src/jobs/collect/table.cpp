@@ -175,6 +175,9 @@ void add_paths(QuestionColumns& columns) {
                "first token of each solution in output_ids, and then the number of all tokens"},
               offsets_of);
   columns.add({"output_ids", "token ids of all solutions, one after the other"}, output_ids_of);
+  columns.add({"prompt_ids", "token ids of the question"}, [](const Row& row) {
+    return std::vector<std::int32_t>(row.prompt->ids.begin(), row.prompt->ids.end());
+  });
 }
 
 void add_tree(QuestionColumns& columns) {

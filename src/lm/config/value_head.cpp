@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,7 +9,7 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/config/value_head.hpp>
 
-#include "config_fields.hpp"
+#include "classifier_fields.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -18,24 +17,9 @@ namespace {
 using formats::JsonValue;
 
 constexpr const char* kMember = "value_head";
-constexpr std::int64_t kDefaultLabels = 2;  // num_labels of transformers
 constexpr std::array kNames = {std::pair{"bernoulli", ValueKind::bernoulli},
                                std::pair{"histogram", ValueKind::histogram},
                                std::pair{"expectation", ValueKind::expectation}};
-
-/// Returns the number of labels as transformers counts them.
-std::int64_t labels_of(const ConfigFields& fields) {
-  if (const JsonValue* labels = fields.find({"id2label"}); labels != nullptr && labels->members())
-    return std::ssize(*labels->members());
-  return fields.integer_or({"num_labels"}, kDefaultLabels);
-}
-
-bool classifies_tokens(const ConfigFields& fields) {
-  const JsonValue* names = fields.find({"architectures"});
-  const JsonValue::List* list = names == nullptr ? nullptr : names->list();
-  const std::string* first = list == nullptr || list->empty() ? nullptr : list->front().text();
-  return first != nullptr && first->ends_with("ForTokenClassification");
-}
 
 ValueHead parse_head(const ConfigFields& fields) {
   ValueHead head;

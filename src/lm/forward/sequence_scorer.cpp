@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -12,9 +10,8 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/lm/forward/sequence_scorer.hpp>
 #include <mgpu/tensor/read_back.hpp>
-#include <mgpu/tensor/tensor_view.hpp>
 
-#include "lm/weights/folder_source.hpp"
+#include "classifier_tensors.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -26,62 +23,12 @@ constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
 constexpr std::array<std::string_view, 5> kSequenceFamilies = {"gpt2", "llama", "mistral", "qwen2",
                                                                "qwen3"};
 
-/// Gives tensors by name.
-class NamedTensors : public WeightSource {
-public:
-  NamedTensors(std::span<const tensor::ParameterSpec> specs, std::span<const at::Tensor> tensors,
-               at::Device device) {
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      tensors_.emplace(specs[i].name, tensors[i].to(device));
-  }
-  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& /*shape*/) override {
-    return tensors_.at(name);
-  }
-
-private:
-  std::map<std::string, at::Tensor> tensors_;
-};
-
-std::vector<tensor::ParameterSpec> specs_of(const LmConfig& config) {
-  std::vector<tensor::ParameterSpec> specs = weight_specs(config);
-  specs.push_back({.name = kScore, .shape = {1, config.hidden_size}});
-  return specs;
-}
-
-std::vector<at::Tensor> read_tensors(const fs::path& folder, const LmConfig& config,
-                                     std::span<const tensor::ParameterSpec> specs,
-                                     ResidentModels* resident) {
-  const auto read = [&](std::span<const at::Tensor> tensors) {
-    const formats::WeightFiles files(folder);
-    const std::unique_ptr<CheckedSource> source = make_folder_source(files, config);
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      at::Tensor(tensors[i]).copy_(source->take(specs[i].name, specs[i].shape));
-    source->finish();
-  };
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const tensor::ParameterSpec& spec : specs)
-    shapes.push_back(spec.shape);
-  if (resident != nullptr) return resident->open(folder, shapes, read);
-  std::vector<at::Tensor> tensors;
-  for (const std::vector<std::int64_t>& shape : shapes)
-    tensors.push_back(at::empty(shape));
-  read(tensors);
-  return tensors;
-}
-
 std::optional<std::int64_t> read_pad_id(const fs::path& folder) {
   const formats::JsonValue config =
       formats::read_json_object(folder / "config.json", kMaxConfigBytes);
   const formats::JsonValue* id = config.find("pad_token_id");
   if (id == nullptr || id->integer() == nullptr) return std::nullopt;
   return *id->integer();
-}
-
-/// Returns the config without a vocabulary head, as in folders of ForSequenceClassification.
-LmConfig read_config(const fs::path& folder) {
-  LmConfig config = read_lm_config(folder, FolderWeights::ignored);
-  config.tied_head = true;
-  return config;
 }
 
 }  // namespace
@@ -98,7 +45,7 @@ std::string families_of_sequence_classifiers() {
 }
 
 ScorerFacts read_scorer_facts(const fs::path& folder) {
-  ScorerFacts facts{read_config(folder), std::nullopt, read_pad_id(folder)};
+  ScorerFacts facts{read_classifier_config(folder), std::nullopt, read_pad_id(folder)};
   if (!formats::has_weight_files(folder)) return facts;
   const formats::WeightFiles files(folder);
   const formats::StoredTensor* score = files.find(kScore);
@@ -113,14 +60,11 @@ SequenceScorer::SequenceScorer(LanguageModel model, at::Tensor head,
 SequenceScorer SequenceScorer::open(const fs::path& folder, Device device,
                                     ResidentModels* resident) {
   const at::NoGradGuard no_grad;
-  const LmConfig config = read_config(folder);
-  const std::vector<tensor::ParameterSpec> specs = specs_of(config);
-  const std::vector<at::Tensor> tensors = read_tensors(folder, config, specs, resident);
-  NamedTensors source(specs, tensors, tensor::torch_device(device));
-  LmWeights weights = bind_weights(config, source);
-  weights.head = {};  // a packed copy of the embedding would take memory
-  return {LanguageModel(config, std::move(weights)), tensors.back().reshape({-1}).to(at::kDouble),
-          read_pad_id(folder)};
+  const LmConfig config = read_classifier_config(folder);
+  const std::array specs{tensor::ParameterSpec{.name = kScore, .shape = {1, config.hidden_size}}};
+  ClassifierTensors read = read_classifier(folder, config, specs, device, resident);
+  return {LanguageModel(config, std::move(read.decoder)),
+          read.head.front().reshape({-1}).to(at::kDouble), read_pad_id(folder)};
 }
 
 /// Returns the tokens without the padding at the end. The output of the last of them is the score,

@@ -69,7 +69,7 @@ void KtoMethod::encode(const formats::JsonValue& row, RowUse /*use*/, ExampleEnc
   examples.sequence_columns[kLabelColumn] = {is_good ? 1.0 : 0.0};
 }
 
-void KtoMethod::complete(std::int64_t seq_len, lm::LmExamples& examples) const {
+void KtoMethod::complete(std::int64_t seq_len, RowUse /*use*/, lm::LmExamples& examples) const {
   if (!settings_.has_kl()) return;
   const std::size_t rows = examples.size();
   if (rows == 1) refuse_one_row();

@@ -29,7 +29,7 @@ public:
   /// the completion of the previous row, or of the last row for the first one. Completions are cut
   /// so that no example has more than `seq_len` tokens.
   /// Errors: Failure E531 if there is only one example.
-  void complete(std::int64_t seq_len, lm::LmExamples& examples) const override;
+  void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override { return settings_.has_kl() ? 2 : 1; }
   bool needs_reference() const override { return true; }

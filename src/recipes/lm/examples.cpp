@@ -128,9 +128,22 @@ void ExampleEncoder::add_judged(const formats::JsonValue& row, lm::LmExamples& e
   append(rows_.encode_judged(row), false, examples);
 }
 
+void ExampleEncoder::add_steps(const rows::StepTokens& tokens, lm::LmExamples& examples) const {
+  rows::LearnedText encoded{tokens.ids, std::vector<std::uint8_t>(tokens.ids.size(), 0)};
+  for (const std::int64_t end : tokens.ends)
+    encoded.is_learned.at(static_cast<std::size_t>(end - 1)) = 1;
+  append(encoded, false, examples);
+}
+
+input::RowOptions opened(input::RowOptions options, const LmMethod& method) {
+  if (!options.generated) options.generated = method.open_file(options.path);
+  return options;
+}
+
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method, RowUse use) {
-  const input::RowFile rows = input::open_rows(encoder.with_columns(method.row_options(options)));
+  const input::RowFile rows =
+      input::open_rows(encoder.with_columns(method.row_options(opened(options, method))));
   formats::LineProblems problems(rows.path());
   EncodedExamples encoded;
   encoded.examples.group_size = method.group_size();
@@ -144,7 +157,7 @@ EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder
   const bool may_be_bad = options.on_bad_row == input::BadRow::mark;
   if (!may_be_bad || encoded.examples.size() == 0)
     problems.throw_if_any(options.generated ? kTooLongHelp : input::kBadRowHelp);
-  method.complete(encoder.seq_len(), encoded.examples);
+  method.complete(encoder.seq_len(), use, encoded.examples);
   encoded.bad_rows = problems.count();
   if (encoded.bad_rows > 0) encoded.first_bad = problems.first_text();
   return encoded;

@@ -61,6 +61,13 @@ public:
   /// members that rows::RowEncoder::encode_judged() names. Errors: those of add_pair().
   void add_judged(const formats::JsonValue& row, lm::LmExamples& examples);
 
+  /// Adds one example, a prompt with the steps of a solution. The loss covers the last token of
+  /// each step. Errors: JsonError if the example has more than seq_len tokens.
+  void add_steps(const rows::StepTokens& tokens, lm::LmExamples& examples) const;
+
+  /// Returns the encoder of rows, for methods that need tokens of texts.
+  const rows::RowEncoder& rows() const { return rows_; }
+
   std::int64_t seq_len() const { return seq_len_; }
 
   /// Returns rows::padding_id() of the folder; -1 without a folder.
@@ -75,6 +82,10 @@ private:
   std::int64_t seq_len_;
   std::optional<rows::RowTemplate> template_;
 };
+
+/// Returns `options` with the rows of LmMethod::open_file(), if the method reads the file itself.
+/// Errors: those of LmMethod::open_file().
+input::RowOptions opened(input::RowOptions options, const LmMethod& method);
 
 /// The examples of the rows of a file, and the number of rows that were left out.
 struct EncodedExamples {

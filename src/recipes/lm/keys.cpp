@@ -67,8 +67,8 @@ void read_rows(const Config& config, LmTrainSettings& settings) {
   const input::RowOptions rows = input::read_row_options(config);
   const auto chosen = datasets::read_dataset(config, datasets::Split::train);
   if (chosen || !rows.path.empty()) settings.rows = rows;
-  if (!config.is("data.eval_path", "null"))
-    settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
+  if (const std::filesystem::path path = read_eval_path(config); !path.empty())
+    settings.eval_rows = all_rows(rows, path);
   if (!chosen) return;
   settings.rows->generated = chosen->rows;
   settings.rows->columns.clear();  // data.columns names columns of data.eval_path only
@@ -194,6 +194,10 @@ std::filesystem::path read_trained_folder(const Config& config) {
                   : rows::read_model_path(config);
 }
 
+std::filesystem::path read_eval_path(const Config& config) {
+  return config.is("data.eval_path", "null") ? "" : config.text("data.eval_path");
+}
+
 std::int64_t read_seq_len(const Config& config) {
   return config.integer("train.seq_len");
 }
@@ -207,6 +211,8 @@ LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& met
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = read_trained_folder(config);
   read_rows(config, settings);
+  if (method.held_out_share() > 0.0 && settings.rows && !settings.eval_rows)
+    settings.eval_rows = all_rows(*settings.rows, settings.rows->path);
   if (method.has_prompts_only()) settings.eval_rows.reset();
   settings.needs_tokenizer = !method.takes_token_ids() && needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);

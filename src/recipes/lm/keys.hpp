@@ -26,6 +26,9 @@ bool trains_language_model(const Config& config);
 /// needs no weights.
 std::filesystem::path read_trained_folder(const Config& config);
 
+/// Returns data.eval_path; empty if it is null.
+std::filesystem::path read_eval_path(const Config& config);
+
 /// Returns the number of tokens of a window, train.seq_len.
 std::int64_t read_seq_len(const Config& config);
 

@@ -113,6 +113,14 @@ public:
   /// may_have (optional columns).
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
+  /// Opens a file of data.path or data.eval_path that has rows in a form that only this method
+  /// reads. nullptr: the file has rows in one of the formats of input::RowFile.
+  /// Errors: those of reading the file.
+  virtual std::shared_ptr<const input::GeneratedRows> open_file(
+      const std::filesystem::path& /*path*/) const {
+    return nullptr;
+  }
+
   /// Adds the examples of a row to `examples`, which is empty. If group_size() is above 1, a row
   /// must give exactly examples_of_row() examples.
   /// Errors: JsonError with the reason why the row cannot be used.
@@ -130,13 +138,18 @@ public:
   /// there is no loss on held-out rows.
   virtual bool has_prompts_only() const { return false; }
 
+  /// Returns the share of the examples of data.path that complete() leaves out of the training and
+  /// keeps as held-out ones. 0: held-out rows are those of data.eval_path or of a data set.
+  virtual double held_out_share() const { return 0.0; }
+
   /// Returns how many examples encode() gives for a row, if group_size() is above 1.
   virtual std::int64_t examples_of_row() const { return group_size(); }
 
   /// Forms groups from `examples`, which has those of all rows of a file, for methods whose groups
   /// need several rows. Only rank 0 calls it.
   /// Errors: Failure if there are too few rows.
-  virtual void complete(std::int64_t /*seq_len*/, lm::LmExamples& /*examples*/) const {}
+  virtual void complete(std::int64_t /*seq_len*/, RowUse /*use*/,
+                        lm::LmExamples& /*examples*/) const {}
 
   /// Returns how many tokens each example needs after its prompt, for a completion that the model
   /// samples. 0: no completion is sampled.

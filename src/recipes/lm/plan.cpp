@@ -12,6 +12,7 @@
 #include <mgpu/run/model_plan.hpp>
 #include <mgpu/run/plan_parts.hpp>
 
+#include "examples.hpp"
 #include "recipe.hpp"
 
 namespace mgpu::recipes {
@@ -32,7 +33,7 @@ std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& metho
   std::int64_t rows = 0;
   try {
     for (const auto& options : {settings.rows, settings.eval_rows})
-      if (options) rows += input::count_rows(*options, kAll);
+      if (options) rows += input::count_rows(opened(*options, method), kAll);
   } catch (const Failure&) {
     return 0;  // the run names the reason
   }

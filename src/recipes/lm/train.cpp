@@ -121,6 +121,13 @@ void show_held_out(const TrainCurves& curves, const ResultNames& names, run::Job
       {"eval_accuracy", names.accuracy + " on " + names.held_out, accuracy, "", 4});
   outcome.result +=
       report::text_of("; on %s loss %.4f, accuracy %.4f", names.held_out.c_str(), loss, accuracy);
+  for (const ReportedValue& value : curves.step_values()) {
+    if (value.held_out.empty()) continue;
+    const double number = curves.value(newest, value.name);
+    outcome.results.push_back(
+        {"eval_" + value.name, value.text + " on " + names.held_out, number, value.unit, 4});
+    outcome.result += report::text_of(", %s %.4f", value.held_out.c_str(), number);
+  }
 }
 
 void add_point(report::Curve& curve, double x, double y) {
@@ -312,8 +319,9 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   const bool has_split = settings.eval_rows && settings.eval_rows->generated;
-  const ResultNames names{has_split ? "split validation" : "data.eval_path", method_->accuracy(),
-                          method_->loss_meaning().unit};
+  const char* held_out = has_split ? "split validation" : "data.eval_path";
+  if (method_->held_out_share() > 0.0) held_out = "held-out questions";
+  const ResultNames names{held_out, method_->accuracy(), method_->loss_meaning().unit};
   LmPlots plots = plots_of(*task, settings, names, outcome.done);
   add_samples(world, *task, settings, before, plots);
   show(trainer->curves(), names, std::move(plots), outcome);

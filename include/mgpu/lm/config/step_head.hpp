@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::lm {
+
+/// The place of the token of a step at which a process reward model judges the step.
+enum class StepPlace : std::uint8_t {
+  separator,   // the last token of a text that follows each step, as in PRMTrainer of TRL
+  last_token,  // the last of the tokens that a policy drew for the step
+};
+
+/// Returns "separator" or "last_token".
+const char* name_of(StepPlace place);
+
+/// The head of a process reward model, which judges the steps of a solution. The model is stored
+/// as a ForTokenClassification. Member `step_head` of its config.json has the place; transformers
+/// keeps this member and ignores it.
+struct StepHead {
+  /// 1: the output is the logit of the probability that a step is right. 2: the outputs are the
+  /// logits of a wrong and of a right step.
+  std::int64_t outputs = 1;
+  StepPlace place = StepPlace::separator;
+  std::string separator = "\n";  // with StepPlace::separator
+
+  /// Returns the logit of the probability that a step is right.
+  double logit(const double* values) const {
+    return outputs == 2 ? values[1] - values[0] : values[0];
+  }
+};
+
+/// Returns `config`, the text of a config.json, with the member `step_head`.
+/// Errors: Failure E623 if `config` is not a JSON object; `path` names it in messages.
+std::string with_step_head(const fs::path& path, const std::string& config, const StepHead& head);
+
+/// Returns whether config.json of `folder` names an architecture that ends with
+/// ForTokenClassification. Errors: Failure E603, E623.
+bool classifies_tokens(const fs::path& folder);
+
+/// Returns the head that config.json of `folder` describes. Without the member `step_head`, it is
+/// that of PRMTrainer of TRL: steps are judged at a line break that follows each step.
+/// Errors: Failure E603, E623; E702 (exit 65) if the model is not a ForTokenClassification with one
+///         or two labels, or if `step_head` is not valid.
+StepHead read_step_head(const fs::path& folder);
+
+}  // namespace mgpu::lm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+
+#include "loss.hpp"
+
+namespace mgpu::recipes {
+
+/// Adds the keys prm.*.
+void add_prm_keys(KeyTable& table);
+
+/// Returns whether a key prm.* differs from its default.
+bool has_prm_keys(const Config& config);
+
+/// Checks the keys of recipe `prm`.
+/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
+void check_prm_keys(const Config& config);
+
+/// Reads the keys prm.*. The steps are judged at the last of their tokens if data.path is a file of
+/// trees, and otherwise at the separator.
+PrmSettings read_prm_settings(const Config& config);
+
+/// Returns whether the file is a result file of job collect by its name.
+bool is_tree_file(const std::filesystem::path& path);
+
+}  // namespace mgpu::recipes

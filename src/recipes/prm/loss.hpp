@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/lm/config/step_head.hpp>
+#include <mgpu/lm/training/sequence_loss.hpp>
+
+#include "recipes/lm/method.hpp"
+
+// Shapes in this header: a solution has n steps, and the head has O outputs.
+namespace mgpu::recipes {
+
+/// The token column with the label of the step that ends with the next token.
+inline constexpr const char* kStepLabelColumn = "step_label";
+/// The sequence column with the number of the solution's question.
+inline constexpr const char* kQuestionColumn = "question";
+/// The sequence column with the most steps that a solution of the data has. All sequences have the
+/// same value.
+inline constexpr const char* kMostStepsColumn = "most_steps";
+
+/// The losses of recipe `prm`. y is the label of a step, z the logit of the head at its last token,
+/// and s the sigmoid function.
+enum class PrmLossKind : std::uint8_t {
+  bce,       // -y log s(z) - (1 - y) log s(-z)
+  mse,       // (s(z) - y)^2
+  pairwise,  // -log s(z of the better step - z of the worse step), of two steps of a question
+};
+
+/// The settings of recipe `prm`.
+struct PrmSettings {
+  PrmLossKind kind = PrmLossKind::bce;
+  lm::StepHead head{};
+  bool learns_values = true;     // false: `labels` of the rows, which are 0 or 1
+  double threshold = 0.5;        // a step whose label is above it counts as right
+  bool shuffles_labels = false;  // the control: steps of a question exchange their labels
+  double held_out = 0.0;         // share of questions that are held out
+  std::uint64_t seed = 0;        // run.seed, for these draws
+};
+
+/// Judges the steps of solutions. The head is applied at the last token of each step. The loss of a
+/// step of training is the mean over the steps of the global batch. With pairwise it is the mean
+/// over all pairs of steps of the same question in the global batch whose labels differ.
+///
+/// Source: Lightman et al., arXiv 2305.20050 (bce); Wang et al., arXiv 2312.08935, eq. 3.
+class PrmLoss final : public lm::SequenceLoss {
+public:
+  explicit PrmLoss(const PrmSettings& settings) : settings_(settings) {}
+
+  /// Describes the numbers that the loss reports for a batch. A number is NaN if the batch has no
+  /// question, or no steps, that it could be computed from.
+  static std::vector<ReportedValue> reported_values();
+
+  lm::ValueRequest request() const override {
+    return {.log_probs = false, .head_rows = lm::HeadRows::reached};
+  }
+  std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;
+  std::vector<double> digest(const lm::SequenceTable& all) const override;
+  lm::SequenceTerm weigh(const lm::MeasuredSequence& sequence,
+                         const lm::SequencePlace& place) const override;
+  std::int64_t terms(const lm::SequenceTable& all) const override;
+
+private:
+  void weigh_steps(std::span<const double> own, lm::SequenceTerm& term,
+                   std::span<double> slopes) const;
+
+  PrmSettings settings_;
+};
+
+}  // namespace mgpu::recipes

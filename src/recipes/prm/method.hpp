@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loss.hpp"
+#include "recipes/lm/method.hpp"
+
+namespace mgpu::recipes {
+
+/// Learns a process reward model, which judges the steps of solutions. Its head replaces the
+/// vocabulary head. Checkpoints are model folders that transformers loads as a
+/// ForTokenClassification model.
+///
+/// Rows are solutions: result files of job collect, or rows with `prompt`, `completions` and
+/// `labels`. Solutions with equal prompts belong to one question.
+class PrmMethod final : public LmMethod {
+public:
+  explicit PrmMethod(const PrmSettings& settings) : settings_(settings), loss_(settings) {}
+
+  input::RowOptions row_options(input::RowOptions options) const override;
+
+  /// Opens a result file of job collect; nullptr for other files.
+  std::shared_ptr<const input::GeneratedRows> open_file(
+      const std::filesystem::path& path) const override;
+
+  /// Adds one example: the prompt with all steps. The last token of each step is learned.
+  void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+              lm::LmExamples& examples) const override;
+
+  /// Leaves out the questions of prm.held_out, or all others. Numbers the questions. With
+  /// prm.shuffle_labels, the steps of each question exchange their labels. For pairwise training,
+  /// makes groups of two solutions of the same question.
+  /// Errors: Failure E531 (exit 65) if no question is left, or if no question has two solutions
+  /// with
+  ///         different labels, which pairwise training needs.
+  void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
+
+  std::int64_t group_size() const override {
+    return settings_.kind == PrmLossKind::pairwise ? 2 : 1;
+  }
+  std::int64_t examples_of_row() const override { return 1; }
+  double held_out_share() const override { return settings_.held_out; }
+  bool takes_token_ids() const override { return true; }
+
+  /// Errors: ConfigFailure E107 (exit 78) if `folder` is a process reward model with another number
+  ///         of outputs, or that judges steps at another place.
+  void check_files(const Config& config, const std::filesystem::path& folder) const override;
+
+  const lm::TokenLoss& loss() const override { return loss_; }
+  std::optional<lm::ModelHead> head(const lm::LmConfig& model) const override;
+  lm::CompanionFiles model_files(const std::filesystem::path& folder) const override;
+  LossMeaning loss_meaning() const override;
+  std::string accuracy() const override;
+  std::string accuracy_scalar() const override { return "accuracy"; }
+  std::vector<ReportedValue> reported_values() const override { return PrmLoss::reported_values(); }
+
+private:
+  PrmSettings settings_;
+  PrmLoss loss_;
+};
+
+}  // namespace mgpu::recipes
