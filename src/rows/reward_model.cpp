@@ -82,11 +82,11 @@ private:
 
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings) {
   if (!settings.has_model()) return;
-  check_model_config(config, settings.model, "reward.model");
+  check_model_config(config, settings.model, settings.model_key);
   const lm::LmConfig model = lm::read_lm_config(settings.model, lm::FolderWeights::ignored);
   if (!lm::has_sequence_classifier(model))
     refuse(settings, "a reward model of family `" + model.family + "` is not supported",
-           "reward.model=FOLDER of one of " + lm::families_of_sequence_classifiers());
+           settings.model_key + "=FOLDER of one of " + lm::families_of_sequence_classifiers());
   if (!text::has_tokenizer(settings.model))
     refuse(settings, "the reward model's folder has no tokenizer",
            conversion_help(settings.model).empty() ? "copy tokenizer.json of its base model there"
@@ -96,15 +96,15 @@ void check_reward_config(const Config& config, const rewards::RewardSettings& se
 
 void check_reward_weights(const Config& config, const rewards::RewardSettings& settings) {
   if (!settings.has_model()) return;
-  check_model_folder(config, settings.model, "reward.model");
+  check_model_folder(config, settings.model, settings.model_key);
   const std::optional<std::int64_t> outputs = lm::read_scorer_facts(settings.model).outputs;
   if (!outputs)
     refuse(settings, "the folder is no reward model: it has no score.weight",
-           "reward.model=FOLDER of a ForSequenceClassification; --explain E553");
+           settings.model_key + "=FOLDER of a ForSequenceClassification; --explain E553");
   if (*outputs != 1)
     refuse(settings,
            "the model has " + std::to_string(*outputs) + " outputs, and a reward is one number",
-           "reward.model=FOLDER of a model with num_labels 1");
+           settings.model_key + "=FOLDER of a model with num_labels 1");
 }
 
 bool can_judge_messages(const rewards::RewardSettings& settings) {

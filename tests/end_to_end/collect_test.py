@@ -227,7 +227,8 @@ class Example(CollectCase):
     def test_the_example_prints_the_result_of_the_page(self):
         folder = program.TOP / "conf/collect/arithmetic"
         model = f"model.path={self.output}/chains/latest/ckpt/last"
-        for config, more in (("train.yaml", ()), ("collect.yaml", (model,))):
+        few = "data.max_samples=200"
+        for config, more in (("train.yaml", ()), ("collect.yaml", (model, few))):
             ended = self.start(2, *more, config=folder / config).wait(deadline_s=400)
             self.assertEqual(ended.code, 0, ended.err)
         summary = json.loads((self.run_folder("chain_steps") / "summary.json").read_text())

@@ -18,10 +18,12 @@ inline constexpr auto kRewardErrors = std::to_array<ErrorPage>({
      "the same prompt and completion.",
      "Repair or remove those rows."},
     {"E553", "reward model that cannot be used",
-     "The folder of reward.model has no ForSequenceClassification with one output, its family is "
-     "not supported, or it has no tokenizer.",
+     "The folder of reward.model or generate.reward.path has no ForSequenceClassification with one "
+     "output, its family is not supported, or it has no tokenizer. Key generate.reward.path may "
+     "also "
+     "name a ForTokenClassification that judges steps.",
      "Name the folder of a reward model of one of the supported families. Job train makes one with "
-     "train.recipe=reward."},
+     "train.recipe=reward, and one that judges steps with train.recipe=prm."},
 });
 
 }  // namespace mgpu::rewards

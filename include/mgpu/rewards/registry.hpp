@@ -17,15 +17,16 @@ namespace mgpu::rewards {
 
 /// The values of the keys reward.*.
 struct RewardSettings {
-  std::vector<std::string> names{};  // reward.functions, in order
-  std::vector<double> weights{};     // [names.size()]
-  std::string regex{};               // reward.regex
-  std::int64_t length = 0;           // reward.length
-  std::filesystem::path file{};      // reward.file
-  std::string command{};             // reward.command
-  std::int64_t rows_per_call = 32;   // reward.rows_per_call
-  double timeout_s = 60;             // reward.timeout
-  std::filesystem::path model{};     // reward.model
+  std::vector<std::string> names{};        // reward.functions, in order
+  std::vector<double> weights{};           // [names.size()]
+  std::string regex{};                     // reward.regex
+  std::int64_t length = 0;                 // reward.length
+  std::filesystem::path file{};            // reward.file
+  std::string command{};                   // reward.command
+  std::int64_t rows_per_call = 32;         // reward.rows_per_call
+  double timeout_s = 60;                   // reward.timeout
+  std::filesystem::path model{};           // reward.model
+  std::string model_key = "reward.model";  // the key that gives `model`, for messages
 
   bool is_given() const { return !names.empty(); }
 

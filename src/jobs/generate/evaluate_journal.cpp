@@ -20,7 +20,7 @@ std::vector<std::string> used_columns(const store::TableSpec& table) {
   for (const store::ColumnSpec& column : table.columns) {
     const bool is_used = column.name == "prompt_index" || column.name == "score" ||
                          column.name == "same_as" || column.name == "kl" ||
-                         column.name.starts_with("reward");
+                         column.name == "search_score" || column.name.starts_with("reward");
     if (is_used && !column.has_lists()) names.push_back(column.name);
   }
   return names;
@@ -77,8 +77,10 @@ std::optional<Evaluation> evaluate_journal(const cluster::Group& world,
   const std::vector<std::string> names = used_columns(table.spec);
   if (names.size() == 1) return std::nullopt;  // only prompt_index
   const store::ReadTable rows = store::read_chunks(world, journal, table, names);
+  std::optional<SearchKind> search;
+  if (inputs.keys.search) search = inputs.keys.search->kind;
   std::optional<Evaluation> evaluation;
-  cluster::run_together(world, [&] { evaluation = evaluate_rows(rows); });
+  cluster::run_together(world, [&] { evaluation = evaluate_rows(rows, search); });
   add_row_facts(world, inputs, *evaluation);
   return evaluation;
 }

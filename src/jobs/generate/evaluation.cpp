@@ -9,6 +9,7 @@
 #include <mgpu/datasets/pass_rates.hpp>
 
 #include "prompt_rows.hpp"
+#include "search_choice.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -35,6 +36,7 @@ struct JudgedRows {
   std::span<const std::uint8_t> is_done;   // [rows] whether there is a completion
   std::span<const std::uint8_t> is_right;  // [rows]
   std::span<const std::int32_t> same_as;   // [rows]
+  std::span<const double> scores{};        // [rows] of generate.search; empty: no search
 };
 
 /// Adds a metric. Its value is `value(range)` for a prompt with completions, NaN for other prompts.
@@ -77,20 +79,69 @@ void add_rates(const JudgedRows& judged, Evaluation& evaluation) {
   }
 }
 
-/// Adds pass@k and maj@k if completions have answers.
+/// Adds the differences of two metrics prompt by prompt, so that their interval is that of pairs.
+void add_paired_difference(const std::string& key, const std::string& label, const std::string& of,
+                           const std::string& from, Evaluation& evaluation) {
+  PromptMetric metric{key, label};
+  const std::vector<double>& values = evaluation.find(of)->values;
+  const std::vector<double>& others = evaluation.find(from)->values;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    metric.values.push_back(values[i] - others[i]);
+  evaluation.metrics.push_back(std::move(metric));
+}
+
+/// Adds the accuracy of a search with the first k completions of each prompt.
+void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric metric,
+                       std::int64_t k, Evaluation& evaluation) {
+  add_metric(judged, std::move(metric), evaluation, [&](const RowRange& range) {
+    const auto scores = judged.scores.subspan(range.first, static_cast<std::size_t>(k));
+    const auto chosen = chosen_of(kind, scores, judged.same_as.subspan(range.first, range.count));
+    return chosen && judged.is_right[range.first + *chosen] != 0 ? 1.0 : 0.0;
+  });
+}
+
+/// Adds the accuracies of both searches, and how much better the chosen one is than a random
+/// completion and than the most frequent answer.
+void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evaluation) {
+  for (const std::int64_t k : evaluation.counts | std::views::drop(1)) {
+    const std::string number = std::to_string(k);
+    add_search_metric(judged, SearchKind::best_of_n, {"best_" + number, "best-of-" + number}, k,
+                      evaluation);
+    add_search_metric(judged, SearchKind::weighted_vote,
+                      {"weighted_" + number, "weighted vote of " + number}, k, evaluation);
+  }
+  evaluation.search = chosen;
+  for (const std::int64_t k : evaluation.counts | std::views::drop(1)) {
+    const std::string number = std::to_string(k);
+    const bool is_best = chosen == SearchKind::best_of_n;
+    const std::string key = (is_best ? "best_" : "weighted_") + number;
+    const std::string label = evaluation.find(key)->label;
+    add_paired_difference("over_random_" + number, label + " minus random", key, "pass_1",
+                          evaluation);
+    add_paired_difference("over_maj_" + number, label + " minus maj@" + number, key,
+                          "maj_" + number, evaluation);
+  }
+}
+
+/// Adds pass@k and maj@k if answers are checked, and the accuracies of searches.
 void add_judged(const store::ReadTable& rows, std::span<const RowRange> ranges,
-                Evaluation& evaluation) {
+                std::optional<SearchKind> search, Evaluation& evaluation) {
   const store::ReadColumn* same_as = find_column(rows, "same_as");
-  if (same_as == nullptr) return;
   const store::ReadColumn* score = find_column(rows, "score");
-  if (score == nullptr) score = &rows.column("reward_match");
+  if (score == nullptr) score = find_column(rows, "reward_match");
+  if (same_as == nullptr || score == nullptr) return;
   std::vector<std::uint8_t> is_right;
   std::vector<std::uint8_t> is_done;
   for (const double value : score->values<double>()) {
     is_done.push_back(std::isnan(value) ? 0 : 1);
     is_right.push_back(value >= 1.0 ? 1 : 0);
   }
-  add_rates({ranges, is_done, is_right, same_as->values<std::int32_t>()}, evaluation);
+  JudgedRows judged{ranges, is_done, is_right, same_as->values<std::int32_t>()};
+  add_rates(judged, evaluation);
+  const store::ReadColumn* scores = find_column(rows, "search_score");
+  if (!search || scores == nullptr) return;
+  judged.scores = scores->values<double>();
+  add_searches(judged, *search, evaluation);
 }
 
 }  // namespace
@@ -113,7 +164,13 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
   return estimate_mean(values);
 }
 
-Evaluation evaluate_rows(const store::ReadTable& rows) {
+bool Evaluation::is_of_search(const std::string& key, std::int64_t k) const {
+  if (!search) return false;
+  const char* accuracy = *search == SearchKind::best_of_n ? "best_" : "weighted_";
+  return key == accuracy + std::to_string(k) || key == "over_random_" + std::to_string(k);
+}
+
+Evaluation evaluate_rows(const store::ReadTable& rows, std::optional<SearchKind> search) {
   const auto prompt_index = rows.column("prompt_index").values<std::int64_t>();
   const std::vector<RowRange> ranges = ranges_of(prompt_index);
   Evaluation evaluation;
@@ -123,7 +180,7 @@ Evaluation evaluate_rows(const store::ReadTable& rows) {
   }
   if (find_column(rows, "score") != nullptr)
     add_mean(rows, ranges, {"score", "score of the data set"}, evaluation);
-  add_judged(rows, ranges, evaluation);
+  add_judged(rows, ranges, search, evaluation);
   for (const store::ReadColumn& column : rows.columns)
     if (const std::string& name = column.spec.name; name.starts_with("reward"))
       add_mean(rows, ranges, {name, name == "reward" ? "mean reward" : "reward " + name.substr(7)},

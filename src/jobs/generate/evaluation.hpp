@@ -34,6 +34,11 @@ struct Evaluation {
   std::vector<PromptMetric> metrics{};    // score, pass@k, rewards and so on, one value per prompt
   std::vector<std::int64_t> counts{};     // k of pass@k; empty if nothing checks answers
 
+  std::optional<SearchKind> search{};  // of generate.search, if answers are checked
+
+  /// Returns whether `key` is the accuracy of the chosen search with k completions, or its gain.
+  bool is_of_search(const std::string& key, std::int64_t k) const;
+
   /// Returns whether some row has a group.
   bool has_groups() const;
 
@@ -47,9 +52,11 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
                      const std::optional<std::string>& group = std::nullopt);
 
 /// Computes the metrics from rows of table `samples`, in which the rows of a prompt are adjacent.
-/// Column prompt_index is required. Columns score, same_as, reward, reward_NAME and kl are used if
-/// `rows` has them; same_as needs score or reward_match. The result lacks checksums and groups.
-Evaluation evaluate_rows(const store::ReadTable& rows);
+/// Column prompt_index is required. Columns score, same_as, search_score, reward, reward_NAME and
+/// kl are used if `rows` has them; same_as has a use with score or reward_match only. `search` is
+/// that of generate.search. The result lacks checksums and groups.
+Evaluation evaluate_rows(const store::ReadTable& rows,
+                         std::optional<SearchKind> search = std::nullopt);
 
 /// Evaluates the completions in the journal. Returns nullopt if there is nothing to evaluate: no
 /// check of answers, no rewards and no reference model.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <mgpu/kernels/online_logsumexp.hpp>
@@ -11,7 +10,8 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/text/text_folder.hpp>
+
+#include "same_tokens.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -67,24 +67,6 @@ void check_odds(const Config& config) {
     throw config.problem("E107", "generate.guide.min_odds",
                          "`generate.guide.min_odds` is above `generate.guide.max_odds`",
                          "generate.guide.min_odds=0.01 generate.guide.max_odds=0.99");
-}
-
-/// Refuses a guide whose tokenizer differs from the model's. Both folders may lack a tokenizer,
-/// because prompts can be token ids.
-void check_tokenizers(const Config& config, const std::filesystem::path& guide,
-                      const std::filesystem::path& model) {
-  const bool has_both = text::has_tokenizer(guide) && text::has_tokenizer(model);
-  if (!text::has_tokenizer(guide) && !text::has_tokenizer(model)) return;
-  if (has_both) {
-    const text::TextFiles guiding = text::read_text_files(guide);
-    const text::TextFiles guided = text::read_text_files(model);
-    if (guiding.tokenizer == guided.tokenizer && guiding.sentence_pieces == guided.sentence_pieces)
-      return;
-  }
-  throw config.problem(
-      "E107", kPath,
-      "`generate.guide.path` has another tokenizer than model.path, " + model.string(),
-      kSameTokenizer);
 }
 
 }  // namespace
@@ -152,16 +134,7 @@ void check_guide_files(const Config& config, const GuideKeys& keys,
   if (unfit != nullptr)
     throw config.problem("E107", "generate.guide.algorithm", unfit,
                          "generate.guide.algorithm=cd, or a value model with another value.head");
-  std::error_code missing;
-  if (!std::filesystem::exists(model / "config.json", missing)) return;  // is reported elsewhere
-  check_tokenizers(config, keys.folder, model);
-  const std::int64_t guides = lm::read_lm_config(keys.folder, lm::FolderWeights::ignored).vocab;
-  const std::int64_t models = lm::read_lm_config(model, lm::FolderWeights::ignored).vocab;
-  if (guides >= models) return;
-  throw config.problem("E107", kPath,
-                       "`generate.guide.path` has a vocabulary of " + std::to_string(guides) +
-                           " tokens, and model.path one of " + std::to_string(models),
-                       kSameTokenizer);
+  check_same_tokens(config, {kPath, keys.folder, kSameTokenizer}, model);
 }
 
 void check_guide_positions(const Config& config, const lm::LmConfig& guide,

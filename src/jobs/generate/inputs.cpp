@@ -18,6 +18,8 @@
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
+#include "search_scores.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
@@ -34,7 +36,8 @@ struct GuideFacts {
 struct OtherModels {
   std::optional<std::uint32_t> reference{};  // checksum of generate.reference
   std::optional<GuideFacts> guide{};
-  std::optional<std::uint32_t> judge{};  // checksum of reward.model
+  std::optional<std::uint32_t> judge{};   // checksum of reward.model
+  std::optional<std::uint32_t> search{};  // checksum of generate.reward.path
 };
 
 /// Adds the checksum of a model to the checksums of `inputs`; nullopt: the run has no such model.
@@ -78,12 +81,16 @@ GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read, Othe
   inputs.keys = keys;
   add_model("generate.reference", models.reference, inputs);
   add_model("reward.model", models.judge, inputs);
+  add_model("generate.reward.path", models.search, inputs);
   if (models.guide) {
     add_model("generate.guide.path", models.guide->fingerprint, inputs);
     inputs.guide = std::move(models.guide->config);
   }
   inputs.config = fill_in(keys, inputs.model.generation);
   inputs.can_judge_messages = rows::can_judge_messages(keys.rewards);
+  if (keys.search && !judges_steps(*keys.search))
+    inputs.can_judge_messages =
+        inputs.can_judge_messages && rows::can_judge_messages(reward_settings_of(*keys.search));
   inputs.phase = run::phase_of(inputs.crc);
   return inputs;
 }
@@ -94,7 +101,7 @@ void refuse_messages(const GenerateInputs& inputs, rows::EncodedPrompt& prompt) 
   prompt = {"",
             {},
             {rows::RowStatus::bad_row,
-             "it has messages, but the folder of reward.model has no chat template"}};
+             "it has messages, but the folder of the reward model has no chat template"}};
 }
 
 }  // namespace
@@ -167,6 +174,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
   std::optional<GenerateInputs> inputs;
   cluster::run_together(world, [&] {
     if (keys.rewards.has_model()) others.judge = rows::reward_fingerprint(keys.rewards, models);
+    if (keys.search)
+      others.search = rows::reward_fingerprint(reward_settings_of(*keys.search), models);
     inputs.emplace(put_together(keys, std::move(read), std::move(others)));
   });
   return std::move(*inputs);
@@ -180,6 +189,7 @@ GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& ke
     others.guide.emplace(lm::read_lm_config(keys.guide->folder),
                          rows::read_folder_text(keys.guide->folder, {}).fingerprint);
   if (keys.rewards.has_model()) others.judge = rows::reward_fingerprint(keys.rewards);
+  if (keys.search) others.search = rows::reward_fingerprint(reward_settings_of(*keys.search));
   return put_together(keys, rows::read_model_rows(config, keys.rows), std::move(others));
 }
 

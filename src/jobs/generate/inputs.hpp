@@ -26,7 +26,7 @@ struct GenerateInputs : rows::ModelRows {
   GenerateConfig config{};
   std::optional<lm::LmConfig> guide{};  // the value model that guides sampling; nullopt: none
   std::uint32_t phase = 0;              // phase id in the journal, a checksum of prompts and models
-  bool can_judge_messages = true;       // false: the reward model's folder has no chat template
+  bool can_judge_messages = true;       // false: a reward model's folder has no chat template
 
   std::int64_t prompts() const { return rows.rows(); }
   std::int64_t samples() const { return prompts() * config.num_samples; }
@@ -40,10 +40,15 @@ struct GenerateInputs : rows::ModelRows {
 
   /// Returns whether completions are checked for a right answer: by the data set of the prompts, or
   /// by reward `match`.
-  bool has_answers() const {
+  bool checks_answers() const {
     const std::vector<std::string>& rewards = keys.rewards.names;
     const bool has_match = std::ranges::find(rewards, "match") != rewards.end();
     return has_scores() || (keys.max_new_tokens > 0 && has_match);
+  }
+
+  /// Returns whether the answers of completions are recorded: they are checked, or they vote.
+  bool has_answers() const {
+    return checks_answers() || (keys.search && keys.search->kind == SearchKind::weighted_vote);
   }
 
   /// Encodes `count` prompts from row `first` on. A row that cannot be used is returned with the

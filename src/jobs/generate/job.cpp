@@ -68,6 +68,7 @@ public:
     if (keys.guide) open_guide(*keys.guide);
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
     open_rewards();
+    open_search();
     if (keys.has_reference())
       reference_.emplace(
           run::open_model(run, reference_model_keys(keys.rows.model), keys.reference));
@@ -107,20 +108,34 @@ public:
   bool generate() { return phase_.run(*worker_); }
 
 private:
+  /// Returns where the ranks of a node share the weights of models that judge completions.
+  lm::ResidentModels* judging_models() {
+    if (run_.models != nullptr) return run_.models;
+    if (!own_models_) own_models_ = std::make_unique<lm::ResidentModels>(run_.topology.node());
+    return own_models_.get();
+  }
+
   /// Makes the rewards on the ranks that record results. A reward model is opened before the batch
   /// size is chosen, which depends on the free memory.
   void open_rewards() {
     const rewards::RewardSettings& settings = inputs_.keys.rewards;
     if (!settings.is_given()) return;
     const auto loading = run_.clock.enter("load");
-    lm::ResidentModels* models = run_.models;
-    if (settings.has_model() && models == nullptr) {
-      own_models_ = std::make_unique<lm::ResidentModels>(run_.topology.node());
-      models = own_models_.get();
-    }
+    lm::ResidentModels* models = settings.has_model() ? judging_models() : nullptr;
     cluster::run_together(world_, [&] {
       if (phase_.group().is_leader())
         rewards_.emplace(rows::open_rewards(settings, run_.device, models));
+    });
+  }
+
+  /// Opens the model that scores completions, on the ranks that record results.
+  void open_search() {
+    if (!inputs_.keys.search) return;
+    const auto loading = run_.clock.enter("load");
+    lm::ResidentModels* models = judging_models();
+    cluster::run_together(world_, [&] {
+      if (phase_.group().is_leader())
+        scorer_ = open_scorer(*inputs_.keys.search, *encoder_, inputs_.folder, run_.device, models);
     });
   }
 
@@ -170,7 +185,7 @@ private:
       worker_.emplace(inputs_, *encoder_, phase_.group(),
                       CompletionJudges{reference_ ? &*reference_ : nullptr,
                                        records_offsets() ? &offsets_ : nullptr,
-                                       rewards_ ? &*rewards_ : nullptr},
+                                       rewards_ ? &*rewards_ : nullptr, scorer_.get()},
                       run_.scalars);
     });
   }
@@ -208,6 +223,7 @@ private:
   std::optional<rows::PromptEncoder> encoder_;
   std::unique_ptr<lm::ResidentModels> own_models_;   // nullptr: those of the run, or none
   std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
+  std::unique_ptr<CompletionScorer> scorer_;         // of generate.search, on leaders
   std::optional<lm::ModelGroup> reference_;          // of generate.reference
   std::optional<lm::ValueModel> values_;             // of generate.guide.path
   lm::OffsetRecord offsets_;                         // of the guide's draws in a chunk
@@ -281,6 +297,9 @@ run::JobOutcome GenerateJob::run(run::RunContext& run) const {
   const auto reward = job.inputs().inputs.find("reward.model");
   if (reward != job.inputs().inputs.end())
     outcome.inputs.emplace_back("reward model", "CRC-32C " + reward->second);
+  const auto scorer = job.inputs().inputs.find("generate.reward.path");
+  if (scorer != job.inputs().inputs.end())
+    outcome.inputs.emplace_back("model of generate.reward.path", "CRC-32C " + scorer->second);
   add_completion_results(run, job.inputs(), sealed.evaluation, job.phase().work_of_groups(),
                          outcome);
   run::add_quarantined(run, job.phase().chunks(), outcome);

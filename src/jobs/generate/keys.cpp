@@ -115,6 +115,21 @@ void check_guide(const Config& config) {
                          "generate.max_new_tokens=256");
 }
 
+/// Refuses a search without several completions to choose from.
+void check_search(const Config& config) {
+  check_search_keys(config);
+  if (!read_search_keys(config)) return;
+  if (config.integer("generate.max_new_tokens") == 0)
+    throw config.problem("E124", "generate.search",
+                         "a search chooses completions, and generate.max_new_tokens=0 makes none",
+                         "generate.max_new_tokens=256");
+  if (config.integer("generate.num_samples") == 1)
+    throw config.problem("E124", "generate.search",
+                         "a search chooses one of several completions, and generate.num_samples "
+                         "is 1",
+                         "generate.num_samples=8");
+}
+
 /// Refuses keys that contradict generate.roll_in=random, which starts each completion with a random
 /// part of the completion in the row.
 void check_roll_in(const Config& config) {
@@ -227,13 +242,15 @@ void add_generate_keys(KeyTable& table) {
              .choices = {"null"},
              .is_model = true});
   add_guide_keys(table);
+  add_search_keys(table);
 }
 
 void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
              [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); },
              [&] { check_rewards(config); }, [&] { check_reference(config); },
-             [&] { check_roll_in(config); }, [&] { check_guide(config); }});
+             [&] { check_roll_in(config); }, [&] { check_guide(config); },
+             [&] { check_search(config); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
@@ -242,6 +259,7 @@ GenerateKeys read_generate_keys(const Config& config) {
           .rows = read_rows(config, rewards),
           .rewards = rewards,
           .guide = read_guide_keys(config),
+          .search = read_search_keys(config),
           .max_new_tokens = config.integer("generate.max_new_tokens"),
           .num_samples = config.integer("generate.num_samples"),
           .beyond_context = config.is("generate.beyond_context", "mark")   ? BeyondContext::mark
@@ -337,7 +355,8 @@ std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& genera
   if (sampling.repetition_penalty != 1.0)
     text += report::text_of(", repetition penalty %g", sampling.repetition_penalty);
   if (keys.has_folder_values()) text += " (what is not given is the folder's)";
-  return keys.guide ? text + "; " + guide_text(*keys.guide) : text;
+  if (keys.guide) text += "; " + guide_text(*keys.guide);
+  return keys.search ? text + "; " + search_text(*keys.search) : text;
 }
 
 }  // namespace mgpu::jobs

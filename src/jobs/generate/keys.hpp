@@ -17,6 +17,7 @@
 #include <mgpu/run/chunk_keys.hpp>
 
 #include "guide.hpp"
+#include "search.hpp"
 
 namespace mgpu::jobs {
 
@@ -35,8 +36,9 @@ enum class BeyondContext {
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
-  rewards::RewardSettings rewards;  // reward.*
-  std::optional<GuideKeys> guide;   // generate.guide.*; nullopt: nothing guides
+  rewards::RewardSettings rewards;   // reward.*
+  std::optional<GuideKeys> guide;    // generate.guide.*; nullopt: nothing guides
+  std::optional<SearchKeys> search;  // generate.search; nullopt: no completion is chosen
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
   BeyondContext beyond_context = BeyondContext::warn;

@@ -1,6 +1,7 @@
 #include "page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kShownCharacters = 300;
+constexpr std::array kRates = {"pass_", "maj_", "best_", "weighted_"};  // metrics over samples
 
 report::Figure length_figure(const GeneratePlots& plots) {
   const bool is_scoring = plots.is_scoring_only;
@@ -39,13 +41,13 @@ report::Figure speed_figure(const GeneratePlots& plots) {
           "Of the time in which it completed prompts, in the attempt that finished the run."};
 }
 
-report::DrawnCurve rate_curve(const char* name, const GeneratePlots::Rates& rates,
-                              const char* css) {
+report::DrawnCurve rate_curve(const char* name, const std::string& metric,
+                              const GeneratePlots::Rates& rates, const char* css) {
   report::DrawnCurve curve{name, rates.means, css};
   curve.dots = true;
   curve.low = rates.low;
   curve.high = rates.high;
-  curve.key = std::string("/results/") + (css[1] == '1' ? "pass_" : "maj_") +
+  curve.key = "/results/" + metric +
               std::to_string(static_cast<std::int64_t>(rates.means.x.back())) + "/value";
   return curve;
 }
@@ -62,13 +64,22 @@ report::Figure rate_figure(const GeneratePlots& plots) {
   chart.label_width = 122;
   chart.label_decimals = 3;
   chart.from_zero = true;
-  chart.curves = {rate_curve("pass@k", plots.pass, "c1")};
+  chart.curves = {rate_curve("pass@k", "pass_", plots.pass, "c1")};
   if (!plots.majority.means.empty())
-    chart.curves.push_back(rate_curve("maj@k", plots.majority, "c2"));
+    chart.curves.push_back(rate_curve("maj@k", "maj_", plots.majority, "c2"));
+  const bool has_search = !plots.best.means.empty();
+  if (has_search) {
+    chart.curves.push_back(rate_curve("best-of-k", "best_", plots.best, "c3"));
+    chart.curves.push_back(rate_curve("weighted vote", "weighted_", plots.weighted, "c4"));
+  }
+  const char* const of_search =
+      has_search ? "best-of-k: the completion with the highest score of the first k is right. "
+                   "weighted vote: the answer with the highest sum of scores is right. "
+                 : "";
   return {"pass@k and maj@k", report::svg_line_chart(chart),
           "pass@k: at least one of k samples is right. maj@k: the most frequent answer of the "
-          "first k samples is right, and no other is as frequent. The bands are 95 % intervals "
-          "over " +
+          "first k samples is right, and no other is as frequent. " +
+              std::string(of_search) + "The bands are 95 % intervals over " +
               report::grouped(plots.evaluated_prompts) + " prompts."};
 }
 
@@ -92,7 +103,7 @@ report::Table group_means_table(const GeneratePlots& plots) {
   return table;
 }
 
-/// Returns a tile for each result, but for pass@k and maj@k only with the largest k.
+/// Returns a tile for each result, but for rates only with the largest k.
 std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
   std::string most;
   if (!plots.pass.means.empty())
@@ -101,7 +112,8 @@ std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::Run
       std::ranges::find(summary.results, "score", &report::Result::key) != summary.results.end();
   std::vector<report::Tile> tiles;
   for (const report::Result& result : summary.results) {
-    const bool is_rate = result.key.starts_with("pass_") || result.key.starts_with("maj_");
+    const bool is_rate =
+        std::ranges::any_of(kRates, [&](const char* rate) { return result.key.starts_with(rate); });
     const bool is_doubled = (most == "_1" && is_score) || !result.key.ends_with(most);
     if (result.key.starts_with("finish_") || result.key == "first_right") continue;
     if (is_rate && is_doubled) continue;

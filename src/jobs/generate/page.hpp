@@ -62,6 +62,8 @@ struct GeneratePlots {
   std::int64_t evaluated_prompts = 0;            // prompts that the evaluation is of
   Rates pass{};                                  // pass@k; empty if nothing checks answers
   Rates majority{};                              // maj@k; empty with one completion per prompt
+  Rates best{};                                  // best-of-k; empty without generate.search
+  Rates weighted{};                              // weighted vote of k; empty without a search
   std::vector<GroupMean> groups{};               // metrics of groups, group by group
 };
 

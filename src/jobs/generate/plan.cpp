@@ -20,6 +20,7 @@
 #include "job.hpp"
 #include "other_models.hpp"
 #include "reference.hpp"
+#include "search_scores.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -106,9 +107,15 @@ private:
             .other_name = "results of a chunk",
             .other_models = {{"reward model",
                               rows::reward_model_bytes(inputs_.keys.rewards, machine_.device)},
+                             {"model of generate.reward.path", search_bytes()},
                              {"reference", reference_bytes()},
                              {"guide", guide_bytes()}},
             .disk = disk_bytes_};
+  }
+
+  std::uint64_t search_bytes() const {
+    const std::optional<SearchKeys>& search = inputs_.keys.search;
+    return search ? rows::reward_model_bytes(reward_settings_of(*search), machine_.device) : 0;
   }
 
   std::uint64_t guide_bytes() const {
@@ -201,6 +208,11 @@ void GenerateJob::check_files() const {
                                    /*needs_weights=*/true);
              },
              [&] {
+               if (keys_.search)
+                 check_search_files(config_, *keys_.search, keys_.rows.folder,
+                                    /*needs_weights=*/true);
+             },
+             [&] {
                check_inputs();
                rows::check_reward_weights(config_, keys_.rewards);
              }});
@@ -228,6 +240,15 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
          return cluster::on_rank_0(
              world, [&] { return prompts_text(read_generate_inputs(config_, keys_)); });
        }}};
+  if (keys_.search)
+    checks.push_back({keys_.search->folder.string(), [this](const cluster::Group& world) {
+                        return cluster::on_rank_0(world, [&] {
+                          check_search_files(config_, *keys_.search, keys_.rows.folder,
+                                             /*needs_weights=*/true);
+                          return "model of generate.reward.path: " +
+                                 rows::describe_model(keys_.search->folder);
+                        });
+                      }});
   if (!keys_.rewards.has_model()) return checks;
   checks.push_back({keys_.rewards.model.string(), [this](const cluster::Group& world) {
                       return cluster::on_rank_0(world, [&] {
@@ -256,6 +277,8 @@ report::Plan GenerateJob::plan(const run::PlanMachine& machine) const {
   rows::check_model_config(config_, keys_.rows.folder);
   if (keys_.guide)
     check_guide_files(config_, *keys_.guide, keys_.rows.folder, /*needs_weights=*/false);
+  if (keys_.search)
+    check_search_files(config_, *keys_.search, keys_.rows.folder, /*needs_weights=*/false);
   check_inputs();
   return GeneratePlan(config_, machine, read_generate_inputs(config_, keys_), disk_bytes()).make();
 }

@@ -79,7 +79,7 @@ std::vector<GeneratePlots::Sample> first_samples(const std::filesystem::path& pa
 
 /// Returns the column that tells which completions are right; "" for none.
 const char* check_of(const GenerateInputs& inputs) {
-  if (!inputs.has_answers()) return "";
+  if (!inputs.checks_answers()) return "";
   return inputs.has_scores() ? "score" : "reward_match";
 }
 
@@ -98,6 +98,8 @@ void fill_evaluation(const Evaluation& evaluation, GeneratePlots& plots) {
   for (const std::int64_t k : evaluation.counts) {
     add("pass_", k, plots.pass);
     add("maj_", k, plots.majority);
+    add("best_", k, plots.best);
+    add("weighted_", k, plots.weighted);
   }
   if (!evaluation.has_groups()) return;
   for (const std::string& group :
@@ -178,12 +180,13 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
 }
 
 /// Returns the name of a metric in the result line; "" if the line does not show the metric. The
-/// line shows the score, pass@k and maj@k of all samples, the reward and the KL.
+/// line shows the score, pass@k and maj@k of all samples, the search, the reward and the KL.
 std::string short_name(const report::Result& result, const Evaluation& evaluation) {
   if (result.key == "score") return result.label;
   if (result.key == "reward" || result.key == "kl") return result.key == "kl" ? "KL" : "reward";
   if (evaluation.counts.empty()) return "";
   const std::int64_t most = evaluation.counts.back();
+  if (evaluation.is_of_search(result.key, most)) return result.label;
   if (result.key == "pass_" + std::to_string(most))
     return most == 1 && evaluation.find("score") != nullptr ? "" : "pass@" + std::to_string(most);
   return most > 1 && result.key == "maj_" + std::to_string(most) ? result.label : "";

@@ -11,6 +11,7 @@
 #include <mgpu/store/results/columns.hpp>
 
 #include "answers.hpp"
+#include "search_choice.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -30,6 +31,8 @@ struct CompletionRow {
   std::vector<double> parts{};  // of each reward; empty without a completion
   std::string answer{};         // that the completion gives; "" for none
   std::int32_t same_as = -1;    // the prompt's first completion with an equal answer; -1: none
+  CompletionScore searched{};   // of generate.search
+  bool is_chosen = false;       // by generate.search
 };
 
 using Columns = store::Columns<CompletionRow>;
@@ -194,6 +197,50 @@ void find_answers(std::vector<CompletionRow>& rows, const GenerateInputs& inputs
   }
 }
 
+/// Adds columns for the scores of generate.search, and for the completion that it chooses.
+void add_search_columns(Columns& columns) {
+  using Row = CompletionRow;
+  columns.add({"search_score", "score by generate.reward.path, from 0 to 1; NaN: no score"},
+              [](const Row& row) { return row.searched.score; });
+  columns.add({"step_scores",
+               "probability of each step to be right; empty if whole completions are scored"},
+              [](const Row& row) { return row.searched.steps; });
+  columns.add({"chosen", "1: the completion that generate.search chooses for its prompt"},
+              [](const Row& row) -> std::uint8_t { return row.is_chosen ? 1 : 0; });
+}
+
+/// Scores the rows that have a completion, and marks the chosen one of each prompt.
+void search_rows(std::vector<CompletionRow>& rows, const GenerateInputs& inputs,
+                 CompletionScorer& scorer) {
+  std::vector<std::vector<std::int64_t>> prompts;  // token ids
+  std::vector<SearchedCompletion> searched;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].completion == nullptr || rows[i].completion->ids.empty()) continue;
+    prompts.push_back(prompt_ids_of(rows[i]));
+    places.push_back(i);
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const CompletionRow& row = rows[places[i]];
+    searched.push_back({row.prompt, prompts[i], row.completion->ids, output_of(row)});
+  }
+  std::vector<CompletionScore> scores = scorer.score(searched);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    rows[places[i]].searched = std::move(scores[i]);
+  const auto num_samples = static_cast<std::size_t>(inputs.config.num_samples);
+  for (std::size_t first = 0; first < rows.size(); first += num_samples) {
+    if (rows[first].completion == nullptr) continue;
+    std::vector<double> of_prompt;
+    std::vector<std::int32_t> same_as;
+    for (std::size_t i = first; i < first + num_samples; ++i) {
+      of_prompt.push_back(rows[i].searched.score);
+      same_as.push_back(rows[i].same_as);
+    }
+    if (const auto chosen = chosen_of(inputs.keys.search->kind, of_prompt, same_as))
+      rows[first + *chosen].is_chosen = true;
+  }
+}
+
 /// Computes the rewards of the rows that have a completion.
 void judge(std::vector<CompletionRow>& rows, rewards::WeightedRewards& rewards) {
   std::vector<std::size_t> places;
@@ -240,6 +287,7 @@ Columns columns_of(const GenerateInputs& inputs) {
         });
   if (inputs.has_scores()) add_score(columns, inputs);
   if (inputs.has_answers()) add_answer_columns(columns);
+  if (inputs.keys.search) add_search_columns(columns);
   if (inputs.keys.rewards.is_given()) add_rewards(columns, inputs.keys.rewards);
   if (inputs.keys.has_divergence()) add_kl_columns(columns, inputs.keys.has_reference());
   rows::add_row_columns(columns, inputs.kept.names(), [](const Row& row) -> const rows::RowFacts& {
@@ -262,7 +310,7 @@ std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_
                                        std::span<const rows::EncodedPrompt> prompts,
                                        std::span<const CompletedPrompt> completed,
                                        const rows::PromptEncoder& encoder,
-                                       rewards::WeightedRewards* rewards) {
+                                       const RowJudges& judges) {
   const std::int64_t num_samples = inputs.config.num_samples;
   std::vector<CompletionRow> rows;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -275,7 +323,8 @@ std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_
            &encoder});
   }
   if (inputs.has_answers()) find_answers(rows, inputs);
-  if (rewards != nullptr) judge(rows, *rewards);
+  if (judges.rewards != nullptr) judge(rows, *judges.rewards);
+  if (judges.scorer != nullptr) search_rows(rows, inputs, *judges.scorer);
   const Columns columns = columns_of(inputs);
   return columns.encode(columns.table("samples", inputs.samples()), first * num_samples, rows);
 }

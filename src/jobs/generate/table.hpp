@@ -11,6 +11,7 @@
 
 #include "completions.hpp"
 #include "inputs.hpp"
+#include "search_scores.hpp"
 
 namespace mgpu::jobs {
 
@@ -23,13 +24,19 @@ const char* name_of(Finish finish);
 /// completion, in the order of the input.
 store::TableSpec completion_table(const GenerateInputs& inputs);
 
+/// The models and functions that judge the rows of a chunk.
+struct RowJudges {
+  rewards::WeightedRewards* rewards = nullptr;  // of reward.functions; nullptr: none
+  CompletionScorer* scorer = nullptr;           // of generate.search; nullptr: none
+};
+
 /// Encodes the rows of prompts for the journal. The first prompt is prompt `first` of the input.
-/// `encoder` decodes completions. `rewards` judges them; nullptr if no rewards are given.
-/// Errors: those of rewards::WeightedRewards::score().
+/// `encoder` decodes completions. `judges` judges them.
+/// Errors: those of rewards::WeightedRewards::score() and CompletionScorer::score().
 std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_t first,
                                        std::span<const rows::EncodedPrompt> prompts,
                                        std::span<const CompletedPrompt> completed,
                                        const rows::PromptEncoder& encoder,
-                                       rewards::WeightedRewards* rewards = nullptr);
+                                       const RowJudges& judges = {});
 
 }  // namespace mgpu::jobs

@@ -1,7 +1,5 @@
 #include "work.hpp"
 
-#include "table.hpp"
-
 namespace mgpu::jobs {
 
 CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
@@ -13,7 +11,7 @@ CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEnc
       scalars_(scalars),
       completer_(group.model(), encoder, inputs.config),
       offsets_(judges.offsets),
-      rewards_(judges.rewards) {
+      judges_{judges.rewards, judges.scorer} {
   if (judges.reference == nullptr) return;
   const lm::GenerationConfig& generation = inputs.config.generation;
   const double temperature = generation.sampling.is_greedy ? 1.0 : generation.sampling.temperature;
@@ -81,7 +79,7 @@ run::RowTokens CompletionWorker::tokens(const rows::EncodedPrompt& prompt,
 std::vector<std::byte> CompletionWorker::pack(std::int64_t first,
                                               std::span<const rows::EncodedPrompt> prompts,
                                               std::span<const CompletedPrompt> completed) {
-  return completion_rows(inputs_, first, prompts, completed, encoder_, rewards_);
+  return completion_rows(inputs_, first, prompts, completed, encoder_, judges_);
 }
 
 void CompletionWorker::write_scalars(const run::GroupWork& work) {

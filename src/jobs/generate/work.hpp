@@ -14,6 +14,7 @@
 
 #include "completions.hpp"
 #include "inputs.hpp"
+#include "table.hpp"
 
 namespace mgpu::jobs {
 
@@ -26,6 +27,9 @@ struct CompletionJudges {
   /// The rewards of reward.functions; nullptr without rewards, and on ranks that do not record
   /// results.
   rewards::WeightedRewards* rewards = nullptr;
+  /// The scorer of generate.search; nullptr without a search, and on ranks that do not record
+  /// results.
+  CompletionScorer* scorer = nullptr;
 };
 
 /// Completes the prompts of a chunk, with the model of one group of ranks.
@@ -63,7 +67,7 @@ private:
   Completer completer_;
   std::optional<lm::SequenceDivergence> divergence_;  // from generate.reference
   lm::OffsetRecord* offsets_;                         // of the draws; may be nullptr
-  rewards::WeightedRewards* rewards_;                 // of reward.functions; may be nullptr
+  RowJudges judges_;                                  // of the rows of a chunk
 };
 
 }  // namespace mgpu::jobs

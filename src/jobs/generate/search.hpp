@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+
+#include "jobs/collect/text_steps.hpp"
+
+namespace mgpu::jobs {
+
+/// How one of the completions of a prompt is chosen.
+enum class SearchKind : std::uint8_t {
+  best_of_n,      // the completion with the highest score
+  weighted_vote,  // the answer whose completions have the highest sum of scores
+};
+
+/// Returns "best_of_n" or "weighted_vote".
+const char* name_of(SearchKind kind);
+
+/// How the scores of the steps of a completion become one score.
+enum class StepAggregate : std::uint8_t { min, product, last };
+
+/// The values of the keys generate.search and generate.reward.*.
+struct SearchKeys {
+  SearchKind kind = SearchKind::best_of_n;
+  std::filesystem::path folder{};  // of a process reward model, or of a reward model
+  StepAggregate aggregate = StepAggregate::min;
+  StepRule steps{};  // how completions are split into steps
+};
+
+/// Adds the keys generate.search and generate.reward.*.
+void add_search_keys(KeyTable& table);
+
+/// Checks the rules between these keys and other keys. It reads no file.
+/// Errors: Failure (exit 78).
+void check_search_keys(const Config& config);
+
+/// Returns the values of the keys; nullopt if generate.search is none.
+std::optional<SearchKeys> read_search_keys(const Config& config);
+
+/// Returns whether the folder of generate.reward.path has a process reward model. Otherwise it has
+/// a ForSequenceClassification. Errors: Failure E603, E623.
+bool judges_steps(const SearchKeys& keys);
+
+/// Checks that the folder has a process reward model, or a reward model, that can judge completions
+/// of the model in `model`. If `needs_weights`, the folder must have weights, which are not read.
+///
+/// Errors: Failure E603 (exit 66) without such a folder; E553 (exit 65) for a folder of another
+///         kind, or without a tokenizer; those of read_step_head(); E107 (exit 78) for another
+///         tokenizer or a smaller vocabulary; E124 (exit 78) for generate.reward keys about steps
+///         with a reward model that judges no steps.
+void check_search_files(const Config& config, const SearchKeys& keys,
+                        const std::filesystem::path& model, bool needs_weights);
+
+/// Describes the search for the banner: "best of 8 by FOLDER: min over steps".
+std::string search_text(const SearchKeys& keys);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "search.hpp"
+
+namespace mgpu::jobs {
+
+/// Returns the index of the completion with the highest score, the first of equal ones. A
+/// completion without a score (NaN) is chosen only if none has one.
+///
+/// Shapes: scores [completions of a prompt], at least one
+std::size_t best_of(std::span<const double> scores);
+
+/// Returns the index of the first completion with the answer whose completions have the highest sum
+/// of scores. Of equal sums the first answer counts. `same_as` has the first completion with an
+/// equal answer, and -1 for a completion without answer. Completions without an answer or a
+/// score do not vote. nullopt: no completion votes.
+///
+/// Shapes: scores [completions of a prompt]; same_as at least as many
+/// Source: Li et al., arXiv 2206.02336.
+std::optional<std::size_t> voted_of(std::span<const double> scores,
+                                    std::span<const std::int32_t> same_as);
+
+/// Returns the index of the completion that a search chooses; nullopt: no completion votes.
+std::optional<std::size_t> chosen_of(SearchKind kind, std::span<const double> scores,
+                                     std::span<const std::int32_t> same_as);
+
+}  // namespace mgpu::jobs

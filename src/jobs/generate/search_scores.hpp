@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
+#include <mgpu/rewards/registry.hpp>
+#include <mgpu/rows/prompt_encoder.hpp>
+
+#include "search.hpp"
+
+namespace mgpu::jobs {
+
+/// A completion that a search scores. The referenced objects must outlive this object.
+struct SearchedCompletion {
+  const rows::EncodedPrompt* prompt = nullptr;
+  std::span<const std::int64_t> prompt_ids{};
+  std::span<const std::int64_t> ids{};  // tokens of the completion, at least one
+  std::string text{};                   // of the completion
+};
+
+/// The score of a completion, from 0 to 1. It is NaN if the completion cannot be scored.
+struct CompletionScore {
+  double score = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> steps{};  // probability of each step; empty for a reward model
+};
+
+/// Scores completions with the model of generate.reward.path. On the CPU a score depends on its
+/// completion and prompt only.
+///
+/// A process reward model gives each step a probability, at the tokens at which it was trained:
+/// those that were drawn, or those of texts and separators. A reward model gives each completion
+/// one number, whose logistic function is the score. A completion is not scored if it is longer
+/// than the learned positions of the model, or if its tokenizer or chat template refuses the text.
+class CompletionScorer {
+public:
+  CompletionScorer() = default;
+  CompletionScorer(const CompletionScorer&) = delete;
+  CompletionScorer& operator=(const CompletionScorer&) = delete;
+  CompletionScorer(CompletionScorer&&) = delete;
+  CompletionScorer& operator=(CompletionScorer&&) = delete;
+  virtual ~CompletionScorer() = default;
+
+  /// Shapes: returns [completions.size()]
+  virtual std::vector<CompletionScore> score(std::span<const SearchedCompletion> completions) = 0;
+};
+
+/// Opens the model of generate.reward.path on `device`; with `models`, the ranks of a node share
+/// its weights. `encoder` has the tokenizer of the folder `model` that is searched. `keys` and
+/// `encoder` must outlive the result. Local.
+/// Errors: Failure E603 if steps are lines and `model` has no tokenizer; those of
+///         lm::StepScorer::open() and rows::open_rewards().
+std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
+                                              const rows::PromptEncoder& encoder,
+                                              const std::filesystem::path& model, Device device,
+                                              lm::ResidentModels* models);
+
+/// Returns the settings with which the reward `model` is the model of generate.reward.path.
+rewards::RewardSettings reward_settings_of(const SearchKeys& keys);
+
+/// Returns the score of a completion from the probabilities of its steps, at least one.
+double aggregate_of(StepAggregate aggregate, std::span<const double> steps);
+
+}  // namespace mgpu::jobs

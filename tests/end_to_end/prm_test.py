@@ -1,0 +1,253 @@
+"""Tests recipe prm of job train, and the searches of job generate: equal bytes on any number of
+ranks, choices that follow the scores, and files that cannot be used."""
+import json
+import math
+import shutil
+
+import program
+import tiny_lm
+from prm_case import PrmCase, stepwise_rows
+
+try:
+    import h5py
+    import numpy as np
+except ImportError:
+    h5py = None
+
+
+CONF = program.TOP / "conf/collect/arithmetic"
+
+
+class Training(PrmCase):
+
+    def check_ranks(self, *more):
+        self.train(1, *more)
+        golden = self.bytes_of()
+        for ranks in (2, 4):
+            self.start_over()
+            self.train(ranks, *more)
+            self.assertEqual(self.bytes_of(), golden, (ranks, more))
+
+    def test_1_2_and_4_ranks_give_the_same_bytes(self):
+        self.check_ranks("prm.held_out=0.3")
+        with h5py.File(self.run_folder("prm") / "results.h5") as file:
+            loss = file["metrics/train/loss"][:]
+            self.assertEqual(file["metrics/eval/auc_within"].shape, (2,))
+        self.assertAlmostEqual(loss[0], math.log(2), delta=0.2)
+        config = json.loads((self.prm_folder() / "config.json").read_text())
+        self.assertEqual(config["architectures"], ["LlamaForTokenClassification"])
+        self.assertEqual(config["step_head"], {"place": "separator", "separator": "\n"})
+        self.assertIn("binary cross-entropy of steps",
+                      (self.run_folder("prm") / "report.html").read_text())
+
+    def test_pairs_of_drawn_steps_give_the_same_bytes_on_all_ranks(self):
+        trees = self.collect()
+        self.check_ranks(f"data.path={trees}", "prm.loss=pairwise", "prm.head=two_class",
+                         "prm.held_out=0.3")
+        config = json.loads((self.prm_folder() / "config.json").read_text())
+        self.assertEqual(config["step_head"], {"place": "last_token"})
+        self.assertEqual(len(config["id2label"]), 2)
+
+    def test_trees_and_their_exported_lines_have_the_same_labels(self):
+        trees = self.collect()
+        self.run_to(0, 1, "--export", "trl", str(trees.parent), config=None)
+        shown = []
+        for path in (trees, trees.parent / "stepwise.jsonl"):
+            for target in ("values", "labels"):
+                self.start_over()
+                self.train(1, f"data.path={path}", f"data.eval_path={path}",
+                           f"prm.target={target}", "prm.loss=mse", "train.max_steps=1",
+                           "train.learning_rate=1e-9")
+                shown.append(self.summary()["results"]["eval_loss"]["value"])
+        # At the start the probabilities are near one half, so the losses are those of the labels.
+        self.assertAlmostEqual(shown[0], shown[2], delta=0.02)
+        self.assertAlmostEqual(shown[1], shown[3], delta=0.02)
+        self.assertNotAlmostEqual(shown[0], shown[1], delta=0.02)
+
+    def test_a_killed_training_goes_on_to_the_same_bytes(self):
+        self.train(1, "checkpoint.every=1")
+        golden = self.bytes_of()
+        self.start_over()
+        self.train(1, "checkpoint.every=1", code=137, env=program.failpoint("train.pass:6:kill"))
+        self.train(2, "checkpoint.every=1")
+        self.assertEqual(self.num_runs("prm"), 1)
+        self.assertEqual(self.bytes_of(), golden)
+
+    def test_transformers_opens_the_folder_and_has_the_held_out_loss(self):
+        try:
+            import torch
+            from transformers import AutoModelForTokenClassification, AutoTokenizer
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        held_out = tiny_lm.write_rows(self.folder / "held_out.jsonl", stepwise_rows(12))
+        self.train(1, "prm.head=two_class", f"data.eval_path={held_out}", "prm.step_separator=.")
+        model, report = AutoModelForTokenClassification.from_pretrained(
+            self.prm_folder(), output_loading_info=True, attn_implementation="eager")
+        for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+            self.assertFalse(report[kind], report)
+        tokenizer = AutoTokenizer.from_pretrained(self.prm_folder())
+        losses = []
+        for row in stepwise_rows(12):  # the tokens of PRMTrainer
+            ids = [tokenizer.bos_token_id]
+            ids += tokenizer(row["prompt"], add_special_tokens=False)["input_ids"]
+            labels = [-100] * len(ids)
+            for step, label in zip(row["completions"], row["labels"], strict=True):
+                tokens = tokenizer(step, add_special_tokens=False)["input_ids"]
+                tokens += tokenizer.encode(".", add_special_tokens=False)
+                ids += tokens
+                labels += [-100] * (len(tokens) - 1) + [int(label)]
+            with torch.no_grad():
+                logits = model.eval()(torch.tensor([ids]), use_cache=False).logits[0].double()
+            losses.append((logits, torch.tensor(labels)))
+        logits, labels = (torch.cat(part) for part in zip(*losses))
+        expected = torch.nn.functional.cross_entropy(logits, labels).item()
+        self.assertAlmostEqual(self.summary()["results"]["eval_loss"]["value"], expected,
+                               delta=2e-5)
+
+    def test_files_that_cannot_be_learned_are_refused(self):
+        trees = self.collect()
+        rows = stepwise_rows(8)
+        del rows[2]["labels"]
+        rows[3]["completions"] = []
+        bad = tiny_lm.write_rows(self.folder / "bad.jsonl", rows)
+        ended = self.train(1, f"data.path={bad}", code=65)
+        self.assertIn(":3: it has no `labels`", ended.err)
+        self.train(1, f"data.path={bad}", "data.on_bad_row=mark")
+        del rows[2]
+        tiny_lm.write_rows(bad, rows)
+        self.assertIn(":3: it has no steps", self.train(1, f"data.path={bad}", code=65).err)
+        other = tiny_lm.make_folder(self.folder / "other")
+        tokenizer = other / "tokenizer.json"
+        tokenizer.write_text(tokenizer.read_text().replace('"a": 4', '"a": 5', 1)
+                             .replace('"b": 5', '"b": 4', 1))
+        ended = self.train(2, f"data.path={trees}", f"model.path={other}", code=65)
+        self.assertIn("those of another tokenizer", ended.err)
+        ended = self.train(2, f"data.path={self.run_folder('prm')}/results.h5", code=65)
+        self.assertIn("no result file of job collect", ended.err)
+        for words, *keys in (("follows the steps of text rows", f"data.path={trees}",
+                              "prm.step_separator=."),
+                             ("end with other tokens", f"data.eval_path={trees}"),
+                             ("both say which", "prm.held_out=0.5", f"data.eval_path={self.rows}"),
+                             ("no data set has", "data.path=null", "data.dataset=arithmetic"),
+                             ("not a multiple of 2", "prm.loss=pairwise",
+                              "train.global_batch_size=3", "train.lanes=1")):
+            self.assertIn(words, self.train(1, *keys, code=78).err)
+
+    def test_a_model_goes_on_learning_rows_of_its_form_only(self):
+        self.train(1)
+        folder = self.folder / "start"
+        shutil.copytree(self.prm_folder(), folder)
+        self.start_over()
+        self.train(1, f"model.path={folder}", "train.max_steps=1")
+        self.assertIn("with 1 outputs",
+                      self.train(1, f"model.path={folder}", "prm.head=two_class", code=78).err)
+        ended = self.train(1, f"model.path={folder}", "prm.step_separator=.", code=78)
+        self.assertIn("at another token", ended.err)
+
+
+class Search(PrmCase):
+
+    def check_choice(self, kind):
+        found = self.found()
+        scores = found["search_score"].reshape(9, 4)
+        chosen = found["chosen"].reshape(9, 4)
+        same_as = found["same_as"].reshape(9, 4)
+        right = found["reward_match"].reshape(9, 4)
+        for score, steps in zip(found["search_score"], found["steps"], strict=True):
+            self.assertEqual(score, steps.min())
+            self.assertTrue(((steps > 0) & (steps < 1)).all())
+        for q in range(9):
+            if kind == "best_of_n":
+                expected = int(np.argmax(scores[q]))
+            else:
+                sums = {a: scores[q][same_as[q] == a].sum() for a in set(same_as[q]) - {-1}}
+                expected = max(sorted(sums), key=sums.get, default=None)
+            self.assertEqual(np.flatnonzero(chosen[q]).tolist(),
+                             [] if expected is None else [expected])
+            is_right = 0.0 if expected is None else right[q][expected]
+            metrics = found["metrics"]
+            name = "best_4" if kind == "best_of_n" else "weighted_4"
+            self.assertEqual(metrics[name][q], is_right)
+            self.assertAlmostEqual(metrics["over_random_4"][q], is_right - right[q].mean())
+
+    def test_the_chosen_completions_follow_the_scores(self):
+        self.train(1, f"data.path={self.collect()}", "prm.held_out=0.3")
+        for kind in ("best_of_n", "weighted_vote"):
+            self.start_over("search")
+            ended = self.search(1, f"generate.search={kind}", "generate.reward.step_tokens=4")
+            self.assertIn("min over steps", ended.out)
+            self.check_choice(kind)
+        with h5py.File(self.run_folder("search") / "results.h5") as file:
+            names = [name.decode() for name in file["evaluation/metric"][:]]
+        self.assertIn("best_2", names)
+        self.assertIn("over_maj_4", names)
+
+    def test_ranks_groups_and_batches_give_the_same_bytes(self):
+        self.train(1, f"data.path={self.collect()}")
+        keys = ("generate.reward.step_tokens=4", "generate.reward.aggregate=product")
+        self.search(1, *keys)
+        golden = (self.run_folder("search") / "results.h5").read_bytes()
+        for ranks, more in ((2, ()), (2, ("--gpus-per-model=2",)),
+                            (3, ("devices.groups=[1, 2]", "generate.batch_size=3"))):
+            self.start_over("search")
+            self.search(ranks, *keys, *more)
+            self.assertEqual((self.run_folder("search") / "results.h5").read_bytes(), golden, more)
+
+    def test_texts_are_judged_at_their_separators(self):
+        self.train(1, "prm.head=two_class", "prm.step_separator=.")
+        self.search(2, "generate.reward.step_tokens=5", "generate.search=weighted_vote")
+        self.check_choice("weighted_vote")
+
+    def test_a_reward_model_scores_whole_completions(self):
+        reward = tiny_lm.make_folder(self.folder / "reward", goldens=tiny_lm.CLASSIFIERS,
+                                     template="")
+        self.search(2, reward=reward)
+        found = self.found()
+        self.assertTrue(all(len(steps) == 0 for steps in found["steps"]))
+        self.assertEqual(found["chosen"].sum(), 9)
+        ended = self.search(1, "generate.reward.aggregate=last", reward=reward, code=78)
+        self.assertIn("is about steps", ended.err)
+
+    def test_searches_that_cannot_work_are_refused_before_any_work(self):
+        self.train(1, f"data.path={self.collect()}", "train.max_steps=1")
+        other = self.folder / "other"
+        shutil.copytree(self.prm_folder(), other)
+        tokenizer = other / "tokenizer.json"
+        tokenizer.write_text(tokenizer.read_text().replace('"a": 4', '"a": 5', 1)
+                             .replace('"b": 5', '"b": 4', 1))
+        for code, words, reward, *keys in (
+                (78, "another tokenizer than model.path", other),
+                (65, "no score.weight", self.model), (66, "no such folder", self.folder / "none"),
+                (78, "generate.num_samples", None, "generate.num_samples=1"),
+                (78, "needs a model", None, "generate.reward.path=null"),
+                (78, "means nothing without", None, "generate.search=none"),
+                (78, "generate.search", None, "generate.search=beam")):
+            ended = self.search(1, *keys, reward=reward, code=code)
+            self.assertIn(words, ended.err)
+            self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+
+
+class Example(PrmCase):
+
+    def run_example(self, *more):
+        """Runs the four configurations with fewer questions. Returns the results of the last two."""
+        chains = f"model.path={self.output}/chains/latest/ckpt/last"
+        steps = f"data.path={self.output}/chain_steps/latest/results.h5"
+        reward = f"generate.reward.path={self.output}/chain_prm/latest/ckpt/last"
+        for config, keys in (("train", ()), ("collect", (chains, "data.max_samples=200")),
+                             ("prm", (chains, steps, "train.max_steps=300", *more)),
+                             ("search", (chains, reward, "data.max_samples=200"))):
+            ended = self.start(2, *keys, config=CONF / f"{config}.yaml").wait(deadline_s=400)
+            self.assertEqual(ended.code, 0, ended.err)
+        return [self.summary(name)["results"] for name in ("chain_prm", "chain_search")]
+
+    def test_a_small_round_chooses_better_than_at_random(self):
+        prm, search = self.run_example()
+        self.assertGreater(search["over_random_8"]["value"], 0.05)
+        self.assertGreater(search["over_random_8"]["low"], 0.0)
+        self.assertGreater(search["pass_8"]["value"], search["best_8"]["value"])
+        self.assertGreater(prm["eval_auc_within"]["value"], 0.5)
+
+
+if __name__ == "__main__":
+    program.main()
