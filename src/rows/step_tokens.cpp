@@ -14,9 +14,11 @@ StepTokens RowEncoder::encode_steps(const std::string& prompt,
   if (!has_bos) tokens.ids.insert(tokens.ids.begin(), bos);
   if (tokens.ids.empty()) throw formats::JsonError("its `prompt` has no tokens");
   const std::vector<std::int64_t> after = ids_of(separator, false);
+  if (after.empty() && !separator.empty())
+    throw formats::JsonError("the tokenizer has no tokens for the separator that follows steps");
   for (const std::string& step : steps) {
     const std::vector<std::int64_t> ids = ids_of(step, false);
-    if (ids.empty() && after.empty()) throw formats::JsonError("a step of it has no tokens");
+    if (ids.empty() && after.empty()) throw formats::JsonError("one of its steps has no tokens");
     tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
     tokens.ids.insert(tokens.ids.end(), after.begin(), after.end());
     tokens.ends.push_back(std::ssize(tokens.ids));

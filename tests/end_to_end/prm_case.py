@@ -56,6 +56,8 @@ class PrmCase(program.ProgramTest):
     def train(self, ranks, *more, code=0, **options):
         given = {key.split("=")[0] for key in more}
         keys = {"model.path": self.model, "data.path": self.rows}
+        if not any(key.endswith(".h5") for key in more):
+            keys["prm.step_separator"] = "."  # the tokenizer has no line breaks
         return self.run_to(code, ranks,
                            *[f"{key}={value}" for key, value in keys.items() if key not in given],
                            *more, config=self.train_config, **options)

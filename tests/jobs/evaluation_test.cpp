@@ -102,6 +102,24 @@ TEST(EvaluationTest, WithoutAnswersThereIsNoPassRate) {
   EXPECT_EQ(evaluation.metrics.size(), 2U);
 }
 
+TEST(EvaluationTest, SearchesAreComparedWithOtherChoicesPromptByPrompt) {
+  store::ReadTable table = rows();
+  table.columns.push_back(column<double>("search_score", {0.1, 0.3, 0.2, 0.9, kNoScore, kNoScore,
+                                                          kNoScore, kNoScore, 0.2, 0.5, 0.1, 0.1}));
+  const Evaluation evaluation = evaluate_rows(table, SearchKind::best_of_n);
+  const auto are = [&](const std::string& key, double first, double third) {
+    EXPECT_THAT(values(evaluation, key), ElementsAre(first, NanSensitiveDoubleEq(kNoScore), third));
+  };
+  are("best_2", 1.0, 0.0);
+  are("best_4", 0.0, 0.0);
+  are("weighted_4", 1.0, 0.0);
+  are("over_random_4", -0.5, -0.25);
+  are("over_maj_4", -1.0, 0.0);
+  EXPECT_TRUE(evaluation.is_of_search("best_4", 4));
+  EXPECT_FALSE(evaluation.is_of_search("weighted_4", 4));
+  EXPECT_EQ(evaluate_rows(table).find("best_4"), nullptr);
+}
+
 TEST(EvaluationTest, GroupsHaveTheirOwnMeans) {
   Evaluation evaluation = evaluate_rows(rows());
   evaluation.checksums = {11, 12, 13};

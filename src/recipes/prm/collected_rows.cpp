@@ -49,8 +49,8 @@ JsonValue::List list_of(std::span<const T> values) {
 
 struct CollectedRows::Columns {
   explicit Columns(const std::filesystem::path& path)
-      : question_index(store::read_table(path, "samples").column("question_index")),
-        path_right(open_lists(path, "path_right")),
+      : path_right(open_lists(path, "path_right")),
+        question_index(store::read_table(path, "samples").column("question_index")),
         prompt_ids(open_lists(path, "prompt_ids")),
         path_offsets(open_lists(path, "path_offsets")),
         output_ids(open_lists(path, "output_ids")),
@@ -67,8 +67,8 @@ struct CollectedRows::Columns {
       if (!column->has_lengths_of(node_path)) throw not_collected(path, kContradiction, kAgain);
   }
 
-  store::ReadColumn question_index;
   store::ListColumn path_right;
+  store::ReadColumn question_index;
   store::ListColumn prompt_ids;
   store::ListColumn path_offsets;
   store::ListColumn output_ids;
