@@ -7,8 +7,7 @@
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
-
-#include "jobs/collect/text_steps.hpp"
+#include <mgpu/rows/text_steps.hpp>
 
 namespace mgpu::jobs {
 
@@ -29,7 +28,7 @@ struct SearchKeys {
   SearchKind kind = SearchKind::best_of_n;
   std::filesystem::path folder{};  // of a process reward model, or of a reward model
   StepAggregate aggregate = StepAggregate::min;
-  StepRule steps{};  // how completions are split into steps
+  rows::StepRule steps{};  // how completions are split into steps
 };
 
 /// Adds the keys generate.search and generate.reward.*.

@@ -48,22 +48,22 @@ public:
 private:
   /// Returns the tokens at which the steps are judged; without steps if the text cannot be encoded.
   lm::SteppedSequence sequence_of(const SearchedCompletion& completion) const {
-    const std::vector<TextStep> steps =
-        split_into_steps(completion.ids, keys_.steps, drawn_.tokenizer());
+    const std::vector<rows::TextStep> steps =
+        rows::split_into_steps(completion.ids, keys_.steps, drawn_.tokenizer());
     if (encoder_) return sequence_of_texts(completion.prompt->text, steps);
     lm::SteppedSequence sequence{{completion.prompt_ids.begin(), completion.prompt_ids.end()}, {}};
     const std::int64_t before = std::ssize(sequence.ids);
     sequence.ids.insert(sequence.ids.end(), completion.ids.begin(), completion.ids.end());
-    for (const TextStep& step : steps)
+    for (const rows::TextStep& step : steps)
       sequence.ends.push_back(before + static_cast<std::int64_t>(step.first + step.count));
     return sequence;
   }
 
   /// As in rows of --export trl, lines have no blanks at their ends.
   lm::SteppedSequence sequence_of_texts(const std::string& prompt,
-                                        std::span<const TextStep> steps) const {
+                                        std::span<const rows::TextStep> steps) const {
     std::vector<std::string> texts;
-    for (const TextStep& step : steps) {
+    for (const rows::TextStep& step : steps) {
       texts.push_back(step.text);
       if (keys_.steps.step_tokens == 0)
         texts.back().erase(texts.back().find_last_not_of(" \t\r\n\v\f") + 1);

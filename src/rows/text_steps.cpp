@@ -1,11 +1,10 @@
-#include "text_steps.hpp"
-
 #include <algorithm>
 #include <optional>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/rows/text_steps.hpp>
 
-namespace mgpu::jobs {
+namespace mgpu::rows {
 namespace {
 
 constexpr const char* kBlanks = " \t\r\n\v\f";
@@ -51,4 +50,4 @@ std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const 
   return steps;
 }
 
-}  // namespace mgpu::jobs
+}  // namespace mgpu::rows

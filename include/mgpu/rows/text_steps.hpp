@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/text/tokenizer.hpp>
+
+namespace mgpu::rows {
+
+/// A step of a solution: consecutive tokens and their text.
+struct TextStep {
+  std::size_t first = 0;  // index of the first token in the solution
+  std::size_t count = 0;  // number of tokens, at least 1
+  std::string text{};     // without special tokens; "" without a tokenizer
+};
+
+/// How solutions are split into steps.
+struct StepRule {
+  std::int64_t step_tokens = 0;  // tokens of a step; 0: a step is a line
+  std::int64_t max_steps = 32;   // later tokens belong to the last step
+};
+
+/// Splits the tokens of a solution into steps. If steps are lines, a step ends with the token that
+/// has its line break. Lines of blanks belong to the next step, and those at the end of the
+/// solution to the last step. The texts of all steps, joined, are the decoded solution. A character
+/// that consists of tokens of two steps is in the text of the second step.
+///
+/// `tokenizer` may be nullptr if steps have a fixed number of tokens. `ids` must not be empty.
+std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,
+                                       const text::Tokenizer* tokenizer);
+
+}  // namespace mgpu::rows
