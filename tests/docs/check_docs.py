@@ -137,7 +137,8 @@ class Docs(unittest.TestCase):
                              REGENERATE)
 
     def test_every_config_is_accepted(self):
-        configs = sorted((TOP / "conf").rglob("*.yaml"))
+        stages = set((TOP / "conf/experiment").glob("*/**/*.yaml"))  # --plan reads them
+        configs = sorted(set((TOP / "conf").rglob("*.yaml")) - stages)
         self.assertGreaterEqual(len(configs), 14)
         side_by_side(lambda config: printed(str(config), "--print-config"), configs)
 

@@ -49,7 +49,7 @@ RUNS = {
     "part_1": ("part_1", f"{TEACHER} run.chunk_size=32 --only 1/2"),
     "classify": ("sms_spam_labels", f"{CLASSIFY} output.keep_columns=[]"),
     "experiment": ("experiment", "job=experiment experiment.folder=stages "
-                                 "experiment.stages=[labels]"),
+                                 "experiment.algorithms=[labels]"),
     "collect": ("chain_steps", f"job=collect {MODEL} data.dataset=arithmetic output.keep_columns=[] "
                            "data.arithmetic.rows=[8,2,6] collect.num_paths=2 collect.rollouts=2 "
                            "collect.max_new_tokens=8 collect.split=tokens collect.step_tokens=3"),

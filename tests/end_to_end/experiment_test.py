@@ -202,6 +202,12 @@ class Experiment(ExperimentCase):
         self.assertIn("No space left", self.states()["rollouts"]["error"])
         self.assertIn("results.h5", ended.err + ended.out)
 
+    def test_a_stage_that_failed_once_begins_again(self):
+        ended = self.run_to(0, 1, "experiment.retries=1", config=self.config,
+                            env=program.failpoint("results.create:3:ENOSPC"))
+        self.assertIn("stage rollouts failed and begins again", ended.out + ended.err)
+        self.assertEqual(set(self.state_names().values()), {"done"})
+
     def test_states_that_cannot_be_written_end_no_stage(self):
         ended = self.run_to(0, 1, config=self.config,
                             env=program.failpoint("job_states.write:2:ENOSPC"))
@@ -215,7 +221,7 @@ class Experiment(ExperimentCase):
             (("experiment.stages=[]",), "needs `experiment.stages`"),
             (("experiment.stages=[a, a]",), "a stage comes twice"),
             (("experiment.stages=[nothing]",), "nothing.yaml"),
-            (("experiment.after={alone: none}",), "there is no stage `none`"),
+            (("experiment.after={alone: none}",), "the experiment has no stage `none`"),
             (("experiment.ranks={valu: 2}",), "did you mean `value`?"),
             (("experiment.stages=[]", "experiment.ranks={value: 2}"), "needs `experiment.stages`"),
             (("experiment.after={reference: value}",), "wait for each other"),

@@ -52,6 +52,24 @@ TEST(ScheduleTest, AStageAloneGetsAllRanksAndTwoShareThem) {
   EXPECT_FALSE(schedule.is_over());
 }
 
+TEST(ScheduleTest, TheLongestChainOrTheLatestRoundComesFirst) {
+  const std::vector<StageNeed> stages = {{{}, {1}}, {{0}, {1}}, {{}, {1}, 0, 1}, {{}, {1}}};
+  Schedule by_chain(stages, 1);
+  EXPECT_THAT(by_chain.ready(), ElementsAre(0, 2, 3));
+  Schedule by_round(stages, 1, Urgency::round);
+  EXPECT_THAT(by_round.ready(), ElementsAre(2, 3, 0));
+}
+
+TEST(ScheduleTest, AStageThatIsRepeatedBeginsAgainAndKeepsOthersWaiting) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{0}, {1}}}, 1);
+  const Assignment first = schedule.next().value();
+  schedule.retry(first.stage);
+  schedule.free(0);
+  EXPECT_FALSE(schedule.is_over());
+  EXPECT_EQ(schedule.next().value().stage, 0U);
+  EXPECT_FALSE(schedule.next());
+}
+
 TEST(ScheduleTest, AStageGetsNoMoreRanksThanItWishesAndASizeThatItAccepts) {
   Schedule schedule = with_free_ranks({{{}, {1, 2, 4}, 2}, {{}, {1, 2, 4}, 4}}, 6);
   EXPECT_THAT(schedule.next().value().members, ElementsAre(0, 1));

@@ -6,8 +6,6 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/config/common_keys.hpp>
-#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/session.hpp>
 
@@ -15,25 +13,10 @@ namespace mgpu::jobs {
 namespace {
 
 using Answer = cluster::RequestServer::Answer;
-using formats::JsonValue;
 
 StageState state_of(ExitCode exit) {
   if (exit == ExitCode::done) return StageState::done;
   return exit == ExitCode::stopped ? StageState::stopped : StageState::failed;
-}
-
-JsonValue json_of(const Stage& stage, const StageRecord& record) {
-  return JsonValue::Members{
-      {"name", stage.name},
-      {"job", read_job_name(stage.config)},
-      {"state", name_of(record.state)},
-      {"ranks", JsonValue::List(record.members.begin(), record.members.end())},
-      {"begin_s", record.begin_s},
-      {"end_s", record.end_s},
-      {"exit", static_cast<int>(record.end.exit)},
-      {"directory", record.end.directory},
-      {"result", record.end.result},
-      {"error", record.end.error}};
 }
 
 std::vector<int> all_ranks(int ranks) {
@@ -44,16 +27,19 @@ std::vector<int> all_ranks(int ranks) {
 
 }  // namespace
 
-Coordinator::Coordinator(const std::vector<Stage>& stages, int ranks, bool stops_on_failure,
+Coordinator::Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys,
                          StagePlace place, std::filesystem::path states_file)
-    : stages_(stages),
+    : graph_(graph),
+      stages_(graph.stages),
+      cells_(graph),
       ranks_(ranks),
-      stops_on_failure_(stops_on_failure),
+      stops_on_failure_(keys.stops_on_failure),
+      retries_(keys.retries),
       place_(std::move(place)),
       states_file_(std::move(states_file)),
-      schedule_(needs_of(stages), ranks),
-      records_(stages.size()),
-      orders_(stages.size()) {
+      schedule_(needs_of(stages_), ranks, keys.urgency),
+      records_(stages_.size()),
+      orders_(stages_.size()) {
   for (const int rank : all_ranks(ranks))
     schedule_.free(rank);
 }
@@ -75,11 +61,28 @@ void Coordinator::record_end(const StageEnd& end) {
   StageRecord& record = records_.at(end.stage);
   record.end = end;
   record.end_s = now_s();
-  schedule_.end(end.stage, state_of(end.exit));
+  if (retry(end)) {
+    record.end = {};
+  } else {
+    schedule_.end(end.stage, state_of(end.exit));
+  }
   if (schedule_.state(end.stage) == StageState::failed && stops_on_failure_) schedule_.stop();
   for (const int member : record.members)
     schedule_.free(member);
   tell(end.stage);
+}
+
+/// Lets a stage that failed begin again, if experiment.retries allows it. Returns whether it does.
+bool Coordinator::retry(const StageEnd& end) {
+  if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
+  ++failures_[end.stage];
+  schedule_.retry(end.stage);
+  const std::string why = end.error.empty() ? end.result : end.error;
+  const std::lock_guard lock(events_mutex_);
+  events_.push_back(
+      {"warn",
+       {{"text", "stage " + stages_[end.stage].name + " failed and begins again: " + why}}});
+  return true;
 }
 
 void Coordinator::start_ready() {
@@ -184,15 +187,10 @@ std::vector<Event> Coordinator::take_events() {
 }
 
 void Coordinator::write_states() {
-  JsonValue::List stages;
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
+  for (std::size_t s = 0; s < stages_.size(); ++s)
     records_[s].state = schedule_.state(s);
-    stages.push_back(json_of(stages_[s], records_[s]));
-  }
-  const JsonValue states = JsonValue::Members{{"schema", 1}, {"stages", std::move(stages)}};
   try {
-    write_file_durably(states_file_, formats::to_json(states, formats::BadUtf8::replace),
-                       "job_states");
+    write_file_durably(states_file_, job_states(graph_, cells_, records_), "job_states");
   } catch (const Failure& failure) {
     // A resumed run finds finished stages by their run directories, so it does not need the file.
     const std::lock_guard lock(events_mutex_);

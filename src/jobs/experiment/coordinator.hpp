@@ -14,31 +14,24 @@
 #include <mgpu/base/sinks.hpp>
 #include <mgpu/cluster/request_server.hpp>
 
+#include "cell_states.hpp"
 #include "earlier_runs.hpp"
+#include "job_states.hpp"
 #include "schedule.hpp"
 #include "stage_end.hpp"
 #include "stages.hpp"
 
 namespace mgpu::jobs {
 
-/// The state of a stage during and after a run.
-struct StageRecord {
-  StageState state = StageState::waiting;
-  std::vector<int> members{};  // ranks that ran it
-  double begin_s = 0.0;        // seconds since the start of the coordinator
-  double end_s = 0.0;
-  StageEnd end{};
-};
-
 /// Tells the ranks of a run what to do next. It exists on rank 0, and answers the requests of a
 /// cluster::RequestServer. An empty request asks for an order. The first rank of a stage sends a
 /// StageEnd instead when the stage has ended.
 ///
-/// It writes job_states.json, with the state of every stage, after each change.
+/// It writes job_states.json, with the state of every stage and cell, after each change.
 class Coordinator {
 public:
   /// `states_file`: path of job_states.json.
-  Coordinator(const std::vector<Stage>& stages, int ranks, bool stops_on_failure, StagePlace place,
+  Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
               std::filesystem::path states_file);
 
   /// Handles one request, and returns the orders that are now known. The caller makes one call at a
@@ -54,6 +47,7 @@ public:
 private:
   double now_s() const;
   void record_end(const StageEnd& end);
+  bool retry(const StageEnd& end);
   void start_ready();
   bool reuse_ready();
   bool prepare(std::size_t stage);
@@ -64,18 +58,22 @@ private:
   void tell(std::size_t stage);
   void write_states();
 
+  const StageGraph& graph_;
   const std::vector<Stage>& stages_;
+  CellStates cells_;
   int ranks_;
   bool stops_on_failure_;
+  int retries_;
   StagePlace place_;
   std::filesystem::path states_file_;
   Schedule schedule_;
   std::vector<StageRecord> records_;
-  std::vector<StageOrder> orders_;       // of prepared stages, by stage
-  std::set<std::size_t> prepared_{};     // stages that prepare() has handled
-  std::map<int, std::string> outbox_{};  // orders for ranks that have not asked yet
-  std::set<int> asking_{};               // ranks that wait for an order
-  std::set<int> has_begun_{};            // ranks that have asked at least once
+  std::vector<StageOrder> orders_;         // of prepared stages, by stage
+  std::map<std::size_t, int> failures_{};  // failures of each stage that was tried again
+  std::set<std::size_t> prepared_{};       //
+  std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
+  std::set<int> asking_{};                 // ranks that wait for an order
+  std::set<int> has_begun_{};              // ranks that have asked at least once
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::mutex events_mutex_{};
   std::vector<Event> events_{};

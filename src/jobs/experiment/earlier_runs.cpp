@@ -112,9 +112,10 @@ std::vector<fs::path> runs_of(const fs::path& folder) {
 }  // namespace
 
 PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
-                            const std::map<std::size_t, std::string>& directories) {
+                            const std::map<std::size_t, std::string>& directories,
+                            bool checks_files) {
   const Config config = with_chunk_size(with_inputs(stage, directories));
-  read_job(config)->check_files();
+  if (checks_files) read_job(config)->check_files();
   const auto of_device = run::device_keys(config, place.device);
   const std::string marks = marks_of(stage, config);
   PreparedStage prepared{config.shown("run.chunk_size"), identity_with(config, marks, of_device)};
@@ -155,7 +156,7 @@ std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const Sta
         plans[s] = "new, because stage " + before->name + " is new";
         continue;
       }
-      const fs::path earlier = prepare_stage(stages[s], place, directories).earlier;
+      const fs::path earlier = prepare_stage(stages[s], place, directories, false).earlier;
       plans[s] = earlier.empty() ? "new, because " + (place.folder / stages[s].name).string() +
                                        " has no finished run with these settings and files"
                                  : "reused from " + earlier.string();

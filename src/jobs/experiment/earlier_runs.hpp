@@ -37,14 +37,15 @@ struct PreparedStage {
   std::filesystem::path earlier{};
 };
 
-/// Checks the files of a stage, and looks for an earlier run. `directories`: the run directories of
-/// the stages before it, by index. Local.
-/// Errors: those of Job::check_files().
+/// Checks the files of a stage unless `checks_files` is false, and looks for an earlier run.
+/// `directories`: the run directories of the stages before it, by index. Local.
+/// Errors: those of Job::check_files(), and of counting the rows of the data.
 PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
-                            const std::map<std::size_t, std::string>& directories);
+                            const std::map<std::size_t, std::string>& directories,
+                            bool checks_files = true);
 
-/// Returns a text for each stage: the earlier run that a run would reuse, or why it cannot. Local.
-/// Errors: those of prepare_stage().
+/// Says for each stage whether a run would reuse an earlier run, or why not. It needs no weights.
+/// Local. Errors: those of counting the rows of the data.
 std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const StagePlace& place);
 
 }  // namespace mgpu::jobs

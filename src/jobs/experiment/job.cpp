@@ -15,6 +15,7 @@
 #include <mgpu/run/plan_parts.hpp>
 #include <mgpu/run/session.hpp>
 
+#include "cell_answers.hpp"
 #include "earlier_runs.hpp"
 #include "results.hpp"
 #include "run_stage.hpp"
@@ -23,16 +24,16 @@ namespace mgpu::jobs {
 namespace {
 
 std::vector<Stage> read_alone(const ExperimentConfig& keys, const Config& config) {
-  return read_stages(keys, config.table(), FileProvider::alone());
+  return read_graph(keys, config, FileProvider::alone()).stages;
 }
 
 /// Reads the stages on every rank. Ranks:  collective.
-std::vector<Stage> read_together(const cluster::Group& world, const ExperimentConfig& keys,
-                                 const Config& config) {
+StageGraph read_together(const cluster::Group& world, const ExperimentConfig& keys,
+                         const Config& config) {
   const FileProvider files = cluster::shared_files(world);
-  std::vector<Stage> stages = read_stages(keys, config.table(), files);
-  cluster::run_together(world, [&] { choose_sizes(stages, world.size()); });
-  return stages;
+  StageGraph graph = read_graph(keys, config, files);
+  cluster::run_together(world, [&] { choose_sizes(graph.stages, world.size()); });
+  return graph;
 }
 
 /// The objects that the ranks of an experiment share.
@@ -113,7 +114,7 @@ void ExperimentJob::check_files() const {
 std::vector<run::FileCheck> ExperimentJob::file_checks() const {
   std::vector<run::FileCheck> checks;
   checks.push_back({"stages of " + keys_.folder.string(), [this](const cluster::Group& world) {
-                      const std::vector<Stage> stages = read_together(world, keys_, config_);
+                      const std::vector<Stage> stages = read_together(world, keys_, config_).stages;
                       std::string text;
                       for (const Stage& stage : stages)
                         text += (text.empty() ? "" : "; ") + stage.name + ": " +
@@ -132,11 +133,12 @@ std::uint64_t ExperimentJob::disk_bytes() const {
 
 run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
   const cluster::Group& world = run.topology.world();
-  const std::vector<Stage> stages = read_together(world, keys_, config_);
+  const StageGraph graph = read_together(world, keys_, config_);
+  const std::vector<Stage>& stages = graph.stages;
   print_banner(run, stages);
   Work work{run, stages, {stages_folder(run.store), run.device.kind}, std::nullopt};
   if (world.rank() == 0)
-    work.coordinator.emplace(stages, world.size(), keys_.stops_on_failure, work.place,
+    work.coordinator.emplace(graph, world.size(), keys_, work.place,
                              run.directory.path() / "job_states.json");
   run::SessionHost host(run);
   {
@@ -148,9 +150,11 @@ run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
   run::SessionsEnd end = host.close();
   const std::vector<StageRecord> records =
       work.coordinator ? work.coordinator->records() : std::vector<StageRecord>{};
-  run::JobOutcome outcome = outcome_of(run, stages, records);
+  std::vector<CellResult> cells = cell_results(keys_.matrix, graph, records);
+  cluster::run_together(world, [&] { read_answers(graph, records, cells); });
+  run::JobOutcome outcome = outcome_of(run, stages, records, cells);
   if (outcome.done < outcome.total && end.exit == ExitCode::done) end.exit = ExitCode::incomplete;
-  if (end.exit != ExitCode::stopped) seal_stages(run, stages, records);
+  if (end.exit != ExitCode::stopped) seal_stages(run, stages, records, cells);
   outcome.exit = end.exit;
   outcome.notes = std::move(end.notes);
   return outcome;

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
-#include <sstream>
-#include <string_view>
 
 #include <mgpu/config/check_all.hpp>
-#include <mgpu/config/nearest_name.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -17,14 +14,6 @@ constexpr const char* kStages = "experiment.stages";
 constexpr const char* kAfter = "experiment.after";
 constexpr const char* kRanks = "experiment.ranks";
 
-bool is_name(std::string_view name) {
-  constexpr std::string_view kOther = "_-";
-  return !name.empty() && std::ranges::all_of(name, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kOther.find(c) != std::string_view::npos;
-  });
-}
-
 void check_stages(const Config& config) {
   const std::vector<std::string> stages = config.texts(kStages);
   if (config.is(kFolder, "null"))
@@ -32,11 +21,12 @@ void check_stages(const Config& config) {
                          "job experiment needs `experiment.folder`, which has NAME.yaml for each "
                          "stage",
                          "experiment.folder=conf/examples/friendly");
-  if (stages.empty())
-    throw config.problem("E114", kStages, "job experiment needs `experiment.stages`",
+  if (stages.empty() && config.texts("experiment.algorithms").empty())
+    throw config.problem("E114", kStages,
+                         "job experiment needs `experiment.stages` or `experiment.algorithms`",
                          "experiment.stages=[reference, rollouts]");
   for (const std::string& stage : stages)
-    if (!is_name(stage))
+    if (!is_plain_name(stage))
       throw config.problem(
           "E107", kStages,
           "the name of a stage has letters, digits, `_` and `-`, unlike `" + stage + "`",
@@ -45,26 +35,7 @@ void check_stages(const Config& config) {
     throw config.problem("E107", kStages, "a stage comes twice", "remove one of the two");
 }
 
-/// Throws if experiment.stages has no stage `name`. It accepts any name if experiment.stages is
-/// empty, which check_stages() refuses.
-void require_stage(const Config& config, const char* key, const std::string& name) {
-  const std::vector<std::string> stages = config.texts(kStages);
-  if (stages.empty() || std::ranges::find(stages, name) != stages.end()) return;
-  const std::string nearest = nearest_name(name, stages);
-  throw config.problem("E107", key, "there is no stage `" + name + "` in experiment.stages",
-                       nearest.empty() ? "a stage of experiment.stages, such as " + stages.front()
-                                       : "did you mean `" + nearest + "`?");
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;)
-    words.push_back(word);
-  return words;
-}
-
-/// Returns the positive integer in `text`; 0 for any other text.
+/// Returns a positive integer; 0 if the text is none.
 int count_of(const std::string& text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -75,25 +46,20 @@ void check_after(const Config& config) {
   const std::vector<std::string> names = config.texts(kAfter);
   const std::vector<std::string> values = config.values(kAfter);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    require_stage(config, kAfter, names[i]);
-    for (const std::string& before : words_of(values[i])) {
-      require_stage(config, kAfter, before);
-      if (before == names[i])
-        throw config.problem("E107", kAfter, "stage `" + before + "` cannot wait for itself",
-                             "remove it");
-    }
+    const std::vector<std::string> before = words_of(values[i]);
+    if (std::ranges::find(before, names[i]) != before.end())
+      throw config.problem("E107", kAfter, "stage `" + names[i] + "` cannot wait for itself",
+                           "remove it");
   }
 }
 
 void check_ranks(const Config& config) {
   const std::vector<std::string> names = config.texts(kRanks);
   const std::vector<std::string> values = config.values(kRanks);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    require_stage(config, kRanks, names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i)
     if (count_of(values[i]) == 0)
       throw config.problem("E107", kRanks, "`" + values[i] + "` is no number of ranks",
                            "experiment.ranks={" + names[i] + ": 2}");
-  }
 }
 
 }  // namespace
@@ -108,6 +74,7 @@ void add_experiment_keys(KeyTable& table) {
              .type = KeyType::texts,
              .default_value = "[]",
              .summary = "names of the stages; a stage waits for those whose output it reads"});
+  add_matrix_keys(table);
   table.add({.name = kAfter,
              .type = KeyType::texts,
              .default_value = "[]",
@@ -121,17 +88,33 @@ void add_experiment_keys(KeyTable& table) {
                         "among the stages that can begin",
              .identity = false,
              .may_map = true});
+  table.add({.name = "experiment.priority",
+             .type = KeyType::choice,
+             .default_value = "chain",
+             .summary =
+                 "which stage comes first: that with the longest chain of stages after it, or "
+                 "that of the latest round, then with the shortest chain",
+             .choices = {"chain", "round"},
+             .identity = false});
   table.add({.name = "experiment.on_failure",
              .type = KeyType::choice,
              .default_value = "keep_going",
              .summary = "after a stage failed: run all stages that do not need it, or begin none",
              .choices = {"keep_going", "stop"},
              .identity = false});
+  table.add({.name = "experiment.retries",
+             .type = KeyType::integer,
+             .default_value = "0",
+             .summary = "times that a failed stage begins again in the same run",
+             .min = 0,
+             .max = 1000,
+             .identity = false});
 }
 
 void check_experiment_keys(const Config& config) {
   check_all({[&] { check_stages(config); }, [&] { check_after(config); },
-             [&] { check_ranks(config); }, [&] { run::refuse_chunk_keys(config); }});
+             [&] { check_ranks(config); }, [&] { check_matrix_keys(config); },
+             [&] { run::refuse_chunk_keys(config); }});
 }
 
 ExperimentConfig read_experiment_config(const Config& config) {
@@ -145,7 +128,10 @@ ExperimentConfig read_experiment_config(const Config& config) {
   const std::vector<std::string> wishing = config.texts(kRanks);
   for (std::size_t i = 0; i < wishing.size(); ++i)
     keys.ranks[wishing[i]] = count_of(config.values(kRanks)[i]);
+  keys.matrix = read_matrix(config);
   keys.stops_on_failure = config.is("experiment.on_failure", "stop");
+  if (config.is("experiment.priority", "round")) keys.urgency = Urgency::round;
+  keys.retries = static_cast<int>(config.integer("experiment.retries"));
   keys.gives_seed = config.is_given("run.seed");
   return keys;
 }

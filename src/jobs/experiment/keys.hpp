@@ -9,6 +9,9 @@
 #include <mgpu/config/key_table.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
+#include "matrix_keys.hpp"
+#include "schedule.hpp"
+
 namespace mgpu::jobs {
 
 /// The values of the keys experiment.*.
@@ -18,8 +21,11 @@ struct ExperimentConfig {
   std::vector<std::string> stages;                        // experiment.stages, in their order
   std::map<std::string, std::vector<std::string>> after;  // experiment.after
   std::map<std::string, int> ranks;                       // experiment.ranks
+  Matrix matrix;                                          // experiment.algorithms to .select
   bool stops_on_failure = false;                          // experiment.on_failure
-  bool gives_seed = false;  // whether run.seed is given; it then replaces that of every stage
+  Urgency urgency = Urgency::chain;                       // experiment.priority
+  int retries = 0;                                        // experiment.retries
+  bool gives_seed = false;  // whether run.seed is given, and replaces that of every stage
 };
 
 void add_experiment_keys(KeyTable& table);

@@ -1,6 +1,7 @@
 #include "page.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -8,7 +9,9 @@
 namespace mgpu::jobs {
 
 ExperimentPage::ExperimentPage(const std::vector<Stage>& stages,
-                               const std::vector<StageRecord>& records) {
+                               const std::vector<StageRecord>& records,
+                               std::vector<CellResult> cells)
+    : cells_(std::move(cells)) {
   for (std::size_t s = 0; s < records.size(); ++s) {
     const StageRecord& record = records[s];
     rows_.push_back({.name = stages[s].name,
@@ -27,6 +30,7 @@ void ExperimentPage::record(report::RunSummary& /*summary*/) const {}
 report::HtmlPage ExperimentPage::page(const report::RunSummary& summary) const {
   report::HtmlPage page;
   page.headline = summary.result + ".";
+  if (!cells_.empty()) page.sections.push_back(cell_section(cells_));
   const std::string chart = svg_stages(rows_);
   if (!chart.empty())
     page.sections.push_back(

@@ -5,6 +5,7 @@
 
 #include <mgpu/report/job_page.hpp>
 
+#include "cell_results.hpp"
 #include "coordinator.hpp"
 #include "stages.hpp"
 
@@ -22,19 +23,39 @@ struct StageRow {
   std::string directory{};
 };
 
-/// The page of an experiment: a chart of stages over time, and a table of their results.
+/// The page of an experiment: rewards of the cells, a chart of stages over time, and a table of
+/// their results.
 class ExperimentPage final : public report::JobPage {
 public:
-  ExperimentPage(const std::vector<Stage>& stages, const std::vector<StageRecord>& records);
+  ExperimentPage(const std::vector<Stage>& stages, const std::vector<StageRecord>& records,
+                 std::vector<CellResult> cells);
 
   void record(report::RunSummary& summary) const override;
   report::HtmlPage page(const report::RunSummary& summary) const override;
 
 private:
   std::vector<StageRow> rows_;
+  std::vector<CellResult> cells_;
 };
 
 /// Draws a bar for each stage that ran: time to the right, one line per rank.
 std::string svg_stages(const std::vector<StageRow>& rows);
+
+/// Draws the rewards of the cells: a row for each algorithm, round and eta, and a column for each
+/// data set and model. Returns "" without rewards.
+std::string svg_rewards(const std::vector<CellResult>& cells);
+
+/// Draws reward against KL: a curve for each algorithm, and the best rewards if the reference is
+/// known. `cells`: of one data set and model. Returns "" without a KL.
+std::string svg_reward_by_kl(const std::vector<CellResult>& cells);
+
+/// Returns the data set and the model of a cell: "star_graph, tiny".
+std::string column_of(const CellResult& cell);
+
+/// Returns the algorithm, round and eta of a cell: "qsharp, round 0, eta 0.5".
+std::string row_of(const CellResult& cell);
+
+/// Returns the section about the cells, of which there is at least one.
+report::Section cell_section(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

@@ -85,16 +85,18 @@ std::string result_text(const std::vector<StageRecord>& records) {
 }  // namespace
 
 void seal_stages(run::RunContext& run, const std::vector<Stage>& stages,
-                 const std::vector<StageRecord>& records) {
+                 const std::vector<StageRecord>& records, const std::vector<CellResult>& cells) {
   const auto sealing = run.clock.enter("seal");
   store::SealRequest request =
       run::seal_request({run.config, run.store, run.directory}, "experiment");
   if (!records.empty()) request.small_tables.push_back(stage_table(stages, records));
+  if (!cells.empty()) request.small_tables.push_back(cell_table(cells));
   store::seal(run.topology.world(), request);
 }
 
 run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stages,
-                           const std::vector<StageRecord>& records) {
+                           const std::vector<StageRecord>& records,
+                           const std::vector<CellResult>& cells) {
   run::JobOutcome outcome;
   outcome.unit = "stages";
   outcome.total = std::ssize(stages);
@@ -102,6 +104,7 @@ run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stage
   outcome.done = run.topology.world().all_reduce(done);  // other ranks have no records
   if (records.empty()) return outcome;
   run.print(stage_lines(stages, records));
+  if (!cells.empty()) run.print(cell_lines(cells));
   outcome.result = result_text(records);
   for (std::size_t s = 0; s < records.size(); ++s) {
     for (report::Result result : records[s].end.results) {
@@ -110,7 +113,7 @@ run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stage
       outcome.results.push_back(std::move(result));
     }
   }
-  outcome.page = std::make_unique<ExperimentPage>(stages, records);
+  outcome.page = std::make_unique<ExperimentPage>(stages, records, cells);
   return outcome;
 }
 

@@ -5,19 +5,21 @@
 #include <mgpu/report/job_page.hpp>
 #include <mgpu/run/run_context.hpp>
 
+#include "cell_results.hpp"
 #include "coordinator.hpp"
 #include "stages.hpp"
 
 namespace mgpu::jobs {
 
-/// Writes results.h5 with table `stages`, which depends on neither ranks nor times.
-/// Ranks:  collective over the run. `records` is used on rank 0 only.
+/// Writes results.h5 with table `stages`, and `cells` if there are any. They depend on neither
+/// ranks nor times. Ranks:  collective over the run. `records` and `cells` are used on rank 0 only.
 void seal_stages(run::RunContext& run, const std::vector<Stage>& stages,
-                 const std::vector<StageRecord>& records);
+                 const std::vector<StageRecord>& records, const std::vector<CellResult>& cells);
 
-/// Returns how the experiment ended. `records` is used on rank 0 only; other ranks get the counts.
-/// Ranks:  collective over the run.
+/// Returns how the experiment ended. `records` and `cells` are used on rank 0 only; other ranks get
+/// the counts. Ranks:  collective over the run.
 run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stages,
-                           const std::vector<StageRecord>& records);
+                           const std::vector<StageRecord>& records,
+                           const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

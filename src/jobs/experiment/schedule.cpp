@@ -40,15 +40,17 @@ const char* name_of(StageState state) {
   return kNames.at(static_cast<std::size_t>(state));
 }
 
-Schedule::Schedule(std::vector<StageNeed> stages, int ranks)
+Schedule::Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency)
     : stages_(std::move(stages)),
       states_(stages_.size(), StageState::waiting),
       by_urgency_(stages_.size()),
       ranks_(ranks) {
   std::iota(by_urgency_.begin(), by_urgency_.end(), std::size_t{0});
   const std::vector<int> lengths = chain_lengths(stages_);
-  std::ranges::stable_sort(by_urgency_,
-                           [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  std::ranges::stable_sort(by_urgency_, [&](std::size_t a, std::size_t b) {
+    if (urgency == Urgency::chain) return lengths[a] > lengths[b];
+    return std::pair(-stages_[a].round, lengths[a]) < std::pair(-stages_[b].round, lengths[b]);
+  });
 }
 
 bool Schedule::has_all_before(std::size_t stage) const {
@@ -113,6 +115,11 @@ void Schedule::end(std::size_t stage, StageState state) {
   states_[stage] = state;
   if (state == StageState::failed) leave_out_after(stage);
   if (state == StageState::stopped) stop();
+}
+
+void Schedule::retry(std::size_t stage) {
+  if (states_.at(stage) != StageState::running) throw Error("only a running stage can be repeated");
+  states_[stage] = StageState::waiting;
 }
 
 bool Schedule::is_over() const {

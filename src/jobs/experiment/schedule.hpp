@@ -10,8 +10,15 @@ namespace mgpu::jobs {
 /// The needs of a stage that the schedule considers.
 struct StageNeed {
   std::vector<std::size_t> after;  // stages that must be done before, by index
-  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
-  int wish = 0;                    // most ranks that the stage gets; 0: a share, see Schedule
+  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; at least 1
+  int wish = 0;                    // most ranks that the stage gets; 0: see Schedule
+  int round = 0;                   // round of the stage
+};
+
+/// Which of the ready stages comes first.
+enum class Urgency {
+  chain,  // that with the longest chain of stages after it
+  round,  // that of the latest round, and in it that with the shortest chain
 };
 
 enum class StageState {
@@ -34,8 +41,7 @@ struct Assignment {
 };
 
 /// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
-/// messages. Stages with the longest chain of stages after them come first, then those with the
-/// lowest index.
+/// messages. Equally urgent stages come by ascending index.
 ///
 /// A stage without a wish gets an equal share of the free ranks, but not less than an eighth of all
 /// ranks if that many are free. This limits how many stages run at a time: with many at a time, the
@@ -44,7 +50,7 @@ class Schedule {
 public:
   /// `ranks`: number of ranks of the run; all are busy until free() is called. The stages must form
   /// no cycle.
-  Schedule(std::vector<StageNeed> stages, int ranks);
+  Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency = Urgency::chain);
 
   StageState state(std::size_t stage) const { return states_.at(stage); }
   std::size_t size() const { return stages_.size(); }
@@ -68,6 +74,9 @@ public:
 
   /// Records how a running stage ended. If it failed, all stages after it are left out.
   void end(std::size_t stage, StageState state);
+
+  /// Lets a running stage that failed wait again.
+  void retry(std::size_t stage);
 
   /// Lets no other stage begin.
   void stop() { is_stopped_ = true; }

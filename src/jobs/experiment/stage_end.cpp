@@ -8,21 +8,44 @@ namespace {
 
 using formats::JsonValue;
 
+/// Returns a number as text, because a number that is not finite has no JSON form.
+std::string digits_of(double number) {
+  return report::text_of("%.17g", number);
+}
+
+double number_in(const JsonValue& value, const char* name) {
+  return std::stod(value.get<std::string>(name));
+}
+
 JsonValue json_of(const report::Result& result) {
-  // A number that is not finite has no JSON form, so it is stored as a text.
-  return JsonValue::Members{{"key", result.key},
-                            {"label", result.label},
-                            {"value", report::text_of("%.17g", result.value)},
-                            {"unit", result.unit},
-                            {"decimals", result.decimals}};
+  JsonValue::Members members{{"key", result.key},
+                             {"label", result.label},
+                             {"value", digits_of(result.value)},
+                             {"unit", result.unit},
+                             {"decimals", result.decimals}};
+  if (result.estimate) {
+    members.emplace_back("mean", digits_of(result.estimate->mean));
+    members.emplace_back("standard_error", digits_of(result.estimate->standard_error));
+    members.emplace_back("low", digits_of(result.estimate->low));
+    members.emplace_back("high", digits_of(result.estimate->high));
+    members.emplace_back("count", result.estimate->count);
+  }
+  return members;
 }
 
 report::Result result_of(const JsonValue& value) {
-  return {.key = value.get<std::string>("key"),
-          .label = value.get<std::string>("label"),
-          .value = std::stod(value.get<std::string>("value")),
-          .unit = value.get<std::string>("unit"),
-          .decimals = value.get<int>("decimals")};
+  report::Result result{.key = value.get<std::string>("key"),
+                        .label = value.get<std::string>("label"),
+                        .value = number_in(value, "value"),
+                        .unit = value.get<std::string>("unit"),
+                        .decimals = value.get<int>("decimals")};
+  if (value.find("mean") != nullptr)
+    result.estimate = Estimate{.mean = number_in(value, "mean"),
+                               .standard_error = number_in(value, "standard_error"),
+                               .low = number_in(value, "low"),
+                               .high = number_in(value, "high"),
+                               .count = value.get<std::int64_t>("count")};
+  return result;
 }
 
 JsonValue::List texts_of(const std::vector<std::string>& texts) {

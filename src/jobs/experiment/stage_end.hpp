@@ -17,7 +17,7 @@ struct StageEnd {
   std::string directory{};  // run directory of the stage; "" if it could not be opened
   std::string error{};      // sentence of the failure; "" if it did not fail
   std::string result{};     // JobOutcome::result
-  std::vector<report::Result> results{};  // JobOutcome::results, without their estimates
+  std::vector<report::Result> results{};  // JobOutcome::results
   std::int64_t done = 0;                  // JobOutcome::done, total and unit
   std::int64_t total = 0;
   std::string unit{};

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include <mgpu/config/nearest_name.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/run/export_format.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
+
+#include "cell_states.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -60,21 +64,72 @@ void find_exports(std::vector<Stage>& stages) {
   }
 }
 
-std::size_t index_of(const std::vector<Stage>& stages, const std::string& name) {
-  const auto found = std::ranges::find(stages, name, &Stage::name);
-  return static_cast<std::size_t>(found - stages.begin());
+/// Adds the stages that experiment.after names to what stage `index` waits for: those with its
+/// values.
+void add_given(const ExperimentConfig& keys, std::vector<Stage>& stages, std::size_t index) {
+  Stage& stage = stages[index];
+  const auto given = keys.after.find(stage.file_name);
+  if (given == keys.after.end()) return;
+  for (std::size_t other = 0; other < stages.size(); ++other)
+    if (std::ranges::find(given->second, stages[other].file_name) != given->second.end() &&
+        agree(stage.values, stages[other].values))
+      stage.after.push_back(other);
 }
 
-void find_all_before(const ExperimentConfig& keys, std::vector<Stage>& stages) {
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    find_inputs(stages, s);
-    if (const auto more = keys.after.find(stages[s].name); more != keys.after.end())
-      for (const std::string& name : more->second)
-        stages[s].after.push_back(index_of(stages, name));
-    std::ranges::sort(stages[s].after);
-    const auto repeated = std::ranges::unique(stages[s].after);
-    stages[s].after.erase(repeated.begin(), repeated.end());
+void sort_without_repeats(std::vector<std::size_t>& indices) {
+  std::ranges::sort(indices);
+  const auto repeated = std::ranges::unique(indices);
+  indices.erase(repeated.begin(), repeated.end());
+}
+
+/// Returns the evaluations of the round before that of `cell`: its own with all etas, or those of
+/// all cells.
+std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
+                                    bool is_of_all) {
+  CellValues wanted = cell.values;
+  if (is_of_all) wanted.clear();
+  wanted.erase("eta");
+  wanted["round"] = std::to_string(round_of(cell.values) - 1);
+  std::vector<std::size_t> evaluations;
+  for (const Cell& other : cells)
+    if (other.values.contains("round") && agree(wanted, other.values))
+      evaluations.push_back(other.evaluation);
+  return evaluations;
+}
+
+/// Lets the stages of each cell wait for its last round, except those that a cell of an earlier
+/// round shares.
+void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
+  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
+  for (const Cell& cell : graph.cells) {
+    const int round = round_of(cell.values);
+    if (round == 0) continue;
+    std::vector<std::size_t> own = all_before(graph.stages, cell.evaluation);
+    own.push_back(cell.evaluation);
+    for (const std::size_t stage : own)
+      if (round_of(graph.stages[stage].values) == round)
+        added.emplace_back(stage, last_round(graph.cells, cell, matrix.has_barrier));
   }
+  for (const auto& [stage, evaluations] : added)
+    std::ranges::copy(evaluations, std::back_inserter(graph.stages[stage].after));
+}
+
+void find_all_before(const ExperimentConfig& keys, StageGraph& graph) {
+  for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+    find_inputs(graph.stages, s);
+    add_given(keys, graph.stages, s);
+  }
+  add_last_rounds(keys.matrix, graph);
+  for (Stage& stage : graph.stages)
+    sort_without_repeats(stage.after);
+}
+
+void refuse_equal_names(const std::vector<Stage>& stages) {
+  std::set<std::string> names;
+  for (const Stage& stage : stages)
+    if (!names.insert(stage.name).second)
+      refuse_stage(stage.file, "two stages have the name " + stage.name,
+                   "other names of files or in the lists of the experiment");
 }
 
 void refuse_equal_outputs(const std::vector<Stage>& stages) {
@@ -86,7 +141,9 @@ void refuse_equal_outputs(const std::vector<Stage>& stages) {
             "stages " + stages[other].name + " and " + stages[s].name +
                 " have the same run.name and run.output, so nothing says whose results others "
                 "read",
-            "another run.name in one of the two");
+            stages[s].file == stages[other].file
+                ? "remove run.name, because the experiment names the stage"
+                : "another run.name in one of the two");
 }
 
 /// Follows the stages that the last stage of `way` waits for. Returns the stages of the first cycle
@@ -118,6 +175,14 @@ void refuse_cycles(const std::vector<Stage>& stages) {
   }
 }
 
+[[noreturn]] void refuse_name(const Config& config, const char* key, const std::string& name,
+                              const std::vector<std::string>& files) {
+  const std::string nearest = nearest_name(name, files);
+  throw config.problem("E107", key, "the experiment has no stage `" + name + "`",
+                       nearest.empty() ? "the name of a stage file, such as " + files.front()
+                                       : "did you mean `" + nearest + "`?");
+}
+
 }  // namespace
 
 void refuse_stage(const fs::path& file, std::string sentence, std::string help) {
@@ -125,11 +190,26 @@ void refuse_stage(const fs::path& file, std::string sentence, std::string help) 
       {"E124", ExitCode::config, std::move(sentence), {"  --> " + file.string()}, std::move(help)});
 }
 
-void find_order(const ExperimentConfig& keys, std::vector<Stage>& stages) {
-  refuse_equal_outputs(stages);
-  find_all_before(keys, stages);
-  find_exports(stages);
-  refuse_cycles(stages);
+void require_names(const Config& config, const std::vector<Stage>& stages) {
+  std::vector<std::string> files;
+  for (const Stage& stage : stages)
+    files.push_back(stage.file_name);
+  const auto require = [&](const char* key, const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      if (std::ranges::find(files, name) == files.end()) refuse_name(config, key, name, files);
+  };
+  require("experiment.after", config.texts("experiment.after"));
+  for (const std::string& names : config.values("experiment.after"))
+    require("experiment.after", words_of(names));
+  require("experiment.ranks", config.texts("experiment.ranks"));
+}
+
+void find_order(const ExperimentConfig& keys, StageGraph& graph) {
+  refuse_equal_names(graph.stages);
+  refuse_equal_outputs(graph.stages);
+  find_all_before(keys, graph);
+  find_exports(graph.stages);
+  refuse_cycles(graph.stages);
 }
 
 }  // namespace mgpu::jobs

@@ -12,8 +12,12 @@ namespace mgpu::jobs {
 [[noreturn]] void refuse_stage(const std::filesystem::path& file, std::string sentence,
                                std::string help);
 
-/// Sets inputs, `after` and exports of all stages. Local.
-/// Errors: those of refuse_stage() for two stages with one output, and for a cycle.
-void find_order(const ExperimentConfig& keys, std::vector<Stage>& stages);
+/// Refuses a name in experiment.after or experiment.ranks that is no stage. `config`: that of the
+/// experiment. Errors: Failure (exit 78) E107.
+void require_names(const Config& config, const std::vector<Stage>& stages);
+
+/// Sets inputs, exports and all of `after` of the stages. Local.
+/// Errors: those of refuse_stage() for two stages with one name or output, and for a cycle.
+void find_order(const ExperimentConfig& keys, StageGraph& graph);
 
 }  // namespace mgpu::jobs

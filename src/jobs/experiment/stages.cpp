@@ -8,35 +8,17 @@
 
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/cluster/topology.hpp>
-#include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
-#include <mgpu/store/run_dir/store_config.hpp>
 
 #include "stage_order.hpp"
+#include "stage_reader.hpp"
 
 namespace mgpu::jobs {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Reads the configuration of a stage. Of the rules between keys, only those of module store are
-/// checked here; choose_sizes() checks those of the job for each number of ranks.
-Config read_stage_config(const fs::path& file, const KeyTable& table, const FileProvider& files) {
-  ConfigSources sources = files.sources(file.string());
-  sources.rules = [](const Config& config) { store::read_store_config(config); };
-  return read_config(table, sources);
-}
-
-/// Returns the configuration with the keys that the experiment sets for all stages.
-Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
-  Config shared = config;
-  if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
-  if (!shared.is_given("run.deterministic"))  // so that results do not depend on the free ranks
-    shared = shared.with("run.deterministic", "layout");
-  return shared;
-}
-
-/// Throws if the job, or the split of the ranks into groups, refuses this number of ranks.
+/// Throws what the job, or the split into groups, says against this number of ranks.
 void check_size(const Config& config, int size) {
   cluster::group_of_each_rank(size, cluster::read_cluster_config(config).group_sizes());
   job_of(config).check(config, size);
@@ -70,33 +52,35 @@ std::vector<int> accepted_sizes(const Config& config, int ranks) {
   return sizes;
 }
 
-fs::path output_of(const Config& config) {
-  const store::StoreConfig store = store::read_store_config(config);
-  return (fs::absolute(store.output_folder) / store.run_name / "latest").lexically_normal();
-}
-
-Stage read_stage(const ExperimentConfig& keys, const std::string& name, const KeyTable& table,
-                 const FileProvider& files) {
-  const fs::path file = keys.folder / (name + ".yaml");
-  const Config config = read_stage_config(file, table, files);
-  if (read_job_name(config) == "experiment")
-    refuse_stage(file, "stage " + name + " is an experiment itself",
-                 "the stages of that experiment");
-  Stage stage{.name = name, .config = with_shared_keys(config, keys), .file = file, .output = {}};
-  stage.output = output_of(config);
-  if (const auto wish = keys.ranks.find(name); wish != keys.ranks.end()) stage.wish = wish->second;
-  return stage;
+/// Adds the stage and the cell of `values`, unless they are known.
+void add_cell(StageReader& reader, const CellValues& values, StageGraph& graph) {
+  const std::string& algorithm = values.at("algorithm");
+  Cell cell{{}, reader.evaluation_of(algorithm, values)};
+  cell.values = reader.stage(cell.evaluation).values;
+  cell.values["algorithm"] = algorithm;
+  const bool is_known = std::ranges::any_of(graph.cells, [&](const Cell& other) {
+    return other.evaluation == cell.evaluation && other.values == cell.values;
+  });
+  if (!is_known) graph.cells.push_back(std::move(cell));
 }
 
 }  // namespace
 
-std::vector<Stage> read_stages(const ExperimentConfig& keys, const KeyTable& table,
-                               const FileProvider& files) {
-  std::vector<Stage> stages;
-  for (const std::string& name : keys.stages)
-    stages.push_back(read_stage(keys, name, table, files));
-  files.agree([&] { find_order(keys, stages); });
-  return stages;
+StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
+                      const FileProvider& files) {
+  StageGraph graph;
+  StageReader reader(keys, config, files);
+  for (const CellValues& values : values_of_cells(keys.matrix)) {
+    for (const std::string& name : keys.stages)
+      reader.stage_of(name, values);
+    if (values.contains("algorithm")) add_cell(reader, values, graph);
+  }
+  graph.stages = reader.take_stages();
+  files.agree([&] {
+    require_names(config, graph.stages);
+    find_order(keys, graph);
+  });
+  return graph;
 }
 
 void choose_sizes(std::vector<Stage>& stages, int ranks) {
@@ -107,7 +91,7 @@ void choose_sizes(std::vector<Stage>& stages, int ranks) {
 std::vector<StageNeed> needs_of(const std::vector<Stage>& stages) {
   std::vector<StageNeed> needs;
   for (const Stage& stage : stages)
-    needs.push_back({stage.after, stage.sizes, stage.wish});
+    needs.push_back({stage.after, stage.sizes, stage.wish, round_of(stage.values)});
   return needs;
 }
 

@@ -9,6 +9,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/file_provider.hpp>
 
+#include "cell_values.hpp"
 #include "keys.hpp"
 #include "schedule.hpp"
 
@@ -26,21 +27,37 @@ struct Stage {
   std::string name;
   Config config;                       // as in its file, with the seed of the experiment if given
   std::filesystem::path file;          // that file
-  std::filesystem::path output;        // outputs/NAME/latest; paths of its readers begin with it
-  std::vector<StageInput> inputs{};    // keys that read the output of other stages
+  std::filesystem::path output;        // outputs/NAME/latest, which the paths of others begin with
+  std::string file_name{};             // NAME of that file NAME.yaml
+  CellValues values{};                 // values that the file, or a stage before this one, uses
+  std::vector<StageInput> inputs{};    //
   std::vector<std::size_t> after{};    // stages to wait for, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
   std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
   int wish = 0;                        // see StageNeed
 };
 
+/// The evaluation of an algorithm on a data set with a model, after a round.
+struct Cell {
+  CellValues values;           // the algorithm, and the values that the evaluation uses
+  std::size_t evaluation = 0;  // index of the stage that evaluates it
+};
+
+/// The stages of an experiment, and the cells that they belong to.
+struct StageGraph {
+  std::vector<Stage> stages;
+  std::vector<Cell> cells;
+};
+
 /// Reads the configurations of all stages, and finds out which stages read the output of others.
+/// `config`: that of the experiment.
 ///
 /// Ranks:  collective over the group of `files`.
-/// Errors: those of reading a configuration. Failure (exit 78) E124 for a stage that is an
-///         experiment itself, for two stages with one output, and for a cycle.
-std::vector<Stage> read_stages(const ExperimentConfig& keys, const KeyTable& table,
-                               const FileProvider& files);
+/// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
+///         or experiment.ranks that is no stage. E124 for a stage that is an experiment itself, for
+///         an algorithm without a stage, for two stages with one name or output, and for a cycle.
+StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
+                      const FileProvider& files);
 
 /// Sets Stage::sizes to the numbers of ranks up to `ranks` that the stages' jobs accept. It tries
 /// all numbers up to 16, the powers of two, three times these, and `ranks`. Local.

@@ -1,0 +1,68 @@
+#include "cell_answers.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/results/read_texts.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
+
+#include "page.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::size_t kPrompts = 3;
+constexpr std::int64_t kRowsRead = 256;  // more samples per prompt leave fewer prompts
+constexpr std::size_t kLongest = 300;    // of a shown text
+
+/// Returns the first completion of each of the first prompts.
+std::vector<CellAnswer> first_answers(const std::filesystem::path& results) {
+  const auto prompts = store::read_texts(results, "samples", "prompt", 0, kRowsRead);
+  const auto outputs = store::read_texts(results, "samples", "output", 0, kRowsRead);
+  std::vector<CellAnswer> answers;
+  for (std::size_t i = 0; i < prompts.size() && answers.size() < kPrompts; ++i)
+    if (answers.empty() || answers.back().prompt != prompts[i])
+      answers.push_back({prompts[i], outputs.at(i)});
+  return answers;
+}
+
+}  // namespace
+
+void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
+                  std::vector<CellResult>& cells) {
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const std::size_t stage = graph.cells[c].evaluation;
+    const Config& config = graph.stages[stage].config;
+    const store::StoreConfig store = store::read_store_config(config);
+    const bool has_texts = store.text && read_job_name(config) == "generate";
+    if (cells[c].state != CellState::eval_completed || !has_texts) continue;
+    cells[c].answers =
+        first_answers(std::filesystem::path(records[stage].end.directory) / store.result_file);
+  }
+}
+
+report::Table answer_table(const std::vector<CellResult>& cells) {
+  report::Table table{"First answers of each algorithm", {"prompt", "algorithm", "answer"}, {}};
+  table.is_text = true;
+  table.is_stacked = true;
+  std::vector<std::string> prompts;
+  for (const CellResult& cell : cells)
+    for (const CellAnswer& answer : cell.answers)
+      if (std::ranges::find(prompts, answer.prompt) == prompts.end())
+        prompts.push_back(answer.prompt);
+  for (const std::string& prompt : prompts)
+    for (const CellResult& cell : cells)
+      for (const CellAnswer& answer : cell.answers)
+        if (answer.prompt == prompt)
+          table.rows.push_back({report::clip(prompt, kLongest), row_of(cell),
+                                report::clip(answer.output, kLongest)});
+  return table;
+}
+
+}  // namespace mgpu::jobs

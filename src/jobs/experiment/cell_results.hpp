@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/report/summary.hpp>
+#include <mgpu/store/results/small_table.hpp>
+
+#include "cell_states.hpp"
+#include "coordinator.hpp"
+#include "stages.hpp"
+
+namespace mgpu::jobs {
+
+/// A completion of a cell.
+struct CellAnswer {
+  std::string prompt;
+  std::string output;
+};
+
+/// The evaluation of a cell.
+struct CellResult {
+  CellValues values;
+  std::string stage;  // name of the stage that evaluated it
+  CellState state = CellState::not_started;
+  std::optional<report::Result> reward{};  // the score of the data set, otherwise the reward
+  std::optional<report::Result> kl{};      // per token from the reference, in nats
+  double tokens = 0.0;                     // mean tokens of a completion
+  /// The mean reward of the reference, and the best reward at this KL. Only with
+  /// experiment.baseline, whose reward is above 0 and below 1.
+  std::optional<double> reference{};
+  std::optional<double> best{};
+  std::vector<CellAnswer> answers{};  // set by read_answers()
+
+  /// Returns the value of a name, or "".
+  std::string value(const std::string& name) const;
+};
+
+/// Returns the results of all cells, in their order.
+std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& graph,
+                                     const std::vector<StageRecord>& records);
+
+/// Returns the columns that some cell has a value for, with their names in the first row. They are
+/// the values of the cells, the reward and the KL with their intervals, and the best reward.
+std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
+
+/// Formats cell_rows() as aligned lines.
+std::string cell_lines(const std::vector<CellResult>& cells);
+
+/// Returns table `cells` of results.h5.
+store::SmallTable cell_table(const std::vector<CellResult>& cells);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "stages.hpp"
+
+namespace mgpu::jobs {
+
+/// How far a cell is. Its stages are its evaluation and all stages before it.
+enum class CellState {
+  not_started,
+  data_generated,  // all its completions are drawn, except those of the evaluation
+  model_trained,   // all its stages are done, except the evaluation
+  eval_completed,  //
+  failed,          // one of its stages failed
+};
+
+/// Returns the name of a state in job_states.json: "EVAL_COMPLETED".
+const char* name_of(CellState state);
+
+/// Returns all stages that a stage waits for, directly or not, ascending.
+std::vector<std::size_t> all_before(const std::vector<Stage>& stages, std::size_t stage);
+
+/// Finds out how far the cells of an experiment are.
+class CellStates {
+public:
+  explicit CellStates(const StageGraph& graph);
+
+  /// Returns the state of a cell by its index. `states`: the state of each stage.
+  CellState of(std::size_t cell, const std::vector<StageState>& states) const;
+
+private:
+  const StageGraph& graph_;
+  std::vector<std::vector<std::size_t>> before_{};  // all stages before the evaluation of each cell
+  std::vector<bool> draws_{};                       // of each stage: whether it makes data
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,77 @@
+#include "cell_values.hpp"
+
+#include <algorithm>
+
+namespace mgpu::jobs {
+namespace {
+
+/// Returns the cells with each value of `name` added to each of `cells`.
+std::vector<CellValues> times(const std::vector<CellValues>& cells, const std::string& name,
+                              const std::vector<std::string>& values) {
+  if (values.empty()) return cells;
+  std::vector<CellValues> product;
+  for (const CellValues& cell : cells) {
+    for (const std::string& value : values) {
+      product.push_back(cell);
+      product.back()[name] = value;
+    }
+  }
+  return product;
+}
+
+std::vector<std::string> round_numbers(int rounds) {
+  std::vector<std::string> numbers;
+  for (int round = 0; round < rounds; ++round)
+    numbers.push_back(std::to_string(round));
+  return numbers;
+}
+
+bool is_selected(const Matrix& matrix, const CellValues& cell) {
+  return std::ranges::all_of(matrix.select, [&](const auto& wanted) {
+    const auto value = cell.find(wanted.first);
+    return value != cell.end() &&
+           std::ranges::find(wanted.second, value->second) != wanted.second.end();
+  });
+}
+
+}  // namespace
+
+bool is_axis(const std::string& name) {
+  return std::ranges::find(kAxes, name) != kAxes.end();
+}
+
+bool agree(const CellValues& a, const CellValues& b) {
+  return std::ranges::all_of(a, [&](const auto& value) {
+    const auto other = b.find(value.first);
+    return other == b.end() || other->second == value.second;
+  });
+}
+
+int round_of(const CellValues& values) {
+  const auto round = values.find("round");
+  return round == values.end() ? 0 : std::stoi(round->second);
+}
+
+std::string stage_name(const std::string& file_name, const CellValues& values) {
+  std::string name = file_name;
+  for (const std::string axis : kAxes) {
+    const auto value = values.find(axis);
+    if (value == values.end() || (axis == "algorithm" && value->second == file_name)) continue;
+    name += axis == "round" ? "-r" : axis == "eta" ? "-eta" : "-";
+    name += value->second;
+  }
+  return name;
+}
+
+std::vector<CellValues> values_of_cells(const Matrix& matrix) {
+  std::vector<CellValues> cells{{}};
+  cells = times(cells, "round", round_numbers(matrix.rounds));
+  cells = times(cells, "dataset", matrix.datasets);
+  cells = times(cells, "model", matrix.models);
+  cells = times(cells, "algorithm", matrix.algorithms);
+  cells = times(cells, "eta", matrix.etas);
+  std::erase_if(cells, [&](const CellValues& cell) { return !is_selected(matrix, cell); });
+  return cells;
+}
+
+}  // namespace mgpu::jobs

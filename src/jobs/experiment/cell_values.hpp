@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix_keys.hpp"
+
+namespace mgpu::jobs {
+
+/// Values of the names that stage files use as ${NAME}: {{"algorithm", "pita"}, {"round", "0"}}.
+using CellValues = std::map<std::string, std::string>;
+
+/// The names of these values, in the order in which the names of stages have them.
+inline constexpr std::array kAxes = {"algorithm", "dataset", "model", "round", "eta"};
+
+/// Returns whether `name` is one of kAxes.
+bool is_axis(const std::string& name);
+
+/// Returns whether both have the same value for each name that both have.
+bool agree(const CellValues& a, const CellValues& b);
+
+/// Returns the round; 0 without one.
+int round_of(const CellValues& values);
+
+/// Formats the name of the stage that file NAME.yaml is with the values that it uses:
+/// "value-star_graph-r0", "guided-pita-eta0.5". An algorithm with the name of the file is left out.
+std::string stage_name(const std::string& file_name, const CellValues& values);
+
+/// Returns the values of all cells that experiment.select leaves, later rounds last. A name whose
+/// list is empty has no value. Without lists there is one cell, of round 0.
+std::vector<CellValues> values_of_cells(const Matrix& matrix);
+
+}  // namespace mgpu::jobs

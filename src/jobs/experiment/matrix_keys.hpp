@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
+
+namespace mgpu::jobs {
+
+/// The values of the keys experiment.* that say with which values the stage files are repeated.
+struct Matrix {
+  std::vector<std::string>
+      algorithms;  // experiment.baseline, and experiment.algorithms that are enabled
+  std::vector<std::string> datasets;                       // experiment.datasets
+  std::vector<std::string> models;                         // experiment.models
+  std::vector<std::string> etas;                           // experiment.etas
+  int rounds = 1;                                          // experiment.rounds
+  bool has_barrier = false;                                // experiment.round_barrier
+  std::string baseline;                                    // experiment.baseline; "" for none
+  std::map<std::string, std::vector<std::string>> select;  // experiment.select
+};
+
+void add_matrix_keys(KeyTable& table);
+
+/// Checks the rules between these keys. Errors: Failure (exit 78) E107 or E114.
+void check_matrix_keys(const Config& config);
+
+/// Returns the values of keys that check_matrix_keys() accepts.
+Matrix read_matrix(const Config& config);
+
+/// Returns whether `name` has only letters, digits, `_`, `-`, and the characters in `more`.
+bool is_plain_name(std::string_view name, std::string_view more = "");
+
+/// Returns the words of a text, which blanks separate.
+std::vector<std::string> words_of(const std::string& text);
+
+}  // namespace mgpu::jobs

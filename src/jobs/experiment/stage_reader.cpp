@@ -1,0 +1,189 @@
+#include "stage_reader.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/config/path_text.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
+
+#include "earlier_runs.hpp"
+#include "placeholders.hpp"
+#include "stage_order.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns the configuration with the keys that the experiment sets for all stages.
+Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
+  Config shared = config;
+  if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
+  if (!shared.is_given("run.deterministic"))  // so that results do not depend on the free ranks
+    shared = shared.with("run.deterministic", "layout");
+  return shared;
+}
+
+/// Returns the configuration with the output folder of the stage. A stage without a run.name gets a
+/// folder of the experiment.
+Config with_output(const Config& config, const Config& experiment, const std::string& name) {
+  if (config.is_given("run.name")) return config;
+  const fs::path folder = stages_folder(store::read_store_config(experiment));
+  return config.with("run.name", name).with("run.output", folder.string());
+}
+
+fs::path output_folder(const Config& config) {
+  const store::StoreConfig store = store::read_store_config(config);
+  return (fs::absolute(store.output_folder) / store.run_name / "latest").lexically_normal();
+}
+
+/// Returns whether each of the `used` values is the same in `values`.
+bool has_all(const CellValues& values, const CellValues& used) {
+  return std::ranges::all_of(used, [&](const auto& entry) {
+    const auto value = values.find(entry.first);
+    return value != values.end() && value->second == entry.second;
+  });
+}
+
+}  // namespace
+
+std::optional<std::size_t> StageReader::find(const std::string& file_name,
+                                             const CellValues& values) const {
+  for (std::size_t s = 0; s < stages_.size(); ++s)
+    if (stages_[s].file_name == file_name && has_all(values, stages_[s].values)) return s;
+  return std::nullopt;
+}
+
+void StageReader::refuse_cycle(const std::string& file_name, const CellValues& values) const {
+  const auto first = std::ranges::find_if(way_, [&](const Open* open) {
+    return open->file_name == file_name && open->values == values;
+  });
+  if (first == way_.end()) return;
+  std::string text;
+  for (auto open = first; open != way_.end(); ++open)
+    text += (*open)->file_name + " waits for ";
+  refuse_stage((*first)->file, "the stages wait for each other: " + text + file_name,
+               "let one of them read another output");
+}
+
+std::size_t StageReader::stage_of(const std::string& file_name, const CellValues& values) {
+  if (const auto known = find(file_name, values)) return *known;
+  refuse_cycle(file_name, values);
+  Open open{file_name, keys_.folder / (file_name + ".yaml"), values};
+  const Config config = read(open);
+  if (read_job_name(config) == "experiment")
+    refuse_stage(open.file, "stage " + file_name + " is an experiment itself",
+                 "the stages of that experiment");
+  add(open, config);
+  return stages_.size() - 1;
+}
+
+std::size_t StageReader::evaluation_of(const std::string& algorithm, const CellValues& values) {
+  const fs::path file = keys_.folder / (algorithm + ".yaml");
+  try {
+    text_of(file);
+  } catch (const cluster::DivergedFailure&) {
+    throw;
+  } catch (const Failure& failure) {
+    if (failure.report().code != "E603") throw;
+    refuse_stage(file, "there is no algorithm `" + algorithm + "` in experiment.folder",
+                 failure.report().help);
+  }
+  return stage_of(algorithm, values);
+}
+
+/// Returns the text of a file, which is read once.
+const std::string& StageReader::text_of(const fs::path& file) {
+  const auto known = texts_.find(file);
+  return known != texts_.end() ? known->second : texts_[file] = files_.read(file);
+}
+
+/// Reads the configuration of a stage, and records what it uses.
+Config StageReader::read(Open& open) {
+  std::exception_ptr failure;  // of a name; read_config() would call it a failure of an include
+  ConfigSources sources = files_.sources(open.file.string());
+  sources.rules = [](const Config& config) { store::read_store_config(config); };
+  sources.read = [&](const fs::path& file) {
+    const std::string& text = text_of(file);
+    try {
+      return replace_placeholders(text,
+                                  [&](const std::string& name) { return text_for(name, open); });
+    } catch (const cluster::DivergedFailure&) {
+      throw;
+    } catch (const Failure&) {
+      if (!failure) failure = std::current_exception();
+      return std::string();
+    }
+  };
+  way_.push_back(&open);
+  std::optional<Config> config;
+  try {
+    config = read_config(experiment_.table(), sources);
+  } catch (const cluster::DivergedFailure&) {
+    throw;
+  } catch (const Failure&) {
+    if (!failure) throw;
+  }
+  if (failure) std::rethrow_exception(failure);
+  way_.pop_back();
+  return *config;
+}
+
+std::optional<std::string> StageReader::text_for(const std::string& name, Open& open) {
+  constexpr std::string_view kStage = "stage.";
+  constexpr std::string_view kPrevious = "previous.";
+  if (is_axis(name)) return value_of(name, open);
+  if (name == "phase") return value_of("round", open) == "0" ? "first" : "later";
+  if (name.starts_with(kStage)) return output_of(name.substr(kStage.size()), open.values, open);
+  if (name.starts_with(kPrevious)) return previous_output(name.substr(kPrevious.size()), open);
+  return std::nullopt;
+}
+
+std::string StageReader::value_of(const std::string& name, Open& open) const {
+  const auto value = open.values.find(name);
+  if (value == open.values.end())
+    refuse_stage(open.file, "`${" + name + "}` has no value: `experiment." + name + "s` is empty",
+                 "experiment." + name + "s=[" + (name == "eta" ? "0.5" : "NAME") + "]");
+  open.used.insert(*value);
+  return value->second;
+}
+
+std::string StageReader::output_of(const std::string& file_name, const CellValues& values,
+                                   Open& open) {
+  if (!is_plain_name(file_name))
+    refuse_stage(open.file, "`" + file_name + "` is not the name of a stage",
+                 "a file of experiment.folder without .yaml, such as ${stage.reference}");
+  const std::size_t index = stage_of(file_name, values);
+  open.before.insert(index);
+  for (const auto& [name, value] : stages_[index].values)
+    open.used.insert({name, open.values.at(name)});
+  return unexpanded_path(stages_[index].output.string());
+}
+
+std::string StageReader::previous_output(const std::string& file_name, Open& open) {
+  const int round = std::stoi(value_of("round", open));
+  if (round == 0)
+    refuse_stage(open.file, "`${previous." + file_name + "}` has no value in round 0",
+                 "include: [NAME_${phase}.yaml], with NAME_first.yaml for round 0 and "
+                 "NAME_later.yaml for the others");
+  CellValues values = open.values;
+  values["round"] = std::to_string(round - 1);
+  return output_of(file_name, values, open);
+}
+
+void StageReader::add(const Open& open, const Config& config) {
+  const std::string name = stage_name(open.file_name, open.used);
+  const Config own = with_output(with_shared_keys(config, keys_), experiment_, name);
+  Stage stage{.name = name, .config = own, .file = open.file, .output = output_folder(own)};
+  stage.file_name = open.file_name;
+  stage.values = open.used;
+  stage.after.assign(open.before.begin(), open.before.end());
+  if (const auto wish = keys_.ranks.find(open.file_name); wish != keys_.ranks.end())
+    stage.wish = wish->second;
+  stages_.push_back(std::move(stage));
+}
+
+}  // namespace mgpu::jobs

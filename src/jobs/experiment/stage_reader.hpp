@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/file_provider.hpp>
+
+#include "cell_values.hpp"
+#include "keys.hpp"
+#include "stages.hpp"
+
+namespace mgpu::jobs {
+
+/// Reads stage files with the values of a cell. Names in them are replaced: ${algorithm},
+/// ${dataset}, ${model}, ${round} and ${eta} by the values. The name ${phase} becomes "first" in
+/// round 0 and "later" in others. The name ${stage.NAME} becomes the output of the stage of file
+/// NAME.yaml with the same values, and ${previous.NAME} its output of the round before.
+///
+/// Two cells share a stage if they have the same of those values that the stage uses, itself or
+/// through a stage whose output it names.
+class StageReader {
+public:
+  /// Memory: all arguments have to outlive the reader.
+  StageReader(const ExperimentConfig& keys, const Config& experiment, const FileProvider& files)
+      : keys_(keys), experiment_(experiment), files_(files) {}
+
+  /// Returns the index of the stage of file NAME.yaml with these values. The stage and those whose
+  /// output it names are read if they are new.
+  ///
+  /// Ranks:  collective over the group of the file provider.
+  /// Errors: see read_graph(). Call nothing but the destructor afterwards.
+  std::size_t stage_of(const std::string& file_name, const CellValues& values);
+
+  /// Returns stage_of() for the file of an algorithm. Errors: Failure E124 (exit 78) without it.
+  std::size_t evaluation_of(const std::string& algorithm, const CellValues& values);
+
+  const Stage& stage(std::size_t index) const { return stages_.at(index); }
+  std::vector<Stage> take_stages() { return std::move(stages_); }
+
+private:
+  /// A stage that is being read.
+  struct Open {
+    std::string file_name;
+    std::filesystem::path file;
+    CellValues values;
+    CellValues used{};               // those of `values` that the stage uses
+    std::set<std::size_t> before{};  // stages whose output it names
+  };
+
+  std::optional<std::size_t> find(const std::string& file_name, const CellValues& values) const;
+  void refuse_cycle(const std::string& file_name, const CellValues& values) const;
+  Config read(Open& open);
+  const std::string& text_of(const std::filesystem::path& file);
+  std::optional<std::string> text_for(const std::string& name, Open& open);
+  std::string value_of(const std::string& name, Open& open) const;
+  std::string output_of(const std::string& file_name, const CellValues& values, Open& open);
+  std::string previous_output(const std::string& file_name, Open& open);
+  void add(const Open& open, const Config& config);
+
+  const ExperimentConfig& keys_;
+  const Config& experiment_;
+  const FileProvider& files_;
+  std::map<std::filesystem::path, std::string> texts_{};
+  std::vector<const Open*> way_{};  // stages that are being read, each for the one before it
+  std::vector<Stage> stages_{};
+};
+
+}  // namespace mgpu::jobs
