@@ -154,6 +154,8 @@ run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
   cluster::run_together(world, [&] { read_answers(graph, records, cells); });
   run::JobOutcome outcome = outcome_of(run, stages, records, cells);
   if (outcome.done < outcome.total && end.exit == ExitCode::done) end.exit = ExitCode::incomplete;
+  // A stage that failed and then ended well, by experiment.retries, leaves no mark.
+  if (outcome.done == outcome.total && end.exit == ExitCode::incomplete) end.exit = ExitCode::done;
   if (end.exit != ExitCode::stopped) seal_stages(run, stages, records, cells);
   outcome.exit = end.exit;
   outcome.notes = std::move(end.notes);
