@@ -25,7 +25,8 @@ Failure not_collected(const std::filesystem::path& path, std::string sentence, s
       {"E605", ExitCode::data, std::move(sentence), {"  --> " + path.string()}, std::move(help)});
 }
 
-/// Opens a list column, or refuses the file.
+/// Opens a list column of numbers of type T, or refuses the file.
+template <class T>
 store::ListColumn open_lists(const std::filesystem::path& path, const char* name) {
   if (!store::has_lists(path, "samples", name))
     throw not_collected(path,
@@ -33,7 +34,18 @@ store::ListColumn open_lists(const std::filesystem::path& path, const char* name
                             "`, so it is no result file of job collect of this version",
                         "data.path=results.h5 of job collect, or run --export trl");
   store::ListColumn column(path, "samples", name);
+  if (column.spec().type != store::column_type<T>() || column.spec().width != 1)
+    throw not_collected(path, std::string("column `") + name + "` has numbers of another type",
+                        kAgain);
   column.check_bytes();
+  return column;
+}
+
+/// Returns the column with the rows of the questions in their data set, or refuses the file.
+store::ReadColumn read_questions(const std::filesystem::path& path) {
+  store::ReadColumn column = store::read_table(path, "samples").column("question_index");
+  if (column.spec.type != store::ColumnType::i64 || column.spec.width != 1)
+    throw not_collected(path, "column `question_index` has numbers of another type", kAgain);
   return column;
 }
 
@@ -49,16 +61,16 @@ JsonValue::List list_of(std::span<const T> values) {
 
 struct CollectedRows::Columns {
   explicit Columns(const std::filesystem::path& path)
-      : path_right(open_lists(path, "path_right")),
-        question_index(store::read_table(path, "samples").column("question_index")),
-        prompt_ids(open_lists(path, "prompt_ids")),
-        path_offsets(open_lists(path, "path_offsets")),
-        output_ids(open_lists(path, "output_ids")),
-        node_path(open_lists(path, "node_path")),
-        node_step(open_lists(path, "node_step")),
-        node_parent(open_lists(path, "node_parent")),
-        node_tokens(open_lists(path, "node_tokens")),
-        node_value(open_lists(path, "node_value")),
+      : path_right(open_lists<std::uint8_t>(path, "path_right")),
+        question_index(read_questions(path)),
+        prompt_ids(open_lists<std::int32_t>(path, "prompt_ids")),
+        path_offsets(open_lists<std::int32_t>(path, "path_offsets")),
+        output_ids(open_lists<std::int32_t>(path, "output_ids")),
+        node_path(open_lists<std::int32_t>(path, "node_path")),
+        node_step(open_lists<std::int32_t>(path, "node_step")),
+        node_parent(open_lists<std::int32_t>(path, "node_parent")),
+        node_tokens(open_lists<std::int32_t>(path, "node_tokens")),
+        node_value(open_lists<double>(path, "node_value")),
         prompts(path, "samples", "prompt"),
         steps(path, "samples", "steps") {
     prompts.check_bytes();

@@ -13,7 +13,12 @@ namespace {
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kBins = 10;
 
-/// Returns the area of steps that ascend by their logits.
+/// Returns whether a logit is NaN, as after a diverged step of training. Such steps have no order.
+bool lacks_logits(std::span<const JudgedStep> steps) {
+  return std::ranges::any_of(steps, [](const JudgedStep& step) { return std::isnan(step.logit); });
+}
+
+/// Returns the area of steps that ascend by their logits, none of which is NaN.
 double area_of_sorted(std::span<const JudgedStep> steps) {
   double right = 0.0;
   double wrong = 0.0;  // steps before the current run of equal logits
@@ -35,12 +40,14 @@ double area_of_sorted(std::span<const JudgedStep> steps) {
 }  // namespace
 
 double area_under_curve(std::span<const JudgedStep> steps) {
+  if (lacks_logits(steps)) return kNoNumber;
   std::vector<JudgedStep> sorted(steps.begin(), steps.end());
   std::ranges::sort(sorted, {}, &JudgedStep::logit);
   return area_of_sorted(sorted);
 }
 
 double area_within_questions(std::span<const JudgedStep> steps) {
+  if (lacks_logits(steps)) return kNoNumber;
   std::vector<JudgedStep> sorted(steps.begin(), steps.end());
   std::ranges::sort(sorted, [](const JudgedStep& a, const JudgedStep& b) {
     return a.question != b.question ? a.question < b.question : a.logit < b.logit;
@@ -61,6 +68,7 @@ double area_within_questions(std::span<const JudgedStep> steps) {
 }
 
 double calibration_error(std::span<const JudgedStep> steps) {
+  if (lacks_logits(steps)) return kNoNumber;
   std::array<double, kBins> excess{};  // sum of probability - label in each bin
   for (const JudgedStep& step : steps) {
     const double probability = sigmoid(step.logit);

@@ -15,15 +15,17 @@ struct JudgedStep {
 };
 
 /// Returns the area under the ROC curve: the probability that a right step has a higher logit than
-/// a wrong one, where equal logits count half. NaN without right or without wrong steps.
+/// a wrong one, where equal logits count half. NaN without right or without wrong steps, or if a
+/// logit is NaN.
 double area_under_curve(std::span<const JudgedStep> steps);
 
 /// Returns the mean of area_under_curve() over the questions that have right and wrong steps. NaN
-/// without such a question.
+/// without such a question, or if a logit is NaN.
 double area_within_questions(std::span<const JudgedStep> steps);
 
 /// Returns the expected calibration error: the mean distance of the mean label from the mean
-/// probability in ten bins of equal width, weighted by the steps of each bin. NaN without steps.
+/// probability in ten bins of equal width, weighted by the steps of each bin. NaN without steps, or
+/// if a logit is NaN.
 /// Source: Guo et al., arXiv 1706.04599, eq. 3.
 double calibration_error(std::span<const JudgedStep> steps);
 
