@@ -1,6 +1,7 @@
 // Tests the metrics of completions, and the tables and results made of them.
 #include "jobs/generate/evaluation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -118,6 +119,48 @@ TEST(EvaluationTest, SearchesAreComparedWithOtherChoicesPromptByPrompt) {
   EXPECT_TRUE(evaluation.is_of_search("best_4", 4));
   EXPECT_FALSE(evaluation.is_of_search("weighted_4", 4));
   EXPECT_EQ(evaluate_rows(table).find("best_4"), nullptr);
+}
+
+TEST(EvaluationTest, GainsOfASearchHaveTheIntervalsOfPairs) {
+  store::ReadTable table = rows();
+  table.columns.push_back(column<double>("search_score", {0.1, 0.3, 0.2, 0.9, kNoScore, kNoScore,
+                                                          kNoScore, kNoScore, 0.2, 0.5, 0.1, 0.1}));
+  const Evaluation evaluation = evaluate_rows(table, SearchKind::weighted_vote);
+  const auto are = [&](const std::string& key, double first, double third) {
+    EXPECT_THAT(values(evaluation, key), ElementsAre(first, NanSensitiveDoubleEq(kNoScore), third))
+        << key;
+  };
+  are("weighted_2", 1.0, 0.0);
+  are("over_random_2", 0.5, -0.25);
+  are("over_maj_2", 1.0, 0.0);
+  are("over_maj_4", 0.0, 0.0);
+  EXPECT_TRUE(evaluation.is_of_search("weighted_4", 4));
+  EXPECT_TRUE(evaluation.is_of_search("over_random_4", 4));
+  EXPECT_FALSE(evaluation.is_of_search("over_random_4", 2));
+  EXPECT_FALSE(evaluate_rows(table).is_of_search("weighted_4", 4));
+
+  const auto results = evaluation_results(evaluation);
+  const auto gain = std::ranges::find(results, "over_random_2", &report::Result::key);
+  ASSERT_NE(gain, results.end());
+  EXPECT_EQ(gain->value, 0.125);
+  EXPECT_EQ(gain->estimate->standard_error, 0.375);  // of the differences 0.5 and -0.25
+  EXPECT_EQ(gain->interval(), "[-4.6398, 4.8898]");  // 0.125 +- 12.7062 * 0.375
+}
+
+TEST(EvaluationTest, CompletionsWithoutAScoreAreChosenLastAndDoNotVote) {
+  store::ReadTable table = rows();
+  table.columns.push_back(
+      column<double>("search_score", {kNoScore, 0.0, kNoScore, kNoScore, kNoScore, kNoScore,
+                                      kNoScore, kNoScore, kNoScore, kNoScore, kNoScore, kNoScore}));
+  const Evaluation evaluation = evaluate_rows(table, SearchKind::best_of_n);
+  const auto are = [&](const std::string& key, double first, double third) {
+    EXPECT_THAT(values(evaluation, key), ElementsAre(first, NanSensitiveDoubleEq(kNoScore), third))
+        << key;
+  };
+  are("best_2", 1.0, 1.0);  // the first completion of prompt 9, which is right
+  are("best_4", 1.0, 1.0);
+  are("weighted_2", 1.0, 0.0);
+  are("weighted_4", 1.0, 0.0);
 }
 
 TEST(EvaluationTest, GroupsHaveTheirOwnMeans) {

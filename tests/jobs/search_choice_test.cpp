@@ -36,6 +36,33 @@ TEST(SearchChoiceTest, TheAnswerWithTheHighestSumOfScoresWins) {
   EXPECT_EQ(chosen_of(SearchKind::best_of_n, std::vector{0.1, 0.2}, std::vector{-1, -1}), 1U);
 }
 
+TEST(SearchChoiceTest, OnlyTheFirstCompletionsVote) {
+  const std::vector<std::int32_t> same_as{0, 1, 0, 1, 1};
+  EXPECT_EQ(voted({0.3, 0.5}, same_as), 1U);
+  EXPECT_EQ(voted({0.3, 0.5, 0.4}, same_as), 0U);
+  EXPECT_EQ(voted({0.3, 0.5, 0.4, 0.1, 0.2}, same_as), 1U);
+}
+
+TEST(SearchChoiceTest, AnswersWithoutAnyProbabilityStillVote) {
+  EXPECT_EQ(voted({0.0, 0.0, 0.0}, {0, 1, 1}), 0U);
+  EXPECT_EQ(voted({kNoScore, 0.0}, {0, 1}), 1U);
+  EXPECT_EQ(voted({kNoScore, 0.25, 0.2}, {0, 0, 2}), 0U);  // the answer of a scored completion
+}
+
+TEST(SearchChoiceTest, AVoteAndTheBestCompletionMayDiffer) {
+  const std::vector<double> scores{0.4, 0.5, 0.4};
+  const std::vector<std::int32_t> same_as{0, 1, 0};
+  EXPECT_EQ(chosen_of(SearchKind::best_of_n, scores, same_as), 1U);
+  EXPECT_EQ(chosen_of(SearchKind::weighted_vote, scores, same_as), 0U);
+  EXPECT_EQ(chosen_of(SearchKind::weighted_vote, std::vector{0.1}, std::vector{-1}), std::nullopt);
+}
+
+TEST(SearchChoiceTest, OneStepIsTheScoreOfItsCompletion) {
+  for (const StepAggregate aggregate :
+       {StepAggregate::min, StepAggregate::product, StepAggregate::last})
+    EXPECT_EQ(aggregate_of(aggregate, std::vector{0.375}), 0.375);
+}
+
 TEST(SearchChoiceTest, ProbabilitiesOfStepsBecomeOneScore) {
   const std::vector<double> steps{0.5, 0.25, 1.0};
   EXPECT_EQ(aggregate_of(StepAggregate::min, steps), 0.25);

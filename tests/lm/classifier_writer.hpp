@@ -8,6 +8,7 @@
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/formats/safetensors.hpp>
+#include <mgpu/lm/config/step_head.hpp>
 #include <mgpu/lm/config/value_head.hpp>
 #include <mgpu/lm/training/classifier_folder.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
@@ -46,6 +47,17 @@ inline TrainableModel write_value_folder(const fs::path& source, const ValueHead
   CompanionFiles files = classifier_files(source, Classified::tokens, head.outputs);
   files["config.json"] = with_value_head(source / "config.json", files["config.json"], head);
   write_folder(model, files, folder);
+  return model;
+}
+
+/// Writes a process reward model with random weights to `folder`.
+inline TrainableModel write_step_folder(const fs::path& source, const StepHead& head,
+                                        const fs::path& folder) {
+  TrainableModel model = write_value_folder(
+      source, {.kind = ValueKind::histogram, .outputs = head.outputs}, 0.5, folder);
+  CompanionFiles files = classifier_files(source, Classified::tokens, head.outputs);
+  write_file_durably(folder / "config.json",
+                     with_step_head(source / "config.json", files["config.json"], head), "model");
   return model;
 }
 

@@ -1,7 +1,10 @@
 // Compares the probabilities of process reward models with the outputs that training measures.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -21,17 +24,6 @@ namespace mgpu::lm {
 namespace {
 
 using testing::HasSubstr;
-
-/// Writes a process reward model with random weights to `folder`.
-TrainableModel write_step_folder(const fs::path& source, const StepHead& head,
-                                 const fs::path& folder) {
-  TrainableModel model = write_value_folder(
-      source, {.kind = ValueKind::histogram, .outputs = head.outputs}, 0.5, folder);
-  CompanionFiles files = classifier_files(source, Classified::tokens, head.outputs);
-  write_file_durably(folder / "config.json",
-                     with_step_head(source / "config.json", files["config.json"], head), "model");
-  return model;
-}
 
 /// Returns the logit of each step as training measures it.
 std::vector<double> measured(const TrainableModel& model, const StepHead& head,
@@ -73,6 +65,53 @@ TEST_P(StepScorerTest, GivesTheProbabilitiesOfTrainingForAnyBatch) {
     EXPECT_EQ(scorer.score({&sequences[s], 1})[0], together[s]);
   }
   EXPECT_EQ(together[0][0], together[2][0]);  // the same tokens up to the end of the first step
+}
+
+TEST(StepScorerPassTest, ScoresDoNotDependOnThePassesAndTheirOrder) {
+  const testing_support::TemporaryFolder folder;
+  write_step_folder(fs::path(MGPU_GOLDENS) / "llama", {.place = StepPlace::last_token},
+                    folder.path());
+  const StepScorer scorer = StepScorer::open(folder.path());
+  std::vector<SteppedSequence> sequences;
+  for (std::int64_t s = 0; s < 70; ++s) {  // more tokens than one pass has
+    SteppedSequence& sequence = sequences.emplace_back();
+    for (std::int64_t t = 0; t < 20 + s; ++t)
+      sequence.ids.push_back((s + 3 * t) % 60);
+    sequence.ends = {1, 10 + s % 7, 20 + s};
+  }
+  const std::vector<std::vector<double>> forwards = scorer.score(sequences);
+  std::ranges::reverse(sequences);
+  std::vector<std::vector<double>> backwards = scorer.score(sequences);
+  std::ranges::reverse(backwards);
+  EXPECT_EQ(forwards, backwards);
+  EXPECT_EQ(scorer.score({&sequences[3], 1})[0], forwards[66]);
+}
+
+TEST(StepScorerPassTest, TokensAfterTheLastStepAreNotRead) {
+  const testing_support::TemporaryFolder folder;
+  write_step_folder(fs::path(MGPU_GOLDENS) / "gpt2", {.place = StepPlace::last_token},
+                    folder.path());
+  const StepScorer scorer = StepScorer::open(folder.path());
+  const SteppedSequence whole{{1, 5, 9, 2}, {2, 4}};
+  SteppedSequence longer = whole;
+  longer.ids.insert(longer.ids.end(), 60, 100000);  // beyond the vocabulary and the 48 positions
+  EXPECT_EQ(scorer.score({&longer, 1}), scorer.score({&whole, 1}));
+  EXPECT_TRUE(scorer.score({}).empty());
+}
+
+TEST(StepScorerPassTest, SequencesThatCannotBeJudgedAreRefused) {
+  const testing_support::TemporaryFolder folder;
+  write_step_folder(fs::path(MGPU_GOLDENS) / "gpt2", {.place = StepPlace::last_token},
+                    folder.path());
+  const StepScorer scorer = StepScorer::open(folder.path());
+  const auto score = [&](const std::vector<std::int64_t>& ids, std::vector<std::int64_t> ends) {
+    return scorer.score(std::vector<SteppedSequence>{{{1, 2}, {2}}, {ids, std::move(ends)}});
+  };
+  const std::vector<std::int64_t> all_positions(48, 3);
+  EXPECT_EQ(score(all_positions, {48}).size(), 2U);
+  EXPECT_THROW(score({1, 2}, {}), ShapeError);
+  EXPECT_THROW(score({1, 67}, {2}), ShapeError);
+  EXPECT_THROW(score(std::vector<std::int64_t>(49, 3), {49}), ShapeError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, StepScorerTest,
