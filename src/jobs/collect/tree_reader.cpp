@@ -131,7 +131,9 @@ void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::
       ReadStep step{"", values.row<double>(0)[node], errors.row<double>(0)[node],
                     visits.row<std::int32_t>(0)[node], right.row<std::int32_t>(0)[node]};
       const std::int32_t first = steps.row<std::int32_t>(0)[static_cast<std::size_t>(parent)];
-      for (std::int32_t s = first; s < steps.row<std::int32_t>(0)[node]; ++s)
+      const std::int32_t end = steps.row<std::int32_t>(0)[node];
+      if (first >= end) throw std::out_of_range("step");
+      for (std::int32_t s = first; s < end; ++s)
         step.text += texts[p].at(static_cast<std::size_t>(s));
       tree.paths[p].steps.push_back(std::move(step));
       node = static_cast<std::size_t>(parent);
@@ -141,7 +143,7 @@ void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::
 }
 
 /// Returns the node at the end of each path, which has all steps of the path.
-/// Errors: std::out_of_range if a path has no such node.
+/// Errors: std::out_of_range if a path has no such node, or a node has steps that its path lacks.
 std::vector<std::size_t> TreeReader::ends_of_paths(
     std::int64_t row, const std::vector<std::vector<std::string>>& texts) const {
   const store::ReadLists paths = columns_->node_path.read(row, 1);
@@ -152,7 +154,8 @@ std::vector<std::size_t> TreeReader::ends_of_paths(
     if (path_of[node] < 0) continue;  // no later agent continued it
     const auto path = static_cast<std::size_t>(path_of[node]);
     const std::int32_t step = steps.row<std::int32_t>(0)[node];
-    if (step == std::ssize(texts.at(path))) ends[path] = node;
+    if (step < 1 || step > std::ssize(texts.at(path))) throw std::out_of_range("step");
+    if (step == std::ssize(texts[path])) ends[path] = node;
   }
   if (std::ranges::find(ends, std::size_t{0}) != ends.end()) throw std::out_of_range("end");
   return ends;
