@@ -60,6 +60,8 @@ Agent agent_of(const JsonValue& object) {
   for (const auto& [name, value] : *object.members())
     if (name != "name" && name != "prompt" && name != "system_prompt")
       throw JsonError("agent `" + agent.name + "` has the unknown member `" + name + "`");
+  if ((agent.prompt + agent.system_prompt).find(kContextMark) != std::string::npos)
+    throw JsonError("agent `" + agent.name + "` has the control character U+001E");
   return agent;
 }
 

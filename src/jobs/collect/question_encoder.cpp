@@ -12,9 +12,6 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Stands for the texts of other agents while a prompt is rendered.
-constexpr const char* kContext = "\x1e";
-
 /// Returns the question of a row.
 std::string text_of_question(const JsonValue& row) {
   if (rows::member_of(row, "token_ids") != nullptr)
@@ -49,7 +46,7 @@ Question AgentEncoder::encode(const input::Row& row) const {
 }
 
 Question AgentEncoder::encode_text(const std::string& text) const {
-  if (text.find(kContext) != std::string::npos)
+  if (text.find(kContextMark) != std::string::npos)
     throw JsonError("its question has the control character U+001E");
   Question question;
   question.text = text;
@@ -68,7 +65,7 @@ Question AgentEncoder::encode_text(const std::string& text) const {
 AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
                                        const std::string& question) const {
   const bool has_texts = options_.keys.method == AgentMethod::text_mas;
-  std::string text = filled_prompt(agent.prompt, question, has_texts ? kContext : "");
+  std::string text = filled_prompt(agent.prompt, question, has_texts ? kContextMark : "");
   if (chat_) {
     std::vector<text::ChatMessage> messages;
     if (!agent.system_prompt.empty()) messages.push_back({"system", agent.system_prompt});
@@ -81,7 +78,7 @@ AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
     text = agent.system_prompt + "\n\n" + text;
   }
   const bool begins = is_first || !options_.keys.thinks();
-  const std::size_t end = text.find(kContext);
+  const std::size_t end = text.find(kContextMark);
   const auto ids_of = [&](const std::string& part, bool add_special_tokens) {
     const std::vector<text::TokenId> ids = folder_.tokenizer.encode(part, add_special_tokens);
     return std::vector<std::int64_t>(ids.begin(), ids.end());
