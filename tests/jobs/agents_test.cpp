@@ -1,6 +1,7 @@
 // Tests files of agents, and the trees of their work.
 #include "jobs/collect/agents.hpp"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kJudger = R"({"name": "judger", "prompt": "Q {question} {context}"})";
 
@@ -34,6 +36,17 @@ std::string refusal_of(const std::string& agents, AgentMethod method = AgentMeth
     return failure.report().sentence;
   }
   return "accepted";
+}
+
+/// Returns the report of the refusal; an empty one if `work` is accepted.
+template <class Work>
+ErrorReport report_of(Work work) {
+  try {
+    work();
+  } catch (const Failure& failure) {
+    return failure.report();
+  }
+  return {};
 }
 
 TEST(AgentsTest, AFileNamesAgentsInOrder) {
@@ -88,6 +101,44 @@ TEST(AgentsTest, PlaceholdersAreReplacedOnce) {
             "{context}? {x} {y} done{");
 }
 
+TEST(AgentsTest, FilesOfAnotherFormAreRefused) {
+  const std::string judger = kJudger;
+  EXPECT_THAT(refusal_of("1, " + judger), HasSubstr("an agent is not an object"));
+  EXPECT_THAT(refusal_of(judger + ","), Not(HasSubstr("accepted")));
+  EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": 3})"), HasSubstr("`prompt`"));
+  EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": "{question}", "system": "s"})"),
+              HasSubstr("agent `judger` has the unknown member `system`"));
+  EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": "{question}\u001e"})"),
+              HasSubstr("agent `judger` has the control character U+001E"));
+  for (const char* file : {"{}", R"({"agents": {}})", R"({"agents": "judger"})"}) {
+    const ErrorReport report =
+        report_of([&] { parse_agents("a/agents.json", file, AgentMethod::single); });
+    EXPECT_EQ(report.code, "E538") << file;
+    EXPECT_THAT(report.sentence, HasSubstr("`agents` is not a list with an agent"));
+    EXPECT_THAT(report.lines, ElementsAre("  --> a/agents.json"));
+  }
+}
+
+TEST(AgentsTest, ThereAreAtMost32Agents) {
+  std::string others;
+  for (int agent = 0; agent < 31; ++agent)
+    others += R"({"name": "a)" + std::to_string(agent) + R"(", "prompt": "think"}, )";
+  EXPECT_EQ(parse(others + kJudger).size(), 32U);
+  EXPECT_THAT(refusal_of(R"({"name": "b", "prompt": "think"}, )" + others + kJudger),
+              HasSubstr("more than 32 agents"));
+}
+
+TEST(AgentsTest, AnUnknownPlaceholderHasTheNearestKnownOneAsHelp) {
+  const auto help_of = [](const std::string& prompt) {
+    return report_of([&] { parse(R"({"name": "judger", "prompt": ")" + prompt + "\"}"); }).help;
+  };
+  EXPECT_EQ(help_of("{quesion}"), "{question}, or {{quesion}} for braces");
+  EXPECT_EQ(help_of("{contxt}"), "{context}, or {{contxt}} for braces");
+  EXPECT_EQ(help_of("{xyz_1}"), "{question}, or {{xyz_1}} for braces");
+  // Braces that are doubled, empty or open are no placeholders.
+  EXPECT_EQ(help_of("{question} {{quesion}} {a b} {quesion"), "");
+}
+
 Solution solution_of(bool is_right) {
   Solution solution;
   solution.answer.is_right = is_right;
@@ -122,6 +173,62 @@ TEST(AgentTreeTest, ValuesAreMeansOfChildrenAndVisitsAreAnswers) {
   EXPECT_THAT(steps, ElementsAre(0, 1, 1, 1, 2, 2, 2));
   EXPECT_EQ(tree.nodes[0].visits.right, 2);
   EXPECT_THAT(tree.children, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(AgentTreeTest, ErrorsAreThoseOfTheAnswersBelow) {
+  // Agent 1 has answers 3 and 4, and agent 2 has answers 5 and 6.
+  std::vector<AgentNode> nodes(7);
+  const std::vector<std::int32_t> parents{-1, 0, 0, 1, 1, 2, 2};
+  std::vector<Solution> answers;
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    nodes[n].parent = parents[n];
+  for (const bool is_right : {true, false, true, true}) {
+    nodes[answers.size() + 3].answer = static_cast<std::int32_t>(answers.size());
+    answers.push_back(solution_of(is_right));
+  }
+  const StepTree tree = make_agent_tree(nodes, answers);
+  EXPECT_EQ(tree.nodes[0].value, 0.75);
+  EXPECT_DOUBLE_EQ(tree.nodes[0].standard_error, std::sqrt(0.75 * 0.25 / 4));
+  EXPECT_DOUBLE_EQ(tree.nodes[1].standard_error, std::sqrt(0.5 * 0.5 / 2));
+  EXPECT_EQ(tree.nodes[2].standard_error, 0.0);
+  EXPECT_THAT(tree.child_offsets, ElementsAre(0, 2, 4, 6, 6, 6, 6, 6));
+}
+
+TEST(AgentTreeTest, PathsWithoutAnAnswerHaveNoVisits) {
+  // The path over 1 and 2 ends before the judger, and so does 3.
+  std::vector<AgentNode> nodes(4);
+  nodes[1].parent = 0;
+  nodes[2].parent = 1;
+  nodes[3].parent = 0;
+  const StepTree tree = make_agent_tree(nodes, {});
+  for (const StepNode& node : tree.nodes) {
+    EXPECT_EQ(node.visits.count, 0);
+    EXPECT_EQ(node.value, 0.0);
+    EXPECT_EQ(node.standard_error, 0.0);
+    EXPECT_EQ(node.path, -1);
+  }
+  EXPECT_EQ(tree.nodes[2].step, 2);
+}
+
+TEST(AgentTreeTest, AnAnswerHasAStepForEachAgentAndTheLastHasItsTokens) {
+  std::vector<AgentNode> nodes(4);
+  for (std::int32_t n = 1; n < 4; ++n) {
+    nodes[static_cast<std::size_t>(n)].parent = n - 1;
+    nodes[static_cast<std::size_t>(n)].agent = n - 1;
+  }
+  nodes[1].text = "plan";
+  nodes[2].latents.resize(12);  // three states of four elements
+  const std::vector<std::string> names{"planner", "critic", "judger"};
+
+  const std::vector<TextStep> steps = steps_of_answer(nodes, nodes[3], names, 4, 9, "answer");
+
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[0].text, "planner: plan\n");
+  EXPECT_EQ(steps[1].text, "critic: 3 latent steps\n");
+  EXPECT_EQ(steps[2].text, "answer");
+  EXPECT_EQ(steps[0].count + steps[1].count, 0U);
+  EXPECT_EQ(steps[2].first, 0U);
+  EXPECT_EQ(steps[2].count, 9U);
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // Tests how solutions are split into steps.
 #include "jobs/collect/text_steps.hpp"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -85,6 +89,30 @@ TEST(TextStepsTest, JoinedTextsAndTokensAreTheSolution) {
     EXPECT_EQ(joined, text);
     EXPECT_EQ(next, text.size());
   }
+}
+
+/// Returns the texts of steps of two tokens. Tokens of `letters` are letters, but y and z are the
+/// two bytes of a character.
+std::vector<std::string> pairs_of(const std::string& letters) {
+  text::TextFiles files = rows::test::char_files();
+  for (const auto& [letter, byte] : {std::pair("\"y\"", "\"Ã\""), std::pair("\"z\"", "\"©\"")})
+    files.tokenizer.replace(files.tokenizer.find(letter), 3, byte);
+  const text::TextFolder folder = text::parse_text_folder(files, "folder");
+  return texts_of(split_into_steps(ids_of(letters), {2, 32}, &folder.tokenizer));
+}
+
+TEST(TextStepsTest, ACharacterOfTwoStepsIsInTheSecond) {
+  EXPECT_THAT(pairs_of("ayzb"), ElementsAre("a", "éb"));
+  EXPECT_THAT(pairs_of("yzab"), ElementsAre("é", "ab"));
+  EXPECT_THAT(pairs_of("abay"), ElementsAre("ab", "a\uFFFD"));  // half of a character at the end
+}
+
+TEST(TextStepsTest, AStepOfBlanksAtTheEndIsJoinedForLinesOnly) {
+  const std::vector<TextStep> steps = split(ids_of("a\n\n \n"));
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].count, 5U);
+  EXPECT_THAT(texts_of(split(ids_of("ab\n"), {2, 32})), ElementsAre("ab", "\n"));
+  EXPECT_THAT(texts_of(split(ids_of("a\nb\n "), {0, 2})), ElementsAre("a\n", "b\n "));
 }
 
 }  // namespace
