@@ -206,7 +206,7 @@ class RewardModel(program.ProgramTest):
     def test_messages_need_a_template_and_long_rows_get_no_score(self):
         model = self.reward_model("gpt2", template=None)
         ended = self.judge(1, model, code=65)
-        self.assertIn(":2: it has messages, but the folder of reward.model has no chat template",
+        self.assertIn(":2: it has messages, but the folder of the reward model has no chat template",
                       ended.err)
         tiny_lm.write_rows(self.prompts, [{"prompt": "short"}, {"prompt": "a long prompt " * 4}])
         self.judge(1, model)

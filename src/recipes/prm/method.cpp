@@ -13,7 +13,7 @@
 #include "keys.hpp"
 #include "questions.hpp"
 #include "recipes/lm/examples.hpp"
-#include "recipes/value/row_numbers.hpp"
+#include "recipes/lm/row_numbers.hpp"
 
 namespace mgpu::recipes {
 namespace {

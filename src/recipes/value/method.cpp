@@ -10,7 +10,7 @@
 
 #include "preferences.hpp"
 #include "recipes/lm/examples.hpp"
-#include "row_numbers.hpp"
+#include "recipes/lm/row_numbers.hpp"
 
 namespace mgpu::recipes {
 namespace {

@@ -9,7 +9,7 @@
 #include <mgpu/rows/json_fields.hpp>
 
 #include "recipes/lm/logistic.hpp"
-#include "row_numbers.hpp"
+#include "recipes/lm/row_numbers.hpp"
 
 namespace mgpu::recipes {
 namespace {
