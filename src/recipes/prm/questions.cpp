@@ -16,7 +16,7 @@ namespace mgpu::recipes {
 namespace {
 
 constexpr Purpose kHeldOut{42};       // which questions are held out; one stream per question
-constexpr Purpose kLabelShuffle{42};  // labels that steps exchange; one stream per question
+constexpr Purpose kLabelShuffle{43};  // labels that steps exchange; one stream per question
 
 /// Returns the indices in the column of step labels that belong to steps of an example.
 std::vector<std::size_t> label_places(const lm::LmExamples& examples, std::size_t example) {
