@@ -51,7 +51,7 @@ class FormatsPage(PageRuns):
                 stored = columns_of(file, table)
                 self.assertEqual(columns, {key: stored[key] for key in only or stored})
                 compared += 1
-        self.assertEqual(compared, 32)
+        self.assertEqual(compared, 34)
 
     def names_of_files(self):
         """{marker of formats.md: names that files have}; page_blocks_test.py has those of deaths."""
