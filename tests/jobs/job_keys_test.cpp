@@ -56,8 +56,7 @@ TEST(JobKeysTest, KeysOfAnotherJobAreNoted) {
 
 TEST(JobKeysTest, CollectRefusesWhatItCannotMakeAndKeysWithoutEffect) {
   EXPECT_EQ(rule_of("collect", {{"collect.steps", "latent"}}), "");
-  EXPECT_EQ(rule_of("collect", {{"collect.steps", "latent"}, {"collect.split", "tokens"}}),
-            "E124");
+  EXPECT_EQ(rule_of("collect", {{"collect.steps", "latent"}, {"collect.split", "tokens"}}), "E124");
   EXPECT_EQ(rule_of("collect", {{"collect.step_tokens", "8"}}), "E124");
   EXPECT_EQ(rule_of("collect", {{"collect.step_tokens", "8"}, {"collect.split", "tokens"}}), "");
   EXPECT_EQ(rule_of("collect", {{"collect.omega.searches", "3"}}), "E124");
