@@ -6,6 +6,7 @@
 #include <variant>
 
 #include <mgpu/base/utf8.hpp>
+#include <mgpu/config/nearest_name.hpp>
 
 #include "scalar_text.hpp"
 
@@ -224,12 +225,23 @@ bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) 
   return true;
 }
 
+/// Returns whether a key of the same section differs from `called` by one letter. It is more likely
+/// to be meant than a key of that name in another section.
+bool KeyChecker::has_near_sibling(std::string_view called) const {
+  const std::size_t section = called.rfind('.') + 1;  // 0: the top level
+  return section > 0 && std::ranges::any_of(table_.keys(), [&](const KeySpec& spec) {
+           return spec.name.rfind('.') + 1 == section &&
+                  spec.name.starts_with(called.substr(0, section)) &&
+                  edit_distance(called, spec.name) == 1;
+         });
+}
+
 bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_place) {
   const std::string last = last_part(called);
   std::vector<std::string> homes;
   for (const KeySpec& spec : table_.keys())
     if (last_part(spec.name) == last && spec.name != called) homes.push_back(spec.name);
-  if (homes.empty() || last.empty()) return false;
+  if (homes.empty() || last.empty() || has_near_sibling(called)) return false;
 
   const bool at_top = last.size() == called.size();
   const std::string section(at_top ? "" : called.substr(0, called.size() - last.size() - 1));

@@ -52,6 +52,7 @@ private:
   std::optional<YamlNode> without_escapes(const KeySpec& spec, const YamlNode& node);
   bool note_accepted(std::string_view called, const Place& key_place);
   void refuse_unknown(std::string_view called, const Place& key_place);
+  bool has_near_sibling(std::string_view called) const;
   bool refuse_misplaced(std::string_view called, const Place& key_place);
   bool refuse_foreign(std::string_view called, const Place& key_place);
   Place place_of_section(std::string_view name) const;

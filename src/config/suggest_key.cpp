@@ -39,13 +39,15 @@ std::string suggest_key(const KeyTable& table, std::string_view called) {
   const std::string name_without_alias = table.canonical(called);
   const SplitName mine = split(name_without_alias);
   std::string best;
-  // Costs are in half edits, because a name of the same section counts as half an edit nearer.
+  // Costs are in half edits. A name of another section costs half an edit more. If it has no edit,
+  // it costs three halves, so that one edit of a key of this section costs less.
   std::size_t best_cost = 2 * tolerated_edits(mine.last) + 1;
   for (const std::string& name : all_names(table)) {
     const SplitName other = split(name);
     const std::size_t whole = 2 * edit_distance(name_without_alias, name);
     std::size_t cost = 2 * edit_distance(mine.last, other.last) + 1;
-    if (mine.section == other.section && cost > 0) --cost;
+    if (mine.section == other.section) --cost;
+    if (mine.last == other.last) cost = 3;
     cost = std::min(cost, whole);
     if (cost >= best_cost) continue;
     best = name;

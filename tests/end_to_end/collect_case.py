@@ -41,3 +41,9 @@ class CollectCase(program.ProgramTest):
 
     def start_over(self):
         shutil.rmtree(self.output)
+
+    def expect(self, golden, ranks, *keys, **options):
+        """Collects again, and compares the results with the SHA-256 of another run."""
+        self.start_over()
+        self.collect(0, ranks, *keys, **options)
+        self.assertEqual(self.sha256(), golden, keys)

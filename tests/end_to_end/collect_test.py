@@ -25,11 +25,6 @@ def is_valid_tree(row):
 
 class Files(CollectCase):
 
-    def expect(self, golden, ranks, *keys, **options):
-        self.start_over()
-        self.collect(0, ranks, *keys, **options)
-        self.assertEqual(self.sha256(), golden, keys)
-
     def test_any_number_of_ranks_and_any_batch_give_the_same_bytes(self):
         self.collect(0, 1)
         golden = self.sha256()

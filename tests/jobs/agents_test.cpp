@@ -220,7 +220,7 @@ TEST(AgentTreeTest, AnAnswerHasAStepForEachAgentAndTheLastHasItsTokens) {
   nodes[2].latents.resize(12);  // three states of four elements
   const std::vector<std::string> names{"planner", "critic", "judger"};
 
-  const std::vector<TextStep> steps = steps_of_answer(nodes, nodes[3], names, 4, 9, "answer");
+  const std::vector<rows::TextStep> steps = steps_of_answer(nodes, nodes[3], names, 4, 9, "answer");
 
   ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps[0].text, "planner: plan\n");

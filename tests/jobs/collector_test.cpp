@@ -200,7 +200,7 @@ TEST_F(CollectorTest, ARowHasTheTreeOfItsQuestion) {
   EXPECT_EQ(chunk.numbers<std::int32_t>("n_steps")[q], static_cast<int>(path.size()) - 1);
   for (std::size_t n = 1; n < path.size(); ++n) {
     const Solution& of = collected[q].paths[static_cast<std::size_t>(path[n])];
-    const TextStep& text = of.steps[static_cast<std::size_t>(step[n]) - 1];
+    const rows::TextStep& text = of.steps[static_cast<std::size_t>(step[n]) - 1];
     EXPECT_EQ(tokens[n], static_cast<std::int32_t>(text.count));
     EXPECT_EQ(first[n], offsets[static_cast<std::size_t>(path[n])] + 4 * (step[n] - 1));
     EXPECT_EQ(ids[static_cast<std::size_t>(first[n])], of.completion.ids[text.first]);

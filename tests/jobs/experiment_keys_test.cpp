@@ -40,6 +40,16 @@ struct WrongValue {
   std::string key, value, code, sentence, help;
 };
 
+TEST(ExperimentKeysTest, AKeyThatLacksALetterIsNotTakenForThatOfAnotherSection) {
+  // The same last word as in generate.guide.algorithm.
+  const ErrorReport report = report_of_failure([] {
+    config_with({{"experiment.algorithm", "[p]"}});
+  });
+
+  EXPECT_EQ(report.code, "E101");
+  EXPECT_THAT(report.lines, Contains(HasSubstr("did you mean `experiment.algorithms`?")));
+}
+
 TEST(ExperimentKeysTest, EachWrongValueIsRefusedAtItsPlace) {
   const std::vector<WrongValue> wrong = {
       {"experiment.folder", "null", "E114", "needs `experiment.folder`", "experiment.folder="},

@@ -14,7 +14,7 @@ std::vector<std::string> names_of(const AgentEncoder& encoder) {
   return names;
 }
 
-/// Lets the answers vote. An answer is right if a solution with it is right.
+/// Lets the answers vote. The chosen answer is right if a solution with it is right.
 void add_vote(CollectedQuestion& collected, std::span<const AgentNode> nodes) {
   std::vector<std::string> answers;
   std::vector<double> weights(collected.paths.size(), 0.0);
@@ -25,7 +25,7 @@ void add_vote(CollectedQuestion& collected, std::span<const AgentNode> nodes) {
   collected.vote = vote(answers, weights);
   for (const Solution& solution : collected.paths)
     if (!collected.vote.empty() && solution.answer.answer == collected.vote)
-      collected.vote_is_right = solution.answer.is_right;
+      collected.vote_is_right |= solution.answer.is_right;
 }
 
 }  // namespace

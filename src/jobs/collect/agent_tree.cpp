@@ -56,10 +56,11 @@ StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solut
   return with_children(std::move(steps));
 }
 
-std::vector<TextStep> steps_of_answer(std::span<const AgentNode> nodes, const AgentNode& judger,
-                                      std::span<const std::string> names, std::int64_t width,
-                                      std::size_t tokens, std::string text) {
-  std::vector<TextStep> steps{{0, tokens, std::move(text)}};
+std::vector<rows::TextStep> steps_of_answer(std::span<const AgentNode> nodes,
+                                            const AgentNode& judger,
+                                            std::span<const std::string> names, std::int64_t width,
+                                            std::size_t tokens, std::string text) {
+  std::vector<rows::TextStep> steps{{0, tokens, std::move(text)}};
   for (std::int32_t n = judger.parent; n > 0; n = nodes[static_cast<std::size_t>(n)].parent) {
     const AgentNode& node = nodes[static_cast<std::size_t>(n)];
     const std::string made =

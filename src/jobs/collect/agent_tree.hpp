@@ -29,8 +29,9 @@ struct AgentNode {
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);
 
 /// Returns the steps of an answer: one for each agent. The last has all tokens of the answer.
-std::vector<TextStep> steps_of_answer(std::span<const AgentNode> nodes, const AgentNode& judger,
-                                      std::span<const std::string> names, std::int64_t width,
-                                      std::size_t tokens, std::string text);
+std::vector<rows::TextStep> steps_of_answer(std::span<const AgentNode> nodes,
+                                            const AgentNode& judger,
+                                            std::span<const std::string> names, std::int64_t width,
+                                            std::size_t tokens, std::string text);
 
 }  // namespace mgpu::jobs

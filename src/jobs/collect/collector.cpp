@@ -66,7 +66,7 @@ std::vector<CollectedQuestion> Collector::run(std::span<const Question> question
 /// Judges a solution and splits it into steps.
 Solution Collector::judged(std::size_t question, lm::Completion completion) const {
   Solution solution;
-  solution.steps = split_into_steps(completion.ids, inputs_.rule(), encoder_.tokenizer());
+  solution.steps = rows::split_into_steps(completion.ids, inputs_.rule(), encoder_.tokenizer());
   solution.answer = judge_.judge(index_of(question), questions_[question].answer, completion.ids);
   solution.completion = std::move(completion);
   return solution;

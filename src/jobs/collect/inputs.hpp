@@ -9,12 +9,12 @@
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/rows/model_rows.hpp>
+#include <mgpu/rows/text_steps.hpp>
 #include <mgpu/run/model_memory.hpp>
 
 #include "agents.hpp"
 #include "keys.hpp"
 #include "question_encoder.hpp"
-#include "text_steps.hpp"
 
 namespace mgpu::jobs {
 
@@ -30,7 +30,7 @@ struct CollectInputs : rows::ModelRows {
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and agents
 
   std::int64_t questions() const { return rows.rows(); }
-  StepRule rule() const { return {keys.step_tokens, keys.max_steps}; }
+  rows::StepRule rule() const { return {keys.step_tokens, keys.max_steps}; }
 
   /// Returns the index in the data set of row `row` of this run.
   std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }

@@ -98,7 +98,7 @@ std::string steps_text(const QuestionRow& row) {
   JsonValue::List paths;
   for (const Solution& path : row.collected->paths) {
     JsonValue::List steps;
-    for (const TextStep& step : path.steps)
+    for (const rows::TextStep& step : path.steps)
       steps.emplace_back(step.text);
     paths.emplace_back(std::move(steps));
   }

@@ -111,7 +111,8 @@ at::Tensor solved(const NormalSums& sums) {
                    ExitCode::numeric,
                    "the matrix that maps hidden states to embeddings is not finite",
                    {},
-                   ""});
+                   "look for numbers that are not finite in the weights of model.path, or scale "
+                   "hidden states only: collect.latent.realign=false"});
   return matrix.to(at::kFloat).contiguous();
 }
 

@@ -1,6 +1,4 @@
 // Tests how solutions are split into steps.
-#include "jobs/collect/text_steps.hpp"
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,15 +8,16 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/rows/text_steps.hpp>
 
 #include "rows/char_tokenizer.hpp"
 
-namespace mgpu::jobs {
+namespace mgpu::rows {
 namespace {
 
-using rows::test::char_folder;
-using rows::test::ids_of;
-using rows::test::kEndId;
+using test::char_folder;
+using test::ids_of;
+using test::kEndId;
 using testing::ElementsAre;
 
 std::vector<TextStep> split(std::vector<std::int64_t> ids, const StepRule& rule = {}) {
@@ -94,7 +93,7 @@ TEST(TextStepsTest, JoinedTextsAndTokensAreTheSolution) {
 /// Returns the texts of steps of two tokens. Tokens of `letters` are letters, but y and z are the
 /// two bytes of a character.
 std::vector<std::string> pairs_of(const std::string& letters) {
-  text::TextFiles files = rows::test::char_files();
+  text::TextFiles files = test::char_files();
   for (const auto& [letter, byte] : {std::pair("\"y\"", "\"Ã\""), std::pair("\"z\"", "\"©\"")})
     files.tokenizer.replace(files.tokenizer.find(letter), 3, byte);
   const text::TextFolder folder = text::parse_text_folder(files, "folder");
@@ -116,4 +115,4 @@ TEST(TextStepsTest, AStepOfBlanksAtTheEndIsJoinedForLinesOnly) {
 }
 
 }  // namespace
-}  // namespace mgpu::jobs
+}  // namespace mgpu::rows
