@@ -18,7 +18,7 @@
 #include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/rows/row_problems.hpp>
+#include <mgpu/rows/pending_rows.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
@@ -76,17 +76,15 @@ public:
   /// Then sets the batch size, which depends on the longest question.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
-    const auto pending =
-        run::pending_chunks(phase_.chunks(), run_.journal.done(phase_.chunks().id));
-    formats::LineProblems mine(inputs_.rows.path());
-    std::int64_t longest = 0;
-    cluster::run_together(world_, [&] {
-      for (const run::Chunk& chunk : run::static_share(pending, world_.rank(), world_.size()))
-        longest = std::max(longest, longest_of(chunk, mine));
-    });
-    const formats::LineProblems all = rows::gather_problems(world_, inputs_.rows.path(), mine);
-    cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
-    choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
+    choose_batch(rows::tokenize_pending(
+        run_, phase_.chunks(), inputs_.rows.path(),
+        [this](std::int64_t first, std::int64_t count, formats::LineProblems& problems) {
+          std::int64_t longest = 0;
+          for (const auto& question : inputs_.encode(first, count, *encoder_, problems))
+            if (question.facts.status == rows::RowStatus::ok)
+              longest = std::max(longest, question.longest);
+          return longest;
+        }));
   }
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
@@ -113,21 +111,6 @@ private:
     cluster::run_together(world_, [&] {
       if (world_.rank() == 0) write_realignment(run_.directory.path(), *realignment_);
     });
-  }
-
-  /// Returns the number of tokens of the chunk's longest sequence before it draws. Quarantined rows
-  /// are skipped.
-  std::int64_t longest_of(const run::Chunk& chunk, formats::LineProblems& problems) {
-    std::int64_t longest = 0;
-    run::work_on_rows(
-        run_, phase_.chunks(), chunk,
-        {[&](std::int64_t first, std::int64_t count) {
-           for (const auto& question : inputs_.encode(first, count, *encoder_, problems))
-             if (question.facts.status == rows::RowStatus::ok)
-               longest = std::max(longest, question.longest);
-         },
-         [](std::int64_t, const std::string&) {}});
-    return longest;
   }
 
   run::RunContext& run_;
