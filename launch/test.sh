@@ -69,23 +69,27 @@ scripts() {
     xargs -0 -n 5 -P "$(nproc)" shellcheck -x
 }
 
-# Compares the goldens with the original libraries. ctest compares our results with the goldens.
+# Compares the goldens with the original libraries, several at a time. ctest compares our results
+# with the goldens.
 goldens() {
-  local shipped=$deps/llama.cpp/models/templates answers=tests/datasets/goldens/answers.tsv
-  limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
-    limited python tests/oracle/text_folder_goldens.py tests/text --check &&
-    limited python tests/oracle/language_models.py tests/lm/goldens --check &&
-    limited python tests/oracle/generation.py tests/lm/goldens --check &&
-    limited python tests/oracle/latent_goldens.py tests/lm/goldens --check &&
-    limited python tests/oracle/language_training.py tests/lm/goldens --check &&
-    limited python tests/oracle/divergence_goldens.py tests/lm/goldens --check &&
-    limited python tests/oracle/value_goldens.py --check &&
-    limited python tests/oracle/answer_goldens.py "$answers" --check || return 1
+  local shipped=$deps/llama.cpp/models/templates
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"
     return 1
   fi
-  limited python tests/oracle/chat_template_goldens.py tests/text "$shipped" --check
+  limited xargs -P "$(nproc)" -I '{}' \
+    sh -c 'python tests/oracle/{} --check || { echo "failed: {}"; exit 1; }' <<END
+tokenizer_goldens.py tests/text/goldens
+text_folder_goldens.py tests/text
+language_models.py tests/lm/goldens
+generation.py tests/lm/goldens
+latent_goldens.py tests/lm/goldens
+language_training.py tests/lm/goldens
+divergence_goldens.py tests/lm/goldens
+value_goldens.py
+answer_goldens.py tests/datasets/goldens/answers.tsv
+chat_template_goldens.py tests/text $shipped
+END
 }
 
 # Checks that transformers opens the model folders that ctest left.

@@ -29,7 +29,7 @@ class KilledRun:
 RUNS = {
     "ad": KilledRun(program.TINY,
                     ("train.max_steps=100", "train.eval_every=25", "checkpoint.every=1"),
-                    (1, 2, 4, 8), program.GOLDEN_FILES),
+                    files=program.GOLDEN_FILES),
     # Two steps per sampling, and replaced groups: the completions and the position in the prompts
     # have to survive.
     "grpo": KilledRun(CONF / "train/grpo.yaml",

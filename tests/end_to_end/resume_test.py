@@ -89,7 +89,7 @@ class Resume(program.ProgramTest):
 
     def test_changing_rank_count_with_layout(self):
         golden = self.golden(*STEPS)
-        for counts in ([8, 4, 2, 1], [1, 2, 4, 8]):
+        for counts in ([4, 2, 1], [1, 2, 4]):
             with self.subTest(counts=counts):
                 self.stop_and_continue(golden, counts, *STEPS)
                 self.output.rename(self.folder / f"done{counts[0]}")

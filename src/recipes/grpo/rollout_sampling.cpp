@@ -1,7 +1,7 @@
 // Implements how RolloutItems samples and judges completions.
 #include <algorithm>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/failpoint.hpp>
