@@ -96,6 +96,45 @@ gpu_tests() {
   done <"$bundle/tests"
 }
 
+# has_tool NAME: says so if a tool of the CUDA toolkit is missing; its steps are left out then
+has_tool() {
+  command -v "$1" >/dev/null || { echo "left out: the steps of $1, which is not installed"; return 1; }
+}
+
+# under "TOOL ARGUMENT..." PROGRAM ARGUMENT...: runs a program of the bundle on one rank with a tool
+under() {
+  local words
+  read -ra words <<<"$1"
+  LD_LIBRARY_PATH=$libraries timeout --kill-after=10 "$limit_s" \
+    "${words[@]}" "$bundle/bin/$2" "${@:3}"
+}
+
+# sanitized_kernels: runs the tests of kernels with the tools of compute-sanitizer
+sanitized_kernels() {
+  local ranks name tool
+  has_tool compute-sanitizer || return 0
+  while read -r ranks name; do
+    [[ $ranks == 1 && $name != communicator* && $name != gradient_reducer* ]] || continue
+    for tool in memcheck racecheck synccheck; do
+      check "$tool.$name" 120 under "compute-sanitizer --tool $tool --error-exitcode 9" "$name"
+    done
+  done <"$bundle/tests"
+}
+
+# profiles: prints the kernels and copies of a few training steps and of a few decoding steps, with
+# their times
+profiles() {
+  has_tool nsys || return 0
+  local profile="nsys profile --force-overwrite true --stats true --trace cuda,nvtx --output"
+  check nsys.ad_steps 200 under "$profile $out/ad_steps" mgpu_spmd "$conf" devices.backend=nccl \
+    train.max_steps=30 train.eval_every=30 evaluate.runs=2 checkpoint.every=30 \
+    --output "$out/nsys_ad" --resume=never --progress=lines
+  check nsys.decoding 200 under "$profile $out/decoding" mgpu_spmd "$out/generate.yaml" \
+    model.path="$out/lm_cpu/run/ckpt/last" data.path=conf/examples/tiny_lm/prompts.jsonl \
+    generate.max_new_tokens=32 devices.backend=nccl --output "$out/nsys_decoding" --resume=never \
+    --progress=lines
+}
+
 # complete NAME MODEL KEY=VALUE...: writes completions of a model as JSON lines in $out/NAME/run
 complete() {
   local name=$1 model=$out/$2/run/ckpt/last
@@ -177,6 +216,7 @@ if [[ $gpu == no ]]; then
 fi
 
 gpu_tests
+sanitized_kernels
 
 short=(train.max_steps=200 train.eval_every=200 evaluate.runs=2 checkpoint.every=200)
 check train.cpu 300 train cpu 1 devices.backend=mpi "${short[@]}"
@@ -194,6 +234,7 @@ check curves.lm_cuda_and_cpu 60 same_curve lm_cuda lm_cpu
 check generate.cpu 60 complete said_cpu lm_cpu devices.backend=mpi
 check generate.cuda 60 complete said_cuda lm_cpu devices.backend=nccl
 check completions.cuda_and_cpu 60 same_completions said_cuda said_cpu
+profiles
 
 # 64 sequences of 160 tokens, 4 layers, float32
 check train.shape 200 train shape 1 devices.backend=nccl train.max_steps=1500 \

@@ -20,6 +20,8 @@
 #   late     (only when named, for the stand-in) a start that hangs is ended, the next one finishes
 #   preempt  (only when named) a job of a better partition evicts it, then it finishes
 #   half     (only when named) as node, once half of a job with samples is done
+#   published  (only when named, for the program) the job is told to stop when its results are
+#            published, and is not queued again
 #   net      (only when named) a node loses its network
 # The work folder is kept when a scenario fails. Exits with 77 if no cluster can be started.
 set -uo pipefail
@@ -243,6 +245,22 @@ scenario_preempt() {
   sbatch --partition=urgent --nodes=4 --ntasks-per-node=4 --time=1 --output=/dev/null --wrap=true
   start_again_within 90
   finishes_within 300
+}
+
+is_published() {
+  local directory
+  directory=$(run_directory "$log") && [[ -e $directory/results.h5 ]]
+}
+
+scenario_published() {
+  # Rank 0 waits a second between results.h5 and the end, so that the signal comes in time.
+  export MGPU_TESTING=1 MGPU_FAILPOINT=summary.rename@0:1:sleep
+  submit published multi_node.sbatch
+  within 200 'the results are published' is_published
+  scancel --batch --signal=USR1 "$job"
+  finishes_within 60
+  says 'Slurm asks to stop'
+  scontrol show job "$job" -o | grep -q ' Restarts=0 ' || broken 'the job was queued again'
 }
 
 scenario_net() {
