@@ -43,6 +43,20 @@ data: {{path: {conf}/pairs/held_out.jsonl, max_samples: 16}}
 generate: {{max_new_tokens: 6, batch_size: 2}}
 """,
 }
+CONFIG = """schema: 1
+job: experiment
+run: {name: graph}
+experiment:
+  folder: stages
+  stages: [reference, rollouts, value, alone]
+"""
+
+
+def write_stages(folder, output, steps, **more):
+    """Writes a file for each of STAGES; `more` adds lines to the files that it names."""
+    for name, text in STAGES.items():
+        values = {"name": name, "output": output, "conf": CONF, "steps": steps}
+        (folder / f"{name}.yaml").write_text((COMMON + text).format(**values) + more.get(name, ""))
 
 
 class ExperimentCase(program.ProgramTest):
@@ -53,15 +67,10 @@ class ExperimentCase(program.ProgramTest):
         self.stages.mkdir()
         self.write_stages(steps=4)
         self.config = self.folder / "experiment.yaml"
-        self.config.write_text("schema: 1\njob: experiment\nrun: {name: graph}\nexperiment:\n"
-                               "  folder: stages\n"
-                               "  stages: [reference, rollouts, value, alone]\n")
+        self.config.write_text(CONFIG)
 
     def write_stages(self, steps, **more):
-        for name, text in STAGES.items():
-            values = {"name": name, "output": self.output, "conf": CONF, "steps": steps}
-            (self.stages / f"{name}.yaml").write_text(
-                (COMMON + text).format(**values) + more.get(name, ""))
+        write_stages(self.stages, self.output, steps, **more)
 
     def experiment(self, code, ranks, *arguments):
         return self.run_to(code, ranks, *arguments, config=self.config)

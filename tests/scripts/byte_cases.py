@@ -11,6 +11,7 @@ sys.path.insert(0, str(END_TO_END))
 import classify_test  # noqa: E402
 import collect_case  # noqa: E402
 import distillation_test  # noqa: E402
+import experiment_test  # noqa: E402
 import generate_case  # noqa: E402
 import language_training_test  # noqa: E402
 import program  # noqa: E402
@@ -96,6 +97,8 @@ CASES = (
     Case("collect.pipeline", PIPELINE, ranks=2),
     Case("collect.killed", ranks=2, break_off=KILL),
     Case("collect.parts", parts=2),
+    Case("experiment.2", ranks=2),
+    Case("experiment.killed", ranks=2, break_off=KILL),
     Case("dpo.layout", ranks=2, quick=True),
     Case("dpo.stopped", ranks=2, break_off=SOFT_STOP),
     Case("kto.layout", ranks=2, quick=True),
@@ -122,6 +125,8 @@ class Fixtures:
         texts = {"ad": program.TINY, "generate": generate_case.CONFIG,
                  "teacher": teacher_case.CONFIG, "classify": classify_test.CONFIG,
                  "collect": collect_case.CONFIG}
+        if case.job == "experiment":
+            return experiment_test.CONFIG
         if case.job in texts:
             return texts[case.job].read_text()
         if case.job in RECIPES:
@@ -133,6 +138,7 @@ class Fixtures:
         makers = {"sft": self._sft_keys, "distill": self._distill_keys,
                   "generate": self._generate_keys, "teacher": self._teacher_keys,
                   "classify": self._classify_keys, "collect": self._collect_keys,
+                  "experiment": self._experiment_keys,
                   **dict.fromkeys(RECIPES, self._recipe_keys)}
         given = {key.partition("=")[0] for key in case.keys}
         of_job = makers.get(case.job, lambda _: ())(case)
@@ -170,6 +176,14 @@ class Fixtures:
     def _collect_keys(self, _):
         questions = self._rows("questions", collect_case.questions(12))
         return f"model.path={self._model('llama')}", f"data.path={questions}"
+
+    def _experiment_keys(self, _):
+        """Writes the stages. They name each other's outputs in a folder that no run creates."""
+        stages = self._folder / "stages"
+        if not stages.exists():
+            stages.mkdir()
+            experiment_test.write_stages(stages, self._folder / "outputs", steps=4)
+        return f"experiment.folder={stages}", "run.name=tiny"
 
     def _recipe_keys(self, case):
         model = ("model.path=null", f"model.init={EXAMPLES}/tiny_lm/model")

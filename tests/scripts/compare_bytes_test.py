@@ -192,6 +192,29 @@ class Noticed(TwoRuns):
         self.assert_only("response_time: in the old", "text: ", "time: in the new")
 
 
+class Stages(unittest.TestCase):
+
+    def test_stages_are_compared_but_not_where_they_are(self):
+        with tempfile.TemporaryDirectory() as top:
+            runs = []
+            for side, date in (("old", "2026-01-02_03-04-05"), ("new", "2026-01-02_03-04-06")):
+                output = pathlib.Path(top) / side
+                stage = output / "graph/stages/a/latest"
+                stage.mkdir(parents=True)
+                runs.append(output / "graph" / date)
+                runs[-1].mkdir()
+                self.write(stage, f"{output}/b/{date}/ckpt/last")
+            self.assertEqual(compare_runs("experiment.2", *runs, []).differences, [])
+            self.write(stage, f"{output}/c/{date}/ckpt/last")
+            found = compare_runs("experiment.2", *runs, []).differences
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("stages/a/latest/keys.json: model.path: ", found[0])
+
+    @staticmethod
+    def write(stage, path):
+        (stage / "keys.json").write_text(json.dumps({"model": {"path": path}}))
+
+
 class Expected(TwoRuns):
 
     def rename_columns(self):

@@ -1,12 +1,13 @@
 """Compares what two programs stored: items, files, and all files of a run folder."""
 import dataclasses
+import re
 
 from expected_differences import WHOLE_FILE, FileExpectations
 from stored_items import CLOCKED, GROUP, NAMES, VALUE, Item, bytes_that_differ, items_of
 
 # Records of a run's progress, which differ between two runs of one program.
 RECORDS = {"LOCK", "run.h5", "run.json", "report.html", "summary.json", "events.jsonl", "run.log",
-           "hang_report.txt"}
+           "hang_report.txt", "job_states.json", "outcome.json"}
 
 CHECKSUM = "@crc32c"
 
@@ -92,18 +93,36 @@ def _with_columns(items, adjusted):
             for name, item in items.items()}
 
 
-def compare_files(old_path, new_path, expected):
-    """Compares two files by their items, and by their bytes if no item differs."""
-    old = items_of(old_path)
+def compare_files(old_path, new_path, expected, outputs=()):
+    """Compares two files by their items, and by their bytes if no item differs. `outputs` are the
+    run.output of both programs, if the files name it: keys of an experiment's stages do."""
+    old, new = items_of(old_path), items_of(new_path)
     old_bytes, new_bytes = old_path.read_bytes(), new_path.read_bytes()
-    result = compare_items(old, items_of(new_path), expected)
+    result = compare_items(_anywhere(old, outputs[:1]), _anywhere(new, outputs[1:]), expected)
     result.files = 1
+    if any(str(output).encode() in old_bytes + new_bytes for output in outputs):
+        return result
     if old_bytes == new_bytes:
         return result
     is_clocked = any(item.kind == CLOCKED for item in old.values())
     if not result.differences and not result.excused and not is_clocked:
         _compare_bytes(result, old_bytes, new_bytes, expected)
     return result
+
+
+def _anywhere(items, outputs):
+    """Replaces paths of run folders below `outputs` in all items that are bytes."""
+    def in_outputs(data):
+        for output in outputs:
+            data = re.sub(re.escape(str(output).encode()) + rb"(/[\w/-]+)", _without_date, data)
+        return data
+
+    return {name: item if item.kind == NAMES else dataclasses.replace(
+        item, data=in_outputs(item.data)) for name, item in items.items()}
+
+
+def _without_date(match):
+    return b"outputs" + re.sub(rb"/\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d", b"/DATE", match[1])
 
 
 def _compare_bytes(result, old, new, expected):
@@ -120,7 +139,9 @@ def compare_runs(case, old_folder, new_folder, expectations):
     for file in sorted(old_files | new_files):
         expected = FileExpectations(expectations, case, file)
         if file in old_files and file in new_files:
-            result.add(compare_files(old_folder / file, new_folder / file, expected), file)
+            outputs = [folder.parents[1] for folder in (old_folder, new_folder)
+                       if file.startswith("../stages")]
+            result.add(compare_files(old_folder / file, new_folder / file, expected, outputs), file)
         else:
             result.add(_one_sided(file in old_files, expected), file)
     return result
@@ -134,8 +155,11 @@ def _one_sided(is_old, expected):
 
 
 def files_of(folder):
-    """Returns results, weights and exported tables, by their paths in the run folder."""
+    """Returns results, weights and exported tables, by their paths in the run folder. Those of an
+    experiment's stages are beside it."""
     names = {path.name for path in folder.iterdir() if path.is_file()} - RECORDS
     for checkpoint in ("ckpt/last", "ckpt/best"):
         names |= {f"{checkpoint}/{path.name}" for path in (folder / checkpoint).glob("*")}
+    for stage in (folder.parent / "stages").glob("*/latest"):
+        names |= {f"../{stage.relative_to(folder.parent)}/{name}" for name in files_of(stage)}
     return names
