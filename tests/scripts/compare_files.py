@@ -156,7 +156,7 @@ def _one_sided(is_old, expected):
 
 def files_of(folder):
     """Returns results, weights and exported tables, by their paths in the run folder. Those of an
-    experiment's stages are beside it."""
+    experiment's stages are in folder ../stages."""
     names = {path.name for path in folder.iterdir() if path.is_file()} - RECORDS
     for checkpoint in ("ckpt/last", "ckpt/best"):
         names |= {f"{checkpoint}/{path.name}" for path in (folder / checkpoint).glob("*")}
