@@ -35,8 +35,8 @@ protected:
     return model;
   }
 
-  /// Returns the summed loss of items 0 to kItems - 1, computed by libtorch alone. The gradient is
-  /// in `model`.
+  /// Returns the sums of items 0 to kItems - 1, whose loss libtorch computes from the model's
+  /// logits. Leaves the gradient, times kScale, in `model`.
   train::PassSums plain_pass(AdTransformer& model) const {
     std::vector<std::uint64_t> ordinals(kItems);
     std::iota(ordinals.begin(), ordinals.end(), 0);
@@ -68,7 +68,7 @@ protected:
   PhaseClock clock_;
 };
 
-// Sums of float32 terms around 1 are added in another order: an error of 1e-6.
+// Both losses sum float32 terms around 1, but in different orders. The error is about 1e-6.
 TEST_P(AdObjectiveTest, LossAndGradientAreThoseOfAPlainCrossEntropy) {
   AdTransformer model = make_model(0.0);
   AdTransformer plain = make_model(0.0);
@@ -86,7 +86,8 @@ TEST_P(AdObjectiveTest, LossAndGradientAreThoseOfAPlainCrossEntropy) {
   EXPECT_LT((model.parameters().gradients() - gradients).abs().max().item<double>(), 1e-5);
 }
 
-// A rank divides its items into as many passes as memory requires; dropout follows the item.
+// A rank divides its items into as many passes as memory requires. Dropout depends on the item, not
+// on its pass.
 TEST_P(AdObjectiveTest, PassesAddUpToTheBatchWithDropoutToo) {
   AdTransformer whole = make_model(0.2);
   AdTransformer parts = make_model(0.2);

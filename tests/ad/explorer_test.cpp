@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kHorizon = 20;
 
-/// Specifies src/ad/sources/explorer.cpp in Darkroom by plain code.
+/// Does the same as src/ad/sources/explorer.cpp in Darkroom, by plain code.
 class PlainExplorer {
 public:
   PlainExplorer(const Environment& room, int task, double epsilon) : room_(room), task_(task) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kHorizon = 20;
 
-/// One history of any task, including test tasks, with separate memory.
+/// One history of any task, including test tasks, in memory that the object owns.
 struct Played {
   Played(const Source& source, int task, std::uint64_t id, int episodes)
       : action(kHorizon * static_cast<std::size_t>(episodes)),
@@ -127,8 +127,8 @@ TEST_F(SourceTest, SeedRoundAndIdChangeTheHistory) {
   EXPECT_NE(first.action, Played(*later, 0, 0, 8).action);
 }
 
-// The published curves have one decimal and an unstated number of runs. The tolerance of 0.2 allows
-// for 1,000 runs each there (standard error 0.06 where the spread is widest).
+// The published curves have one or two decimals and an unstated number of runs. The tolerance of
+// 0.2 allows for curves of 1,000 runs (standard error 0.06 where the spread is widest).
 TEST_F(SourceTest, WithoutRandomActionsTheExplorerHasThePublishedCurves) {
   const auto source = make("explorer", 0.0);
 

@@ -30,7 +30,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kTrain = "schema: 1\njob: train\ndevices: {backend: mpi}\n";
 
-/// Starts --plan in a temporary folder that has a model without weights and some data.
+/// Starts --plan in a temporary folder that has some data and a model without weights.
 class MistakesTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -55,8 +55,8 @@ protected:
     fs::copy(fs::path(MGPU_SOURCE_DIR) / "conf/examples/tiny_lm/model", name);
   }
 
-  /// Returns the message of the failure; "" if the program does what it is asked for. With
-  /// `checks`, it checks the files that a run needs instead of making a plan.
+  /// Prints the plan or, if `checks` is true, checks the files that a run needs. Returns the
+  /// message of the failure, or "" without a failure.
   static std::string message_of(const Words& words, bool checks = false) {
     std::vector<const char*> argv = {"mgpu_spmd"};
     for (const std::string& word : words)
@@ -144,7 +144,7 @@ TEST_F(MistakesTest, TextsInYaml) {
   write("block.yaml", std::string(kTrain) + "run:\n  name: Is this: spam?\n");
   EXPECT_THAT(message_of({"block.yaml"}), HasSubstr("write " + offer));
   write("mended.yaml", std::string(kTrain) + "run:\n  " + offer + "\n");
-  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // it is refused as a file name
+  EXPECT_THAT(message_of({"mended.yaml"}), Not(HasSubstr("E108")));  // run.name refuses ":" and "?"
 }
 
 TEST_F(MistakesTest, ModelsThatTheCacheHasInPart) {
@@ -255,7 +255,7 @@ TEST_F(MistakesTest, PromptsThatAreTooLongMayBeMarkedOrRefused) {
     EXPECT_EQ(message_of({"generate.yaml", choice}), "");
 }
 
-/// A mistake whose message is tested elsewhere, because it needs more than a configuration.
+/// A mistake that takes more than a configuration. Another file tests its message.
 struct ElsewhereTested {
   const char* mistake;
   const char* file;

@@ -73,7 +73,7 @@ TEST(ProgramKeysTest, TheOldNameOfAKeyGivesTheSameRun) {
   EXPECT_NE(identity("data.little_texts", "20"), identity("data.little_texts", "21"));
 }
 
-/// A configuration with all keys at the top level, some of them under other names.
+/// A configuration whose keys are all at the top level, some of them under other names.
 constexpr const char* kFlatKeys =
     "mixed_precision: 'fp16'\n"
     "gradient_accumulation_steps: 4\n"

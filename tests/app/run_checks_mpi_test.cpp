@@ -18,7 +18,8 @@ using testing::Not;
 
 class RunChecksTest : public testing::Test {
 protected:
-  /// Returns the exit code, which is the same on all ranks. Rank 0's output is in printed_.
+  /// Runs --check, and returns its exit code. Expects the same code on all ranks. Keeps the output
+  /// of rank 0 in printed_. Ranks: collective.
   ExitCode check(Options options) {
     options.action = Action::check;
     std::ostringstream out;

@@ -8,8 +8,8 @@
 
 namespace mgpu::app::test {
 
-/// The parts of a run, and the context that jobs get from them: as in the program, but without
-/// screen and files.
+/// The objects of a run, and the context that jobs get from them. One sink gets all events and
+/// curves, in place of the program's screen and logs.
 ///
 /// Ranks: made collectively over `world`, which outlives it.
 template <class Sink>
@@ -61,8 +61,8 @@ private:
   run::RunContext context_;
 };
 
-/// Returns the request for the run directory of a configuration, as in the program, except for
-/// parts.
+/// Returns the request for the run directory of a configuration, as the program makes it for a run
+/// without `--only`.
 inline store::RunRequest request_of(const Config& config) {
   const store::StoreConfig store = store::read_store_config(config);
   store::RunRequest request;

@@ -62,7 +62,7 @@ protected:
 TEST_P(GpuCommunicatorTest, SumsEveryType) {
   const int sum = world_.size() * (world_.size() + 1) / 2;
   const int mine = world_.rank() + 1;
-  // 12 MB are several pieces of the staged backend.
+  // The staged backend copies 12 MB in several pieces.
   OnDevice<float> f32(device_, std::vector<float>(3000001, static_cast<float>(mine)), DType::f32);
   comm_->wait_for(f32.produced());
   comm_->all_reduce(f32.view(), ReduceOp::sum);

@@ -1,4 +1,4 @@
-// Is one rank of a program that ends in the way that its argument names. mpi_session_test.cpp
+// Runs one rank of a program, which ends in the way that the argument names. mpi_session_test.cpp
 // starts this program.
 #include <cstdio>
 #include <cstdlib>

@@ -87,7 +87,7 @@ TEST(TopologyTest, EachGroupHoldsConsecutiveRanks) {
   EXPECT_EQ(topology.model_group().size(), 2);
   EXPECT_EQ(topology.model_group().rank(), world.rank() % 2);
   EXPECT_EQ(topology.is_leader(), world.rank() % 2 == 0);
-  // The ranks across the groups hold the same part: ranks 0, 2, ... or 1, 3, ...
+  // across_groups() has the ranks that hold the same part of the model: 0, 2, ... or 1, 3, ...
   EXPECT_EQ(topology.across_groups().size(), world.size() / 2);
   EXPECT_EQ(topology.across_groups().all_reduce(world.rank(), ReduceOp::min), world.rank() % 2);
 }

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Sources whose files are in memory, below /conf; the working directory is /work.
+/// Reads configurations whose files are in memory, below /conf. The working directory is /work.
 class ConfigReaderTest : public testing::Test {
 protected:
   Config read(std::map<std::string, std::string> files, std::vector<std::string> overlays = {},

@@ -16,7 +16,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Reads a file and checks two rules: passes divide the batch, and a long run keeps no cache.
+/// Reads a file and checks two rules: the batch consists of full micro batches, and a run of at
+/// least 100 steps has no cache.
 class ConfigRulesTest : public testing::Test {
 protected:
   Config read(const std::string& text) {

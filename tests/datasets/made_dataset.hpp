@@ -13,7 +13,7 @@ namespace mgpu::datasets {
 
 using Values = std::map<std::string, std::string>;
 
-/// Makes the data set that these keys choose, with its split test.
+/// Makes the data set that these keys choose. Its split is `test` if data.split is `auto`.
 inline DatasetRows made(const Values& values) {
   static const KeyTable kTable = [] {
     KeyTable table;

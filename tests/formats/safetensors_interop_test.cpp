@@ -21,8 +21,9 @@ TEST(SafetensorsInteropTest, PythonReadsOursAndWritesTheSameBytes) {
     const auto dtype = static_cast<DType>(i);
     const std::string name = std::string("blocks.") + std::to_string(i) + ".\xc3\xa9\"w";
     std::vector<std::uint8_t>& bytes = data.emplace_back(6 * size_of(dtype));
+    // In the script, the name is shorter by 1, because Python counts "é" as one character.
     for (std::size_t b = 0; b < bytes.size(); ++b)
-      bytes[b] = static_cast<std::uint8_t>((7 * b + name.size() - 1) % 251);  // é: 1 in Python
+      bytes[b] = static_cast<std::uint8_t>((7 * b + name.size() - 1) % 251);
     tensors.push_back({name, {2, 3}, {bytes.data(), 6, dtype, {}}});
   }
   tensors.push_back({"none", {0, 4}, {nullptr, 0, DType::f32, {}}});

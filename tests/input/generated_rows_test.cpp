@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kRows = 100;
 
-/// Generates rows {"text": "row i"}. The constructor gets another text for row 7.
+/// Generates rows {"text": "row i"}. The argument of the constructor replaces row 7.
 class Numbered final : public GeneratedRows {
 public:
   explicit Numbered(std::string seventh = R"({"text": "row 7"})") : seventh_(std::move(seventh)) {}

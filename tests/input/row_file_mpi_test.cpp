@@ -42,7 +42,8 @@ std::string lines(int rows) {
   return text;
 }
 
-/// Returns the report that all ranks throw; "" without an error.
+/// Returns the exit code and the report of the failure, which all ranks throw. Returns "" without
+/// a failure. Ranks: collective.
 std::string refusal(const cluster::Group& world, const RowOptions& options) {
   std::string shown;
   try {

@@ -24,14 +24,14 @@ using testing_support::report_of_failure;
 
 constexpr std::int64_t kPaths = 8;
 
-/// Returns the configuration of a run of agents. Keys in `more` replace those for it.
+/// Returns the configuration of a run of agents. Keys in `more` replace its keys.
 Config latent(const Keys& more = {}) {
   Keys keys = more;
   keys.insert({{"job", "collect"}, {"collect.steps", "latent"}});
   return config_of(keys);
 }
 
-/// Expects that `config` breaks a rule about `key`, and that the place names it.
+/// Expects that `config` breaks a rule about `key`, and that the report shows where `key` is set.
 void expect_refused(const Config& config, const std::string& key, const std::string& help) {
   const ErrorReport report = report_of_failure([&] { check_agent_keys(config); });
   EXPECT_EQ(report.code, "E124") << key;

@@ -195,7 +195,7 @@ TEST(AgentTreeTest, ErrorsAreThoseOfTheAnswersBelow) {
 }
 
 TEST(AgentTreeTest, PathsWithoutAnAnswerHaveNoVisits) {
-  // The path over 1 and 2 ends before the judger, and so does 3.
+  // The path 1, 2 and the path 3 end before the judger.
   std::vector<AgentNode> nodes(4);
   nodes[1].parent = 0;
   nodes[2].parent = 1;

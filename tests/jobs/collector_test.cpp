@@ -54,7 +54,8 @@ protected:
   const lm::LanguageModel model_ = lm::LanguageModel::open(made_.model());
 };
 
-/// Returns how many rollouts of a step, counted from 0, are right.
+/// Returns how many rollouts after a step of a path are right, or -1 if the tree lacks the step.
+/// `step` counts from 0.
 std::int32_t right_of(const CollectedQuestion& question, std::size_t path, std::size_t step) {
   for (const StepNode& node : question.tree.nodes)
     if (node.path == static_cast<int>(path) && node.step == static_cast<int>(step + 1))
@@ -122,7 +123,7 @@ TEST_F(CollectorTest, RightRolloutsAreThoseOfSingleDraws) {
   EXPECT_LT(all_right, 5 * steps);
 }
 
-/// The chunk of all questions as the journal gets it.
+/// Returns the chunk of all questions as the journal gets it.
 std::vector<std::byte> chunk_of(const CollectInputs& inputs, const std::vector<Question>& questions,
                                 const std::vector<CollectedQuestion>& collected) {
   return question_rows(inputs, 0, questions, collected);

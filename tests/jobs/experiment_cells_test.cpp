@@ -42,8 +42,8 @@ constexpr std::size_t kValue = 2;
 constexpr std::size_t kAlone = 3;
 constexpr std::size_t kPita = 4;
 
-/// The evaluations of two algorithms: `alone` of a trained reference, and `pita` of a value model
-/// that learns from its rollouts.
+/// Returns a graph with the evaluations of two algorithms. `alone` evaluates a trained reference,
+/// and `pita` evaluates a value model that learns from rollouts of the reference.
 StageGraph two_cells() {
   return {{stage_of("reference", "train", {}), stage_of("rollouts", "generate", {kReference}),
            stage_of("value", "train", {kReference, kRollouts}),
@@ -133,14 +133,16 @@ TEST(JobStatesTest, HaveEachStageAndCell) {
 
 // --- results ---------------------------------------------------------------------------------
 
-/// Policies over rewards of 0 or 1 with a mean of 0.8 have this KL from one with a mean of 0.5.
+/// The KL divergence of a policy with mean reward 0.8 from one with mean reward 0.5, if each reward
+/// is 0 or 1.
 const double kKlOf08 = 0.8 * std::log(1.6) + 0.2 * std::log(0.4);
 
 report::Result result(const std::string& key, double value) {
   return {.key = key, .label = key, .value = value, .decimals = 2};
 }
 
-/// Records in which `alone` has a mean reward of 0.5, and 30 completions of `pita` have 300 tokens.
+/// Returns records in which `alone` has the mean reward `reference`, and 30 completions of `pita`
+/// have 300 tokens.
 std::vector<StageRecord> two_records(double reference = 0.5) {
   std::vector<StageRecord> records(5);
   for (StageRecord& record : records)

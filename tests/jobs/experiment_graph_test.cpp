@@ -24,7 +24,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Guided sampling whose value model learns from rollouts, which the last round guides.
+/// Stage files of guided sampling. The value model learns from rollouts, which the value model of
+/// the previous round guides.
 class ExperimentGraphTest : public testing::Test {
 protected:
   ExperimentGraphTest() {

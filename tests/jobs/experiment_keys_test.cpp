@@ -41,7 +41,7 @@ struct WrongValue {
 };
 
 TEST(ExperimentKeysTest, AKeyThatLacksALetterIsNotTakenForThatOfAnotherSection) {
-  // The same last word as in generate.guide.algorithm.
+  // The key generate.guide.algorithm ends with the same word.
   const ErrorReport report = report_of_failure([] {
     config_with({{"experiment.algorithm", "[p]"}});
   });

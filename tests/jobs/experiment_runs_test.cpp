@@ -49,7 +49,7 @@ protected:
   StagePlace place() const { return {folder_.path() / "stages"}; }
   fs::path states_file() const { return folder_.path() / "job_states.json"; }
 
-  /// A stage that reads the file, unless `more` has other keys.
+  /// Returns a stage that reads the file, unless `more` has other keys.
   Stage stage(const std::string& name, const Keys& more = {}) const {
     Keys keys = {{"job", "train"}, {"data.path", data()}};
     for (const auto& [key, value] : more)
@@ -122,7 +122,7 @@ TEST_F(ExperimentRunsTest, AnUnfinishedRunIsNotReused) {
 TEST_F(ExperimentRunsTest, OtherKeysAndChangedFilesGiveAnotherIdentity) {
   const std::string identity = prepare(stage("s")).identity;
   EXPECT_EQ(prepare(stage("s")).identity, identity);
-  EXPECT_EQ(prepare(stage("other")).identity, identity);  // the name is none of the settings
+  EXPECT_EQ(prepare(stage("other")).identity, identity);  // the name is not a setting
   EXPECT_NE(prepare(stage("s", {{"run.seed", "8"}})).identity, identity);
   const auto changed = fs::last_write_time(data());
   fs::last_write_time(data(), changed + std::chrono::seconds(1));
@@ -199,7 +199,7 @@ std::vector<StageState> states_of(Ranks& ranks) {
   return states;
 }
 
-/// Stages that read no file: 1 waits for 0.
+/// Makes three stages that read no file. Stage 1 waits for stage 0.
 class CoordinatorTest : public ExperimentRunsTest {
 protected:
   CoordinatorTest() {
@@ -283,7 +283,7 @@ TEST_F(CoordinatorTest, AnEarlierRunTakesThePlaceOfAStage) {
   EXPECT_THAT(ranks.ask(0), ElementsAre("0:1"));
   const StageRecord& first = (*ranks).records()[0];
   EXPECT_EQ(first.state, StageState::reused);
-  EXPECT_EQ(first.end.stage, 0U);  // outcome.json has the index in its own experiment
+  EXPECT_EQ(first.end.stage, 0U);  // not 9, its index in the earlier experiment
   EXPECT_EQ(first.end.directory, run.string());
   EXPECT_EQ(first.end.result, "learned");
 }

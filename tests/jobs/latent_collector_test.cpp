@@ -111,7 +111,7 @@ TEST_F(LatentCollectorTest, BytesDoNotDependOnTheBatchSizeOrOnOtherQuestions) {
   }
 }
 
-/// Lets one path of the planner think with a separate session.
+/// Returns the latent states of one path of the planner, which thinks in a separate session.
 at::Tensor planner_alone(const lm::LanguageModel& model, const lm::Realignment& realignment,
                          const CollectInputs& inputs, const Question& question,
                          std::uint64_t stream) {

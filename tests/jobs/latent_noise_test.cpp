@@ -28,7 +28,7 @@ AgentKeys keys_of(Diversity diversity, std::int64_t steps = 4, double temperatur
   return keys;
 }
 
-/// Returns `state` with the noise of a step of the path with stream `stream`.
+/// Returns `state` plus the noise of this step of the path with stream `stream`.
 std::vector<float> noisy(const AgentKeys& keys, std::uint64_t stream, std::int64_t step,
                          std::vector<float> state) {
   LatentNoise(keys, kSeed, stream).add(step, state);
@@ -82,7 +82,7 @@ TEST(LatentNoiseTest, NoiseDependsOnSeedStreamAndStepOnly) {
   noise.add(2, later);
   std::vector<float> again = state;
   noise.add(0, again);
-  EXPECT_EQ(again, noisy(keys, 3, 0, state));  // the step before it changes nothing
+  EXPECT_EQ(again, noisy(keys, 3, 0, state));  // the earlier call of add() changes nothing
   EXPECT_NE(again, later);
   EXPECT_NE(again, noisy(keys, 4, 0, state));
   std::vector<float> other_seed = state;

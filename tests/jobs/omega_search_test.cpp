@@ -118,7 +118,7 @@ TEST(OmegaSearchTest, FindsTheFirstWrongStepOfEverySearchedPath) {
     const std::vector<std::int64_t> before(ids.begin(), ids.end() - 1);
     found += before.back() >= 0 && values.contains(before) ? 1U : 0U;
   }
-  EXPECT_GE(found, 8U);  // first wrong steps that follow a right step among the nodes
+  EXPECT_GE(found, 8U);  // nodes with a first wrong step whose right step before is a node, too
 }
 
 TEST(OmegaSearchTest, ANodeIsBelowTheLongestStateThatBeginsIt) {

@@ -29,7 +29,7 @@ using testing_support::report_of_failure;
 
 using Integers = std::vector<std::int32_t>;
 
-/// The columns of a question that make its tree. By default the question could not be used.
+/// The columns that hold the tree of a question. The defaults are those of an unusable question.
 struct StoredTree {
   std::string prompt{};
   std::string answers = "[]";

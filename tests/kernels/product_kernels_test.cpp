@@ -43,7 +43,8 @@ TEST(PackedProductTest, ByHand) {
 }
 
 TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
-  for (const std::size_t inputs : {1U, 31U, 256U, 257U, 512U, 600U, 1024U}) {  // 512: copied rows
+  // The product reads a copy of rows that have 512 or 1,024 inputs.
+  for (const std::size_t inputs : {1U, 31U, 256U, 257U, 512U, 600U, 1024U}) {
     for (const std::size_t outputs : {1U, 8U, 16U, 24U, 47U, 48U, 49U, 130U}) {
       const std::vector<float> weight = normals(inputs * outputs, 2);
       const std::vector<float> x = normals(29 * inputs, 1);

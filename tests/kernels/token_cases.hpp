@@ -91,7 +91,7 @@ struct DrawCase {
     }
   }
 
-  /// Returns softmax(scores) of any row.
+  /// Returns softmax(scores), which is the same for all rows.
   std::vector<double> probabilities() const {
     std::vector<double> result;
     double sum = 0.0;

@@ -184,14 +184,15 @@ INSTANTIATE_TEST_SUITE_P(Shapes, VarlenAttentionGradTest,
                                          Sizes{{0, 90, 90, 128}, 8, 1, 80, 8, true},
                                          Sizes{{0, 65}, 2, 1, 256, 1, false}));
 
-/// Sequences with prefixes, and the array in which each sequence has a copy of its prefix.
+/// R sequences, each with a prefix that consists of tokens of the same batch.
 struct PrefixSizes {
   Sizes sizes;
   std::vector<std::int64_t> begins;  // [R] first token of each prefix
   std::vector<std::int64_t> counts;  // [R] tokens of each prefix
 
-  /// Returns for each token of the array with copies the index of the token that it copies. Sets
-  /// `copy_begins` to the first token of each sequence in that array, and its length.
+  /// Lists the tokens of an array in which a copy of its prefix precedes each sequence. Returns the
+  /// indices of the copied tokens. Sets `copy_begins` to the index in the array at which each
+  /// sequence begins, followed by the array's length.
   std::vector<std::size_t> tokens_of_copies(std::vector<std::int64_t>& copy_begins) const {
     std::vector<std::size_t> tokens;
     copy_begins = {0};

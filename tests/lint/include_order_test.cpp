@@ -252,7 +252,8 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-/// Compares the rows "| `store` | base cluster | ..." of the table of modules, in their order.
+/// Compares kModules with the rows "| `store` | base cluster | ..." of the table of modules, in
+/// their order.
 TEST(IncludeOrder, SourceReadmeSaysTheSame) {
   static const std::regex kRow(R"(^\| `([a-z]+)` \| ([a-z ]*)\|)");
   std::vector<std::pair<std::string, Names>> rows;
@@ -263,7 +264,8 @@ TEST(IncludeOrder, SourceReadmeSaysTheSame) {
   EXPECT_EQ(rows, kModules);
 }
 
-/// Compares the rows "| Arrow | `arrow/` `parquet/` | input |" of the table of libraries.
+/// Compares kOwners with the rows "| Arrow | `arrow/` `parquet/` | input |" of the table of
+/// libraries.
 TEST(IncludeOrder, SourceReadmeNamesTheOwnersOfLibraries) {
   static const std::regex kRow(R"(^\| [^|`]+ \| ((?:`[^`]+` )+)\| ([a-z ]+)\|$)");
   std::map<std::string, Names> owners;

@@ -76,8 +76,8 @@ public:
     return logits.narrow(0, 0, next.size(0)).log_softmax(1).gather(1, next.unsqueeze(1)).squeeze(1);
   }
 
-  /// Returns the gradients of a loss by the arena's parameters; zeros for parameters that the loss
-  /// does not depend on.
+  /// Returns the gradients of a loss with respect to the copied weights, in the arena's order. A
+  /// gradient is zeros if the loss does not depend on its weight.
   std::vector<at::Tensor> gradients(const at::Tensor& loss) const {
     std::vector<at::Tensor> grads =
         torch::autograd::grad({loss}, leaves_, {}, std::nullopt, false, /*allow_unused=*/true);

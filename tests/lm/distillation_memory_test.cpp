@@ -40,8 +40,9 @@ private:
   std::int64_t peak_ = 0;
 };
 
-/// Returns the number of pieces of a block's logits that exist at once while the loss and its
-/// gradients are computed. It does not count `whole` times all logits of the block.
+/// Returns the peak of temporary tensors while the loss and its gradients are computed, in pieces.
+/// A piece has the logits of all kRows for one block of the vocabulary. Does not count `whole`
+/// tensors of all logits.
 double pieces_of(const BlockLoss& loss, std::int64_t whole) {
   const at::Tensor hidden = at::randn({kRows, 2});
   const bool on_gpu = tensor::runs_on_gpu(hidden);

@@ -1,4 +1,4 @@
-// Tests that a single rank of a model may run out of memory at any allocation of a run.
+// Tests that all ranks of a model report a failure, and can go on, if one rank runs out of memory.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -116,6 +116,7 @@ void expect_equal(const std::vector<PromptResult>& ours, const std::vector<Promp
 }
 
 /// Lets each `stride`-th allocation of a run fail once on the first rank, and once on the last.
+/// Expects that all ranks report it, and that a later run gives the results of an undisturbed run.
 void check_every_allocation(const GenerationConfig& config, std::int64_t stride) {
   const MadeFolder folder(world(), {.layers = 2, .kv_heads = 6, .vocab = 5000});
   const cluster::Topology topology(world(), world().size());

@@ -21,7 +21,7 @@ namespace {
 const char* const kModels[] = {"gpt2", "gpt_oss", "llama_llama3", "mistral", "qwen3_switches"};
 
 /// Returns sequences of 1 to 9 tokens, which have `rows` tokens together. The last sequence may be
-/// cut. The tokens for fewer rows are the first tokens for more rows.
+/// cut. Calls with more rows return the same tokens first.
 std::vector<Ids> make_sequences(std::int64_t rows) {
   std::vector<Ids> sequences;
   for (std::int64_t seed = 0; rows > 0; ++seed) {

@@ -159,7 +159,7 @@ TEST(LatentPathTest, DecodingWithCarriedKeysIsOneForward) {
   });
 }
 
-/// Returns (W_out^T W_out + ridge I) A - W_out^T W_in over W_out^T W_in, in norms.
+/// Returns the norm of (W_out^T W_out + ridge I) A - W_out^T W_in, divided by that of W_out^T W_in.
 double residual_of(const LanguageModel& model, const at::Tensor& matrix, const at::Tensor& head) {
   const at::Tensor out = head.to(at::kDouble);
   const at::Tensor in = model.weights().embedding.to(at::kDouble);

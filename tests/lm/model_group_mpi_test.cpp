@@ -116,7 +116,7 @@ void expect_close(const std::vector<PromptResult>& ours, const std::vector<Promp
     testing_support::print_measured("log-probabilities of a group", worst, 1e-5);
 }
 
-/// Returns the report of an attempt to open a folder that is refused.
+/// Opens a folder on all ranks. Returns the report of the failure; an empty one without a failure.
 ErrorReport refusal(const fs::path& folder, const ModelGroup::Options& options) {
   try {
     ModelGroup::open(folder, one_group(), options);
@@ -241,7 +241,8 @@ double largest_relative(const std::vector<float>& ours, const std::vector<float>
   return worst;
 }
 
-// docs/generate.md promises 3e-5 (1 + |log-probability|). Log-probabilities reach -60 here.
+// docs/generate.md promises differences of at most 3e-5 (1 + |log-probability|). Log-probabilities
+// reach -60 here.
 TEST(ModelGroupTest, LogProbabilitiesOfASharpDeepModelAgreeRelatively) {
   const MadeFolder folder(world(), {.layers = 24, .kv_heads = 6, .vocab = 600, .head_spread = 1.5});
   const LanguageModel alone = LanguageModel::open(folder.path());
@@ -388,7 +389,7 @@ TEST(ModelGroupTest, GroupsWorkSideBySide) {
   for (const Split split : {Split::pipeline, Split::tensor}) {
     const ModelGroup group = ModelGroup::open(folder.path(), pairs, split_by(split));
     GenerationConfig config = greedy();
-    config.max_new_tokens = 3 + 5 * pairs.group_index();  // the groups are never in step
+    config.max_new_tokens = 3 + 5 * pairs.group_index();  // the groups make different steps
 
     expect_close(generate(group.model(), config), generate(alone, config));
   }

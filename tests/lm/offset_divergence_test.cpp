@@ -1,5 +1,5 @@
-// Tests the KL of draws with offsets from the model. It is compared with sums over the whole
-// vocabulary in long double, and with a closed form on a toy language.
+// Tests the KL divergence of draws with offsets from the model without offsets. Compares it with
+// sums over the whole vocabulary in long double, and with a closed form on a toy language.
 #include "lm/decode/offset_divergence.hpp"
 
 #include <algorithm>
@@ -126,7 +126,8 @@ TEST_F(LargeVocabularyTest, AllWaysToDrawGiveTheKlOverTheWholeVocabulary) {
 }
 
 // With offsets of -60 the candidates have less probability than the other tokens. Under the model,
-// the share of those other tokens is too small for a difference of float32 numbers.
+// the other tokens have so little probability that 1 - (the candidates' probability) loses all
+// digits in float32.
 TEST_F(LargeVocabularyTest, LargeOffsetsAndForbiddenCandidatesLoseNoDigits) {
   for (const double temperature : {0.2, 1.0}) {
     const SamplingConfig sampling{.is_greedy = false, .temperature = temperature};

@@ -110,7 +110,7 @@ TEST(SequenceLossMpiTest, PlainSumsOverRanksComeNear) {
     EXPECT_NEAR(together.losses[step], apart.losses[step], 1e-5);
 }
 
-/// Groups of 4 sequences that depend on their number, and exist only after make().
+/// Groups of 4 sequences. Each sequence depends only on its number, and exists only after make().
 class MadeItems final : public LmItems {
 public:
   std::uint64_t epoch_size() const override { return 1000; }

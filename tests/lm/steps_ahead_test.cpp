@@ -1,5 +1,5 @@
-// Compares steps without host reads, and the pass sizes of a GPU, with single steps and the pass
-// sizes of a CPU.
+// Compares steps without host reads with single steps, and the pass sizes of a GPU with those of a
+// CPU.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

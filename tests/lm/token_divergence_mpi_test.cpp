@@ -46,8 +46,8 @@ protected:
     return of(LanguageModel::open(model_.path()), LanguageModel::open(reference_.path()));
   }
 
-  /// Returns the KL from the model that guided draws record, and the KL of the same draws from the
-  /// reference, which a second pass computes.
+  /// Returns two KL divergences of guided draws: that from the model, which the draws record, and
+  /// that from the reference, which a second pass computes.
   static Divergences draw(const LanguageModel& model, const LanguageModel& reference) {
     KnownOffsets offsets(20, wave);
     GenerationConfig config;

@@ -38,8 +38,8 @@ struct Trained {
   int repeated = 0;  // steps whose gradient was computed a second time
 };
 
-/// Returns lanes of this many items, one lane per rank, but at least two. Groups larger than a lane
-/// cross lanes, passes and ranks.
+/// Returns the shape of a batch with `items` items per lane and one lane per rank, but at least two
+/// lanes. Groups larger than a lane span several lanes, passes and ranks.
 inline train::BatchShape lanes_of(std::int64_t items) {
   const std::int64_t lanes = std::max(world().size(), 2);
   return {lanes * items, 1, lanes, 1, true};

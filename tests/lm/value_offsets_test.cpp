@@ -29,7 +29,7 @@ constexpr ValueHead kExpectation{.kind = ValueKind::expectation};
 constexpr ValueHead kHistogram{
     .kind = ValueKind::histogram, .outputs = 11, .lowest = -1.0, .highest = 3.0};
 
-/// Returns probabilities and returns of the distribution that the outputs stand for.
+/// Returns the distribution that the outputs stand for, as pairs of a probability and a return.
 std::vector<std::pair<long double, long double>> distribution(const ValueHead& head,
                                                               const Outputs& outputs) {
   if (head.kind == ValueKind::bernoulli) {

@@ -73,7 +73,8 @@ Tree one_path() {
           .steps = R"([["e"]])"};
 }
 
-/// Writes a result file with the trees. `absent` is left out. The items of `wide` have 64 bits.
+/// Writes a result file with the trees, but without the column `absent`. The numbers of the list
+/// column `wide` have 64 bits.
 std::filesystem::path write(const std::filesystem::path& folder, const std::vector<Tree>& trees,
                             const std::string& absent = "", const std::string& wide = "") {
   store::Columns<Tree> columns;

@@ -33,8 +33,8 @@ protected:
     return folder_.tokenizer.decode(ids, false);
   }
 
-  /// Returns the lines of the failure with which the lines of a file are refused; "" if they are
-  /// not.
+  /// Returns the report's lines of the failure to encode a file of these lines; "" without a
+  /// failure.
   std::string refusal(const std::string& lines, std::int64_t seq_len = 64) {
     try {
       encode(lines, seq_len);

@@ -59,7 +59,7 @@ lm::LmExamples numbered(const std::vector<Labeled>& solutions) {
   return examples;
 }
 
-/// Returns which of the solutions given to examples_of() the examples are.
+/// Returns for each example the index of its solution in the argument of examples_of().
 std::vector<std::int64_t> solutions_in(const lm::LmExamples& examples) {
   std::vector<std::int64_t> solutions;
   for (std::size_t example = 0; example < examples.size(); ++example)

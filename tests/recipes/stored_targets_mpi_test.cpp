@@ -30,7 +30,7 @@ DistillSettings settings_of(const SealedTargets& sealed) {
   return settings;
 }
 
-/// Reads the lists of an example that begins at the given token of a row.
+/// Returns the teacher's lists for an example that begins at `place`, a token of a stored row.
 lm::TeacherTargets read(const DistillSettings& settings, StoredPlace place,
                         const std::vector<std::int64_t>& targets) {
   StoredTargets stored(settings);
@@ -173,9 +173,9 @@ TEST_P(StoredDrawsTest, AreForOneLossOnly) {
   EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
 }
 
-/// Changes the last item of a column, as a flipped bit of a file would. It subtracts 1 from an item
-/// of `is_learned`, and adds 1 << 20 to an item of another column. Without a checksum the file is
-/// like one of another program.
+/// Changes the last number of a list column, like a flipped bit in the file. Subtracts 1 if the
+/// column is `is_learned`, and adds 1 << 20 otherwise. If `has_checksum` is false, also deletes the
+/// checksum, which files of other programs do not have.
 void damage(const std::filesystem::path& path, const std::string& column,
             bool has_checksum = true) {
   const store::hdf5::Hid file = store::hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));

@@ -77,7 +77,7 @@ struct Training {
                    Device{}, seed),
         optimizer(parameters, {}) {}
 
-  /// Does one update and changes everything that a checkpoint stores.
+  /// Does one update, and adds the step to the curves and to the count of steps.
   void step() {
     at::Tensor(parameters.gradients()).fill_(0.5);
     optimizer.step(0.1);

@@ -29,7 +29,7 @@ Config train(const Keys& more) {
   return config_of(keys);
 }
 
-/// Returns the notes of a training with these keys and phases.
+/// Returns the notes of a training with these keys and measured facts.
 std::vector<Note> notes_for(const Keys& keys, const NoteFacts& facts, int ranks = 2,
                             DeviceKind device = DeviceKind::cpu) {
   const Config config = train(keys);

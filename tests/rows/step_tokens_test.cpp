@@ -37,7 +37,7 @@ std::string why(Work work) {
   return "";
 }
 
-/// The encoder of a folder whose bos token is that which ends texts.
+/// Returns the encoder of a folder whose bos token is also its eos token.
 RowEncoder encoder_with_bos() {
   text::TextFiles files = test::char_files();
   files.tokenizer_config = R"({"bos_token": "<e>", "eos_token": "<e>"})";
@@ -51,7 +51,8 @@ protected:
     return why([&] { encoder_.encode_steps(prompt, steps, separator); });
   }
 
-  /// Checks the ends of a solution "abcd" after a prompt of two tokens.
+  /// Returns why the solution "abcd" after a prompt of two tokens is refused if its steps end at
+  /// `ends` and have `text`; "" if it is accepted.
   std::string why_not_drawn(std::vector<std::int64_t> ends, const std::string& text) const {
     const StepTokens tokens{ids_of("xyabcd"), std::move(ends)};
     return why([&] { encoder_.check_step_texts(tokens, 2, text); });

@@ -22,7 +22,8 @@ struct FakeSample {
 
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// A worker that makes row r the text of 10 * r. The journal stores a chunk as "FIRST:0,10,20,".
+/// A worker whose result of row r is the number 10 * r as text. The journal stores a chunk as
+/// "FIRST:0,10,20,".
 class FakeWorker final : public RowWorker<FakeSample, std::string> {
 public:
   explicit FakeWorker(RowPhase& phase) : group_(phase.group()) {}

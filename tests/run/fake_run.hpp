@@ -42,8 +42,8 @@ public:
   std::vector<Scalar> scalars;
 };
 
-/// The context of a run without a job, in a temporary folder that all ranks see. Tests pass it to
-/// parts of jobs. Ranks: collective over the world.
+/// Makes the context of a run without a job, in a temporary folder that all ranks see. Tests pass
+/// the context to code that jobs use. Ranks: collective over the world.
 class FakeRun {
 public:
   explicit FakeRun(const testing_support::Keys& keys = {}) : config_(with_folder(keys)) {}

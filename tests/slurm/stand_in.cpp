@@ -230,8 +230,8 @@ void be_late_once(const Job& job) {
   std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-/// Handles the stop signals, with which launchers start the program blocked, and tells the launcher
-/// that they arrive from now on.
+/// Handles the stop signals, which launchers block before they start the program. Then tells the
+/// launcher that this process can receive them.
 void hear_stops() {
   std::signal(SIGUSR1, on_stop);
   std::signal(SIGTERM, on_stop);

@@ -34,7 +34,7 @@ struct Outcome {
 class CheckpointFailureTest : public testing::Test {
 protected:
   /// Runs the child process on the run directory, and returns its exit code and output. `failpoint`
-  /// has no "checkpoint."; "": no failpoint.
+  /// is a name without its prefix "checkpoint.", or "" for no failpoint.
   Outcome run(const std::string& launcher, const std::string& steps, const std::string& failpoint) {
     const std::string log = (folder_.path() / "log").string();
     const std::string environment =

@@ -229,7 +229,7 @@ TEST_F(CrashTest, MergeOfAnUnfinishedRunThenTheRest) {
   EXPECT_EQ(results(output), std::set<std::string>{expected});
 }
 
-/// Returns whether a run of this name has begun its first attempt.
+/// Returns whether a run in the folder `runs` has begun its first attempt.
 bool has_begun(const fs::path& runs) {
   std::error_code none;
   for (const fs::directory_entry& entry : fs::directory_iterator(runs, none))

@@ -97,8 +97,8 @@ TEST_F(FileInspectionTest, WithoutACommandTheProcessInspectsByItself) {
   EXPECT_THROW(read_numbers(path_, "/"), Failure);
 }
 
-/// The file has one chunk of 128 MiB of zeros, which takes little space on disk. It exceeds the
-/// memory limit of MGPU_INSPECTOR.
+/// The file has one HDF5 chunk with 128 MiB of zeros, which takes little space on disk. The chunk
+/// exceeds the memory limit of MGPU_INSPECTOR.
 TEST_F(FileInspectionTest, MemoryIsLimited) {
   constexpr hsize_t kBytes = hsize_t{128} << 20;
   const hid_t file = H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

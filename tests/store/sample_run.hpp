@@ -103,7 +103,7 @@ inline std::int64_t sample_chunks(const TableSpec& spec) {
   return (spec.rows + kChunkRows - 1) / kChunkRows;
 }
 
-/// Does this rank's part of the chunks that are still missing.
+/// Journals this rank's share of the chunks that the journal lacks.
 inline void run_phase(ChunkJournal& journal, const cluster::Group& group, const TableSpec& spec) {
   const std::vector<std::uint64_t> done = journal.done(kPhase);
   std::int64_t missing = 0;

@@ -16,8 +16,8 @@ namespace {
 using Ids = std::vector<TokenId>;
 using testing::HasSubstr;
 
-/// Returns a tokenizer for a b c d with the merges ab, cd, abcd, plus the given members
-/// ("decoder").
+/// Returns the tokenizer.json of a b c d with the merges cd, ab and abcd. `members` are more
+/// members of the file, such as a decoder, and `options` are members of its model.
 std::string tokenizer_json(const std::string& members = "", const std::string& options = "") {
   return R"({"model": {"type": "BPE", )" + options +
          R"("vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "ab": 4, "cd": 5, "abcd": 6, " ": 7},

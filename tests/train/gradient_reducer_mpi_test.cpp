@@ -172,7 +172,7 @@ float lane_gradient(int lane, std::size_t i) {
          std::exp2(static_cast<float>((lane * 5 + static_cast<int>(i)) % 11));
 }
 
-/// Specifies the sum: returns that of the balanced binary tree over lanes [begin, begin + n).
+/// Returns the expected sum of lanes [begin, begin + n): that of a balanced binary tree.
 float tree_sum(int begin, int n, std::size_t i) {
   if (n == 1) return lane_gradient(begin, i);
   return tree_sum(begin, n / 2, i) + tree_sum(begin + n / 2, n / 2, i);
@@ -229,7 +229,7 @@ TEST_F(GradientReducerTest, TheLastPassNeedsAllOtherLanes) {
 
 class FailingReducerTest : public GradientReducerTest {
 protected:
-  /// Runs one step on every rank, in which the guilty rank fails in the middle of backward.
+  /// Runs one step on every rank, in which the guilty rank fails after begin_pass().
   void step_with_failure(GradientReducer& reducer, int guilty) {
     cluster::run_together(world_, [&] {
       try {
@@ -272,7 +272,8 @@ TEST_F(FailingReducerTest, NorInTheMiddleOfItsLanes) {
   expect_all_hear_of_it({.bucket_bytes = 40, .lanes = kLanes});
 }
 
-/// Makes an arena that outlives its reducer by being leaked with it.
+/// Makes an arena that shares ownership of its values. If the reducer is leaked, MPI may still
+/// write to them.
 GradientArena leaked_arena() {
   const auto values = std::make_shared<std::vector<float>>(kArena);
   return {{values->data(), kArena, DType::f32, {}}, kParameters, values};

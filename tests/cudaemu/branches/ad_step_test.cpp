@@ -88,7 +88,7 @@ TEST(GpuBranchTest, OneLaunchUpdatesUpTo128RunsOfParameters) {
     const GpuWork work;
     optimizer.step(0.1);
 
-    EXPECT_EQ(work.own_kernels(), pairs > 64 ? 4 : 3);  // with two of the norm
+    EXPECT_EQ(work.own_kernels(), pairs > 64 ? 4 : 3);  // two of them compute the norm
     for (std::size_t p = 0; p < arena.size(); ++p) {
       const auto& span = arena.span(p);
       const at::Tensor was = before.narrow(0, span.begin, span.count);

@@ -59,7 +59,7 @@ private:
   bool has_ended_ = false;
 };
 
-/// Queues work in a stream. The null stream is that of device().
+/// Queues work in a stream. If `stream` is null, device() queues the work.
 void queue_in(cudaStream_t stream, std::function<void()> work);
 
 /// Waits for the work of the null stream and of all other streams, including destroyed ones.

@@ -36,7 +36,7 @@ std::uint64_t name_of_gpu() {
          static_cast<std::uint64_t>(device);
 }
 
-/// Never returns, as a call of NCCL can.
+/// Never returns, like a call of NCCL that hangs.
 [[noreturn]] void hang() {
   for (;;)
     std::this_thread::sleep_for(std::chrono::hours(1));

@@ -49,8 +49,8 @@ struct Group {
 };
 thread_local Group group;
 
-/// Adds a transfer to the open group, and returns the group's result so far. A rule for its call
-/// has an effect only if the answer is an error.
+/// Adds a transfer to the open group, and returns the group's result so far. A rule for `call` has
+/// an effect only if its answer is `error`.
 ncclResult_t add_to_group(ncclComm_t comm, Call call, cudaStream_t stream,
                           std::unique_ptr<nccl_standin::Transfer> transfer) {
   const bool is_first = group.transfers.empty();

@@ -27,9 +27,9 @@ enum class Answer {
   in_progress,  // the call is issued some seconds after it has returned
   late,         // the work begins some seconds after it was issued
   error,        // the call returns an error, and does nothing
-  async_error,  // the call succeeds; then ncclCommGetAsyncError() tells of an error
+  async_error,  // the call succeeds; then ncclCommGetAsyncError() reports an error
   never,        // the work does not end until ncclCommAbort()
-  lost,         // as `never`, and the peers take this rank for dead
+  lost,         // like `never`, and the peers take this rank for dead
   hang          // the call does not return
 };
 
@@ -50,7 +50,7 @@ public:
   /// Prints how often each call was made.
   void print_counts() const;
 
-  /// Returns whether peers that abort or die are noticed.
+  /// Returns whether this rank notices peers that abort or die.
   bool notices_peers() const { return notices_peers_; }
 
 private:

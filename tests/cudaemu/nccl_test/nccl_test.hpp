@@ -21,7 +21,8 @@ namespace mgpu::cluster {
 
 /// The deadline in seconds of calls that succeed.
 inline constexpr double kPatient = 60.0;
-/// A deadline that passes. It is long enough to connect on a busy machine.
+/// The deadline in seconds of calls that must time out. It is long enough to connect on a busy
+/// machine.
 inline constexpr double kShort = 1.0;
 
 class NcclTest : public testing::Test {
@@ -49,7 +50,7 @@ protected:
     return {};
   }
 
-  /// Sums a 1 of each rank on the device, and returns the sum.
+  /// Sums the number 1 over all ranks on the device, and returns the sum. Ranks: collective.
   static float sum_of_ones(Communicator& communicator, const Buffer& buffer, Device device) {
     float value = 1.0F;
     const Stream stream(device);
@@ -73,8 +74,8 @@ protected:
     EXPECT_EQ(sum_of_ones(communicator), static_cast<float>(world_.size()));
   }
 
-  /// Expects that a sum fails with this code, and that all later calls fail as well. Returns the
-  /// report.
+  /// Expects that a sum fails with this code, and that the next sum fails with E403. Returns the
+  /// report of the first failure.
   ErrorReport expect_failure(Communicator& communicator, const std::string& code) const {
     const ErrorReport report = report_from([&] { sum_of_ones(communicator); });
     EXPECT_EQ(report.code, code) << report.sentence;

@@ -30,7 +30,7 @@ TEST_F(ThreadsTest, TwoCommunicatorsSumAtTheSameTime) {
 }
 
 // Each rank receives in one thread and sends in another. The test also runs with one connection
-// to the GPU, where work that waits holds up what was queued after it.
+// to the GPU, where waiting work holds up all work that was queued after it.
 TEST_F(ThreadsTest, ARankReceivesInOneThreadAndSendsInAnother) {
   constexpr int kPasses = 20;
   constexpr std::size_t kCount = 1000;

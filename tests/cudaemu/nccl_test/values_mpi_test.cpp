@@ -68,7 +68,7 @@ protected:
     return bytes;
   }
 
-  /// Returns what `step` leaves with this backend, and with backend mpi.
+  /// Returns the values that `step` leaves with this backend, and those with backend mpi.
   std::pair<Bytes, Bytes> both(DType dtype, std::size_t count, const Step& step) const {
     const Bytes mine = values_of(dtype, count, world_.rank());
     return {after(*here_, device_, mine, dtype, step), after(*mpi_, {}, mine, dtype, step)};
@@ -83,7 +83,8 @@ protected:
   std::unique_ptr<Communicator> mpi_ = make_communicator(world_, Backend::mpi, {});
 };
 
-// With three or more ranks, sums of floats may be rounded in another order.
+// With three or more ranks, the backends may add floats in different orders, and so round
+// differently.
 TEST_P(ValuesTest, Sums) {
   const auto sum = [](Communicator& comm, BufferView view) {
     comm.all_reduce(view, ReduceOp::sum);

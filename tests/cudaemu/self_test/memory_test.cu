@@ -56,7 +56,8 @@ __global__ void race_kernel(float* out) {
   out[threadIdx.x] = values[(threadIdx.x + 1) % kThreads];
 }
 
-/// Relies on a shuffle to order memory: only the first version is right.
+/// Reads values of other lanes after a shuffle, which orders no memory. Only the version with
+/// kSyncs is right.
 template <bool kSyncs>
 __global__ void after_shuffle_kernel(float* out) {
   __shared__ float values[kThreads];

@@ -38,7 +38,7 @@ void exchange(unsigned mask, const Offer& offer, Place place);
 /// Does the same as exchange(), and also orders the memory accesses of these lanes.
 void warp_barrier(unsigned mask, Place place);
 
-/// Returns a value that no computation produces by chance: NaN, -1.
+/// Returns a value whose bits are all ones: NaN or -1. Computations hardly produce it by chance.
 template <class T>
 T poison() {
   T value;
