@@ -39,7 +39,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Lists parameters in our order."""
+    """The model of ad_step_bench, with parameters in the same order."""
 
     def __init__(self, options):
         super().__init__()
@@ -77,7 +77,7 @@ def set_weights(model):
 
 
 def numbers(size, salt, *shape):
-    """Makes integers below `size` by their place, different for each `salt`."""
+    """Returns integers below `size` that depend on their index and on `salt`."""
     i = torch.arange(torch.Size(shape).numel())
     return ((i * 31 + salt * 17 + i // 7) % size).reshape(shape)
 

@@ -168,7 +168,7 @@ def hf(model, batch="16", tokens="0"):
 
 
 def table(program, model, rounds="3"):
-    """Prints batches of 1, 4 and 16; each figure is the median of its interleaved rounds."""
+    """Prints speeds with batches of 1, 4 and 16, each as the median of interleaved rounds."""
     def peer(batch):
         done = subprocess.run([sys.executable, __file__, "hf", model, str(batch)], check=True,
                               capture_output=True, text=True)

@@ -27,7 +27,7 @@ def median(results):
 
 
 def interval(ratios):
-    """Returns the 95 % interval, if there are enough rounds."""
+    """Returns the 95 % interval as a member of the result; {} with too few rounds."""
     if len(ratios) < ratio.LEAST_ROUNDS:
         return {}
     return {"interval": [round(end, 2) for end in ratio.interval(ratios)]}

@@ -96,7 +96,7 @@ def ours(args, folder):
 
 
 def peer(args, folder):
-    """Runs TRL in another Python, and returns what ours() does."""
+    """Runs TRL in another Python, and returns the same values as ours()."""
     done = subprocess.run([args.peer_python, __file__, str(args.program), "--peer-folder", folder,
                            "--steps", str(args.steps), "--pass-rows", str(args.pass_rows)],
                           check=True, stdout=subprocess.PIPE, text=True,
@@ -151,7 +151,7 @@ def run_trl(args):
 
 
 def require_same_work(mine, theirs):
-    """Both sample all tokens, and the same random model gives about the same mean entropy."""
+    """Exits unless both sampled all tokens, with about the same mean entropy."""
     if mine[1] != NEW_TOKENS or theirs[1] != NEW_TOKENS:
         sys.exit(f"completions of {mine[1]} and {theirs[1]} tokens: this is not the same work")
     if abs(mine[2] - theirs[2]) > 0.02 * theirs[2]:

@@ -80,7 +80,7 @@ def ours(args, folder):
 
 
 def peer(args, folder, kind):
-    """Runs a loop of transformers in another Python, and returns what ours() does, and gaps."""
+    """Runs a loop of transformers in another Python. Returns the values of ours(), and gaps."""
     import numpy
     sizes = [f"--batches={args.batches}", f"--prompt={args.prompt}", f"--new={args.new}",
              f"--top-k={args.top_k}", f"--eta={args.eta}"]

@@ -24,7 +24,7 @@ class Buffer(CacheLayerMixin):
         super().__init__()
         self.keys = torch.empty(rows, heads, room, size)
         self.values = torch.empty(rows, heads, room, size)
-        self.length = 0  # tokens that stay. Those of an update() stay if the caller counts them
+        self.length = 0  # tokens that stay; the caller adds those of an update() that it keeps
         self.is_initialized = True
 
     def lazy_initialization(self, key_states, value_states):
@@ -84,7 +84,7 @@ class MaskedGuide(Guide):
 
     def prefill(self, prompts, room):
         super().prefill(prompts, room + self.top_k)
-        # Each candidate sees the tokens before and itself. A view of this mask fits any length.
+        # Each candidate sees the earlier tokens and itself. A view of this mask fits any length.
         self.mask = torch.ones(1, 1, self.top_k, room + self.top_k, dtype=torch.bool)
         self.mask[..., room:] = torch.eye(self.top_k, dtype=torch.bool)
         self.room = room
@@ -158,8 +158,8 @@ def offsets_of(values, eta):
 
 
 def generate(model, guide, prompts, new, eta):
-    """Returns token ids, KLs and gaps [rows, new] of greedy guided decoding. A gap is that between
-    the logits of the last candidate and of the best other token."""
+    """Returns token ids, KLs and gaps [rows, new] of greedy guided decoding. A gap is the logit of
+    the last candidate minus that of the best other token."""
     cache = new_cache(model.config, len(prompts), prompts.shape[1] + new)
     guide.prefill(prompts, prompts.shape[1] + new)
     ids = torch.empty(len(prompts), new, dtype=torch.long)

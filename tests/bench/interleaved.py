@@ -86,7 +86,7 @@ def number_of_rounds(text):
 
 
 def make_files(folder):
-    """Makes models and rows, by their placeholders in CASES."""
+    """Makes models and rows. Returns their paths by their placeholders in CASES."""
     rows = {
         "TEXTS": [[3 + (7 * j * j + 29 * j + 131 * i) % (VOCAB - 3) for j in range(256)]
                   for i in range(48)],
@@ -103,7 +103,7 @@ def make_files(folder):
 
 
 class Program:
-    """One of the two programs, with configurations in its spelling."""
+    """One of the two programs, with configurations that have the program's names of keys."""
 
     def __init__(self, path, words, folder):
         self._path = path.resolve(strict=True)

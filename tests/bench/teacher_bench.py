@@ -42,7 +42,7 @@ def vocab_of(model):
 
 
 def without_tokenizer(model, folder):
-    """Writes rows of ids: generate_peer.py's tokenizer knows only whole words."""
+    """Links the model into `folder` without its tokenizer, because rows have ids. Returns it."""
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         (folder / name).symlink_to(os.path.abspath(os.path.join(model, name)))

@@ -37,7 +37,7 @@ def ends_well(program, kernel, **environment):
 
 
 def notices(programs, kernel, **environment):
-    """Returns which program detects the error."""
+    """Returns the orders of threads with a wrong result, and "race" if TSAN notices a race."""
     plain, tsan = programs
     seen = [order for order in ("forward", "backward", "random")
             if not ends_well(plain, kernel, CUDAEMU_ORDER=order, **environment)]

@@ -16,8 +16,8 @@ function(cudaemu_translate variable)
 endfunction()
 
 # cudaemu_libraries(<suffix> [WATCHED_BY <definition>] [SANITIZERS <flag>...]) makes cudaemu<suffix>
-# and cudaemu_kernels<suffix>. Sanitizers instrument only the kernels: the emulator switches stacks
-# below them, and only needs to know which sanitizer is active.
+# and cudaemu_kernels<suffix>. Sanitizers instrument only the kernels. The emulator switches the
+# stacks of their threads, and WATCHED_BY tells it which sanitizer is active.
 function(cudaemu_libraries suffix)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "WATCHED_BY" "SANITIZERS")
   add_library(cudaemu${suffix} OBJECT EXCLUDE_FROM_ALL
@@ -26,7 +26,8 @@ function(cudaemu_libraries suffix)
     emulator/stuck.cpp emulator/warp.cpp)
   target_include_directories(cudaemu${suffix} BEFORE PUBLIC include PRIVATE emulator)
   target_compile_definitions(cudaemu${suffix} PRIVATE ${arg_WATCHED_BY})
-  # No loop becomes a call of memset: ThreadSanitizer would see it, as of a kernel's thread.
+  # Keeps loops from becoming calls of memset. ThreadSanitizer would take such a call for an access
+  # of the running kernel.
   target_compile_options(cudaemu${suffix} PRIVATE -fno-sanitize=all
                          -fno-tree-loop-distribute-patterns)
   target_link_libraries(cudaemu${suffix} PRIVATE mgpu_warnings)

@@ -34,7 +34,8 @@ class OnGpus(program.ProgramTest):
         return path
 
     def run_on(self, backend, *arguments, ranks, calls, env=None, **options):
-        """Returns the run directory of a run with this backend, which makes these calls of NCCL."""
+        """Runs with this backend, and returns the run directory. Expects `calls` of NCCL with
+        backend nccl, and none with the others."""
         output = self.folder / backend
         ended = self.run_to(0, ranks, *arguments, f"devices.backend={backend}",
                             f"run.output={output}", **options,
@@ -88,7 +89,7 @@ class Inference(OnGpus):
 class Failures(OnGpus):
 
     def fails(self, env, code, *sentences):
-        """All ranks exit with 76 after one message."""
+        """Expects that the run ends with 76 after one message, which has `code` and `sentences`."""
         ended = self.run_to(76, 2, "devices.backend=nccl", "watchdog.enabled=false",
                             "comm.timeout_s=4", env=GPUS["nccl"] | env)
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
@@ -107,7 +108,7 @@ class Failures(OnGpus):
                 self.fails({"CUDAEMU_NCCL": rules}, code, sentence)
 
     def test_a_rank_that_does_not_come_to_nccl_is_named(self):
-        """Its process goes on when mpirun ends it, but then it prints nothing."""
+        """The stopped rank continues when mpirun ends it, and must then print nothing."""
         self.fails(program.failpoint("train.pass@1:5:stop"), "E402", "rank 1 (", "did not come")
 
     def test_an_abort_of_nccl_that_hangs_does_not_hang_the_run(self):

@@ -52,7 +52,8 @@ class BothWays(program.ProgramTest):
             self.skipTest(NO_H5PY)
 
     def run_both(self, config, *arguments, ranks=1, kernels=()):
-        """Returns run directories of the CPU and of the emulated GPU, which launched `kernels`."""
+        """Runs on the CPU and on the emulated GPU. Expects that the GPU launches `kernels`. Returns
+        both run directories."""
         keys = (*arguments, "devices.backend=mpi", "run.resume=never")
         self.run_to(0, ranks, *keys, f"run.output={self.folder / 'cpu'}", config=config)
         with mock.patch.object(self, "program", EMULATED):
@@ -131,7 +132,7 @@ class Inference(BothWays):
             for i in range(7)])
 
     def rows(self, run):
-        """Returns the exported files of a run."""
+        """Exports the rows of a run, and returns them."""
         self.run_to(0, 1, "--export", "jsonl", str(run), config=None)
         return [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
 

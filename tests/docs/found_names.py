@@ -49,7 +49,7 @@ def attributes(paths, group="/"):
 
 
 def object_attributes(paths):
-    """Of all tables, columns and groups of lists."""
+    """Returns the names of the attributes of all tables, columns and groups of lists."""
     found = set()
 
     def visit(name, item):

@@ -31,7 +31,7 @@ def page_code():
 
 
 def golden_logits(rows, tokens, actions):
-    """The goldens begin with the loss; the logits follow."""
+    """Returns the logits of the goldens, which follow the loss in the file."""
     count = rows * tokens * actions
     data = (TOP / "tests/ad/goldens/ad_step.bin").read_bytes()
     return torch.tensor(struct.unpack(f"<{count}f", data[4:4 + 4 * count])).view(

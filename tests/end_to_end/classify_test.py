@@ -24,7 +24,7 @@ def texts(count):
 
 
 def single(number):
-    """Expands a few digits to a 32-bit number."""
+    """Returns `number` rounded to float32."""
     return struct.unpack("f", struct.pack("f", number))[0]
 
 

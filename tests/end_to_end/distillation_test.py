@@ -50,7 +50,7 @@ class Distillation(program.ProgramTest):
         return self.run_to(code, ranks, *arguments, config=self.config)
 
     def targets(self, name, *arguments):
-        """The run directory of job teacher."""
+        """Runs job teacher. Returns the key distill.targets with its run directory."""
         config = self.folder / "teacher.yaml"
         config.write_text(TEACHER)
         self.run_to(0, 1, f"run.name={name}", f"model.path={self.model}", f"data.path={self.rows}",

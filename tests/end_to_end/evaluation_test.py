@@ -36,7 +36,8 @@ class Evaluation(TinyRun):
                             "run.chunk_size=4", *more, code=code, **options)
 
     def judged(self):
-        """Rows with answers of one digit, which random completions sometimes give."""
+        """Writes rows with answers of one digit, which random completions sometimes give. Returns
+        keys that read and reward them."""
         rows = [{"prompt": f"what is {i}", "answer": i % 4, "group": ["even", "odd"][i % 2]}
                 for i in range(30)]
         path = tiny_lm.write_rows(self.folder / "rows.jsonl", rows)

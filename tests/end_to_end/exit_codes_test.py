@@ -18,7 +18,7 @@ def poison(arrivals):
 class OneMessage(program.ProgramTest):
 
     def assert_once(self, ended):
-        """One rank reports an error that all ranks know, without a banner of MPI."""
+        """Expects one message of a single rank, and no banner of MPI."""
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.assertNotIn("MPI_ABORT", ended.err)
 

@@ -206,7 +206,8 @@ class Shipped(program.ProgramTest):
             self.assertIn("stage ", ended.out, config)
 
     def models_and_questions(self):
-        """The variables of folders with small models of all names that experiments have."""
+        """Makes a hub cache with a small model for each model of the shipped experiments, and
+        questions of GSM8K. Returns environment variables with their folders."""
         hub = self.folder / "hub"
         names = {name for path in SHIPPED.glob("pita/models/*/*.yaml")
                  for name in re.findall(r": ([\w-]+/[\w.-]+)}", path.read_text())}

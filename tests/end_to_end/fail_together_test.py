@@ -8,14 +8,14 @@ import time
 import program
 
 SOON_S = 2.0
-MPIRUN_S = 5.0  # mpirun gives the ranks that it ends one second, and another to be sure
+MPIRUN_S = 5.0  # mpirun waits one second for the ranks that it ends, and then one second more
 STEPS = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
 
 
 class FailTogether(program.ProgramTest):
 
     def fail_on_one_rank(self, plan, code, ranks=4):
-        """All ranks exit with `code`; only the failing rank prints a message."""
+        """Expects that all ranks soon exit with `code`, and that only one rank prints a message."""
         mark = self.folder / "fault"
         job = self.start(ranks, *STEPS,
                          env=program.failpoint(plan) | {"MGPU_FAILPOINT_MARK": str(mark)})
@@ -42,7 +42,8 @@ class FailTogether(program.ProgramTest):
         self.fail_on_one_rank("checkpoint.write@0:1:EDQUOT", 74)
 
     def assert_names_hung_rank(self, action, *arguments):
-        """The watchdog reports the hanging rank, where it hangs and its process; all end with 76."""
+        """Expects that the watchdog reports the hanging rank, its process and where it hangs, and
+        that all ranks end with 76."""
         mark = self.folder / "fault"
         before = self.pages()
         job = self.start(4, *STEPS, "watchdog.limit_s=2", *arguments,
@@ -86,7 +87,7 @@ class FailTogether(program.ProgramTest):
         self.assertEqual(self.num_runs(), 1)
 
     def assert_names_who_did_not_come(self, *arguments):
-        """Without the watchdog the waiting ranks name the rank that did not come."""
+        """Expects that without the watchdog the waiting ranks name the rank that did not come."""
         ended = self.run_to(76, 4, *STEPS, "comm.timeout_s=3", "watchdog.enabled=false", *arguments,
                             env=program.failpoint("train.pass@1:20:stop"))
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)

@@ -66,7 +66,7 @@ class Groups(GenerateCase):
 class OutOfMemory(GenerateCase):
 
     def check_halving(self, ranks, places, *keys):
-        """At each of `places` memory runs out once; the result must equal `self.golden`."""
+        """Lets memory run out once at each of `places`. Expects the result `self.golden`."""
         self.start_over()
         ended = self.generate(0, ranks, *keys, env=program.failpoint(places))
         self.assertEqual(self.sha256(), self.golden, places)

@@ -33,7 +33,7 @@ def flip(content):
 class Hostile(GenerateCase):
 
     def expect_refused(self, code, words, *more, ranks=2):
-        """Starts job generate. It fails with one message and leaves no folder."""
+        """Starts job generate. Expects that it fails with one message and leaves no folder."""
         ended = self.generate(code, ranks, *more)
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         for word in words:

@@ -19,7 +19,7 @@ CONF = program.TOP / "conf"
 
 @dataclasses.dataclass(frozen=True)
 class KilledRun:
-    """A run named tiny, long enough that most instants hit the work itself: a save per step."""
+    """A run named tiny, which saves after each step. It is so long that most kills hit its work."""
     config: pathlib.Path
     keys: tuple
     ranks: tuple = (1, 2, 4)

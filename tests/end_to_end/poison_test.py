@@ -114,7 +114,7 @@ class Teacher(PoisonCase):
 
     def test_a_chunk_of_which_nothing_is_left_ends_the_run_too(self):
         self.chunk_rows = 1
-        for ranks in (1, 2):  # its last chunk, and all that is pending after the deaths
+        for ranks in (1, 2):  # the deaths leave only the last chunk, which has this row alone
             self.run_job(1, ranks, env=program.failpoint(f"sample.{ROWS - 1}:1:segv"))
             self.assertIn("SIGSEGV in attempts 1 and 2", self.rows()[ROWS - 1]["reason"])
             self.assertEqual([row["id"] for row in self.rows() if row["status"] == "bad_row"], [ROWS - 1])

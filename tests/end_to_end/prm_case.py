@@ -30,7 +30,8 @@ FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safeten
 
 
 def stepwise_rows(count):
-    """Solutions of questions of four; a step is right if it has more letters before n than after."""
+    """Returns `count` solutions, four for each question. A step is right if most of its letters
+    come before n in the alphabet."""
     rows = []
     for i in range(count):
         steps = ["".join("abnz"[(i * j + j + k * k) % 4] for k in range(1 + (i + j) % 4))
@@ -89,7 +90,7 @@ class PrmCase(program.ProgramTest):
                            *more, config=self.search_config)
 
     def found(self):
-        """Returns the columns of the search that its choice depends on."""
+        """Returns the columns of the search: scores, choices, rewards, and metrics of prompts."""
         with h5py.File(self.run_folder("search") / "results.h5") as file:
             columns = {name: file[f"samples/{name}"][:]
                        for name in ("search_score", "chosen", "same_as", "reward_match")}

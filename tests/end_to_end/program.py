@@ -72,7 +72,8 @@ class Job:
         return False
 
     def wait(self, deadline_s=DEADLINE_S):
-        """The end of mpirun and of every rank. Kills what is left at the deadline and raises."""
+        """Waits for the end of mpirun and of every rank, and returns it. At the deadline, kills the
+        processes that remain, and raises."""
         try:
             code = self.process.wait(max(0.0, self._begin + deadline_s - time.monotonic()))
             self._wait_for_ranks(10.0)
@@ -86,7 +87,7 @@ class Job:
         return Ended(code if code >= 0 else 128 - code, out, err, seconds)
 
     def _wait_for_ranks(self, deadline_s):
-        """Ranks outlive a killed mpirun until they notice."""
+        """Waits for the ranks, which outlive a killed mpirun until they notice."""
         end = time.monotonic() + deadline_s
         while any(_name(pid) == "mgpu_spmd" for pid in self._ranks):
             if time.monotonic() > end:

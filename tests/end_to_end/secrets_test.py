@@ -15,7 +15,7 @@ ENVIRONMENT = {
 class Secrets(program.ProgramTest):
 
     def texts(self):
-        """The bytes of each file of the run, and of what it printed."""
+        """Returns the bytes of each file of the run, by path."""
         folder = self.run_folder()
         return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 

@@ -18,7 +18,7 @@ train: {seq_len: 16, global_batch_size: 2, max_steps: 1, learning_rate: 1e-6}
 
 
 def read_tensors(path):
-    """Returns the lists of numbers, [] of shape, of a file of int64 and float64 tensors."""
+    """Returns {name: (shape, numbers)} of a file of int64 and float64 tensors."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header, values = json.loads(data[8:8 + size]), data[8 + size:]

@@ -15,7 +15,7 @@ TEMPLATE = ("{{ bos_token }}{% for m in messages %}{{ m.role }}.{{ m.content }}.
 
 
 def make_folder(folder, family="llama", tokenizer=True, goldens=GOLDENS, template=TEMPLATE):
-    """A copy of a golden model's folder that can read texts."""
+    """Copies a golden model to a folder, which gets a tokenizer if `tokenizer` is true."""
     assert len(CHARACTERS) == 67
     folder.mkdir(parents=True)
     for name in ("config.json", "generation_config.json", "model.safetensors"):
@@ -57,7 +57,7 @@ def write_rows(path, rows):
 
 
 def mixed_rows(count):
-    """Prompts, conversations and token ids alternate."""
+    """Returns `count` rows, which are prompts, conversations and token ids in turn."""
     words = "the cat sat on a mat and saw the dog run".split()
     rows = []
     for i in range(count):

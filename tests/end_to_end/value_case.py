@@ -27,7 +27,8 @@ generate: {max_new_tokens: 8, num_samples: 2, do_sample: "true", temperature: 0.
 
 
 def judged_rows(count):
-    """Completions whose return is 1 if they have more tokens below 33 than above, with cuts."""
+    """Returns `count` rows with completions and values of column `cut`. The label is 1 if most
+    tokens of the completion are below 33."""
     rows = []
     for i in range(count):
         ids = [(i * 17 + j * 29 + i * j) % 67 for j in range(2 + i % 7)]
@@ -81,7 +82,7 @@ class ValueCase(program.ProgramTest):
                            *more, config=self.generate_config, **options)
 
     def samples(self):
-        """Returns the columns of the newest run, by name."""
+        """Returns the columns of outputs of the newest run by name, without their KL."""
         with h5py.File(self.run_folder("guided") / "results.h5") as file:
             found = {}
             file.visititems(lambda name, item: found.update({name: item[()].tolist()})

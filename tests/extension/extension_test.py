@@ -270,7 +270,8 @@ class Extension(TinyRun):
             self.assertIn(f"Session {session} has warned of this.", page)
 
     def ended_by(self, plan, code, *keys):
-        """How a run ends in which this happens: its errors, without numbers of ranks and such."""
+        """Runs with this fault plan, and expects exit code `code`. Returns the lines with errors,
+        where each number is replaced by N."""
         job = self.start(4, *keys, config=self.config, env=program.failpoint(plan))
         ended = job.wait()
         self.assertEqual(ended.code, code, ended.out[-2000:] + ended.err[-2000:])

@@ -24,7 +24,7 @@ cmake -G Ninja -B build-fuzz -DCMAKE_CXX_COMPILER="$compiler" -DMGPU_FUZZ=ON -DM
   >build-fuzz/configure.log 2>&1 || { cat build-fuzz/configure.log; exit 1; }
 cmake --build build-fuzz --target fuzz_targets -j 2
 
-# feed NAME LONGEST FOLDER...: one target, for its share of the time
+# feed NAME LONGEST FOLDER...: runs one target for its share of the time
 feed() {
   local name=$1 findings=build-fuzz/findings/$1
   if [[ ! -x build-fuzz/tests/fuzz/$name ]]; then
@@ -37,7 +37,7 @@ feed() {
     -print_final_stats=1 "$findings" "${@:3}" 2>build-fuzz/"$name".log
 }
 
-# As many side by side as there are cores.
+# Runs as many targets in parallel as there are cores.
 rm -f build-fuzz/failed
 for line in "${targets[@]}"; do
   read -ra words <<<"$line"

@@ -7,8 +7,9 @@
 #   bundle/openmpi  plug-ins and texts of Open MPI
 #   bundle/tests    one line per GPU test: ranks, name
 #
-# Programs and libraries are packed with gzip. tests/gpu/run.sh runs it there, from the project's
-# folder with bundle/ in it. libtorch, CUDA and NCCL come from that machine's PyTorch.
+# Programs and libraries are packed with gzip. On the other machine, tests/gpu/run.sh runs the
+# bundle from the project's folder, which contains bundle/. libtorch, CUDA and NCCL come from that
+# machine's PyTorch.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

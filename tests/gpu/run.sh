@@ -160,7 +160,7 @@ nccl_is_refused() {
   [[ $? == 69 ]]
 }
 
-# speed: both programs have the shape of tests/bench/ad_step_torch.py
+# speed: compares steps per second with tests/bench/ad_step_torch.py, whose model has the same shape
 speed() {
   python3 - "$out/eager.log" "$(python3 tests/gpu/curves.py rate "$out/shape/run")" <<'PY'
 import json, sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That the modules whose code is every job's have enough lines of tests for their lines of code."""
+"""Tests that the modules with the code of all jobs have enough lines of tests per line of code."""
 import pathlib
 import sys
 

@@ -59,7 +59,7 @@ def made_inputs():
     log_probs = -4.0 * torch.rand(2 * PAIRS, TOKENS - 1, generator=draws, dtype=torch.float64)
     mask = torch.zeros(2 * PAIRS, TOKENS, dtype=torch.long)
     for row in range(2 * PAIRS):
-        begin = 2 + row % PAIRS % 3  # the prompts of a pair have one length
+        begin = 2 + row % PAIRS % 3  # the prompts of a pair are equally long
         mask[row, begin:begin + 2 + (row * 5 + row // PAIRS) % 4] = 1
     log_probs = log_probs * mask[:, 1:]
     drift = 3.0 * torch.randn(2 * PAIRS, generator=draws, dtype=torch.float64)

@@ -34,7 +34,7 @@ FOLDERS = ["gpt2", "gpt2_switches", "gpt_oss", "gpt_oss_switches", "llama", "lla
            "llama_dynamic", "llama_linear", "llama_llama3", "llama_yarn", "llama_yarn_switches",
            "mistral", "mistral_no_window", "qwen2", "qwen2_window", "qwen3", "qwen3_switches"]
 PROMPTS = {"one": [1], "five": [1, 40, 3, 22, 9], "twenty": [(i * 17 + 4) % 67 for i in range(20)]}
-# past its context of 32 while decoding, and beyond it from the first token
+# `across` passes the context of 32 during decoding, and BEYOND exceeds it from the first token on.
 FURTHER = {"llama_dynamic": {"across": [(i * 17 + 4) % 67 for i in range(29)], **BEYOND}}
 # penalty, temperature, top k, top p
 SETTINGS = [(1.0, 0.7, 0, 1.0), (1.0, 1.0, 5, 1.0), (1.0, 1.0, 0, 0.6), (1.0, 1.5, 0, 0.97),

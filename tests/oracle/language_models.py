@@ -153,7 +153,8 @@ def golden_of(folder, prompts):
 
 
 def decode_mxfp4(folder, plain):
-    """Makes `plain` the model of `folder` without MXFP4, which transformers opens on any CPU."""
+    """Writes the model of `folder` to `plain` without MXFP4, so that transformers opens it on any
+    CPU."""
     config = json.loads((folder / "config.json").read_text())
     del config["quantization_config"]
     weights = load_file(folder / "model.safetensors")
@@ -248,7 +249,7 @@ def make(target, name):
 
 
 def is_same(ours, theirs, atol):
-    """Returns whether names, shapes and integers are equal."""
+    """Returns whether names, shapes and integers are equal, and other numbers are close."""
     def tolerance(tensor):
         return dict(rtol=1e-5, atol=atol) if tensor.is_floating_point() else dict(rtol=0, atol=0)
 

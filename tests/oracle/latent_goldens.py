@@ -12,8 +12,8 @@ latent.safetensors: for each of FOLDERS, made by language_models.py,
   FOLDER.CARRY.greedy     [G] int64, greedy tokens after the prompt of a third agent; ends before a
                           step whose two best logits differ by less than 1e-3
 
-CARRY says which keys and values an agent gets: all, latent_only or last_agent. A shorter cache gives
-later tokens the positions after the number of its tokens.
+CARRY says which keys and values an agent gets: all, latent_only or last_agent. After a shorter
+cache, positions continue with its number of tokens.
 
 With --check nothing is written: the exit code is 1 if transformers disagrees with the file.
 """

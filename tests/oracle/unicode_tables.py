@@ -33,7 +33,7 @@ def removed_by(pre_tokenizer):
 
 
 class Pcre2:
-    """Returns the set of characters in a class of PCRE2."""
+    """Finds the characters that PCRE2 has in a class of regular expressions."""
     UTF, UCP = 0x00080000, 0x00020000
 
     def __init__(self):

@@ -46,7 +46,7 @@ def labels_of(name):
 
 
 def token_losses(name, logits, labels):
-    """[SEQUENCES, TOKENS]"""
+    """Returns the loss of each token, [SEQUENCES, TOKENS]."""
     target = labels[:, None].expand(SEQUENCES, TOKENS)
     if name.startswith("bce"):
         return F.binary_cross_entropy_with_logits(logits[..., 0], target, reduction="none")

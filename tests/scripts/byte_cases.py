@@ -36,7 +36,7 @@ class Case:
     quick: bool = False
     break_off: str = ""  # failpoint at which the run is stopped or killed before it resumes
     merges: bool = False  # --merge finishes it instead of a second start
-    parts: int = 0  # runs with --only, which --merge joins
+    parts: int = 0  # number of runs with --only, whose results --merge combines
     exports: tuple = ()
 
     @property
@@ -134,7 +134,7 @@ class Fixtures:
         return language_training_test.CONFIG if case.job == "sft" else distillation_test.TRAIN
 
     def keys_of(self, case):
-        """Returns its keys with its input files; the keys of the case override the job's."""
+        """Returns the keys of a case and of its input files. The case's keys override the job's."""
         makers = {"sft": self._sft_keys, "distill": self._distill_keys,
                   "generate": self._generate_keys, "teacher": self._teacher_keys,
                   "classify": self._classify_keys, "collect": self._collect_keys,

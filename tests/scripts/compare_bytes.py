@@ -52,7 +52,8 @@ def program_path(text):
 
 
 def chosen_cases(words, is_quick):
-    """Raises ValueError for a word that matches no case, and if no case is left."""
+    """Returns the cases that the words match. Raises ValueError if a word matches no case, or if no
+    case is quick and `is_quick` is true."""
     chosen = set()
     for word in words.split(","):
         found = {case for case in byte_cases.CASES

@@ -14,7 +14,7 @@ CHECKSUM = "@crc32c"
 
 @dataclasses.dataclass
 class Comparison:
-    """The result for a file or run: `differences` are texts, empty without a surprise."""
+    """The result for a file or run. `differences` are texts about unexpected differences."""
     files: int = 0
     data_sets: int = 0  # includes tensors and columns of exported tables
     attributes: int = 0  # includes JSON values
@@ -64,7 +64,7 @@ def _judge(old, new):
 
 
 def _with_columns_of_new(old, new, expected):
-    """Renames and removes columns of lists as expected for the new file."""
+    """Returns `old` with lists of columns in which expected new names and removals are applied."""
     def adjusted(group, names):
         for name in names:
             path = f"{group}/{name}"

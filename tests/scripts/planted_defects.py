@@ -105,7 +105,7 @@ def passes(folder, test):
 
 
 def verdict_on(folder, defect):
-    """None where the defect is caught."""
+    """Plants a defect and runs its test. Returns None if the test fails; otherwise the problem."""
     path = folder / defect["file"]
     whole = path.read_text()
     path.write_text(whole.replace(defect["text"], defect["becomes"]))
@@ -120,7 +120,7 @@ def verdict_on(folder, defect):
 
 
 def prepare(folder, tests):
-    """Without a defect all tests have to pass."""
+    """Builds the copy, and exits unless all tests pass without a defect."""
     copy_tree(folder)
     for step in (lambda: runs(folder, "cmake", "--preset", "release"),
                  lambda: build(folder, *tests), *(lambda t=test: passes(folder, t) for test in tests)):

@@ -48,6 +48,7 @@ def _nested(flat):
 
 
 def spelling_of(pairs, is_new):
-    """Makes Words from texts OLD=NEW, for words of the other program to words of this program."""
+    """Returns {word of the other program: word of this program} from texts OLD=NEW. `is_new` is
+    true if this program is the new one."""
     words = [pair.partition("=")[::2] for pair in pairs]
     return {old: new for old, new in words} if is_new else {new: old for old, new in words}

@@ -33,7 +33,7 @@ def shapes():
 
 
 def write_weights(path):
-    """Converts to bfloat16: the upper half of a float32."""
+    """Writes random weights in bfloat16, which is the upper half of a float32."""
     source = random.Random(6)
     header, data = {}, bytearray()
     for name, shape in shapes():

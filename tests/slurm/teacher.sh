@@ -22,8 +22,8 @@ keys=("model.path=$made/model" "data.path=$made/rows.jsonl" run.chunk_size=4)
   --name golden --output "$made" >"$made/golden.log" 2>&1 || { cat "$made/golden.log" >&2; exit 1; }
 (cd "$made/golden/latest" && sha256sum results.h5) >"$made/golden.sum"
 
-# The 12 chunks of every group take one second more, on a fast machine, too. So all groups are still
-# working at half way.
+# Each of a group's first 12 chunks takes one second more. So all groups still work at half way,
+# even on a fast machine.
 slow=$(for n in {1..12}; do printf 'chunk.work:%s:sleep;' "$n"; done)
 set -- --program "$program" --conf "$conf" --golden "$made/golden.sum" --result results.h5
 for key in "${keys[@]}"; do set -- "$@" --set "$key"; done
