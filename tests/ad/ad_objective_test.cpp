@@ -35,8 +35,8 @@ protected:
     return model;
   }
 
-  /// Returns the sums of items 0 to kItems - 1, whose loss libtorch computes from the model's
-  /// logits. Leaves the gradient, times kScale, in `model`.
+  /// Returns the sums of items 0 to kItems - 1. libtorch computes the loss from the model's logits.
+  /// Leaves the gradient, times kScale, in `model`.
   train::PassSums plain_pass(AdTransformer& model) const {
     std::vector<std::uint64_t> ordinals(kItems);
     std::iota(ordinals.begin(), ordinals.end(), 0);

@@ -188,8 +188,8 @@ TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
   }
 }
 
-// Training halves the loss scale when a gradient is infinite, so such gradients must be infinite on
-// every device.
+// Training halves the loss scale when a gradient is infinite. So gradients beyond the range of fp16
+// must be infinite on every device.
 TEST(AdTransformerTest, GradientsBeyondTheRangeOfFp16AreInfinite) {
   AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
   config.compute = tensor::ComputeKind::f16;

@@ -21,7 +21,7 @@ double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-/// Returns the prompts that generate_peer.py makes, too.
+/// Returns the same prompts as generate_peer.py makes.
 std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t batch, std::int64_t tokens,
                                                     std::int64_t vocab) {
   std::vector<std::vector<std::int64_t>> prompts(static_cast<std::size_t>(batch));
@@ -64,10 +64,10 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
   return timed;
 }
 
-/// Returns the FLOP of the prefill of prompts of `tokens` tokens if only the last state is needed.
-/// Each weight of a Llama's matrices takes two FLOP per row. Each pair of query and key takes four
-/// FLOP per unit of width. The last layer computes keys and values of all tokens, and the rest for
-/// one token.
+/// Returns the FLOP of the prefill of `batch` prompts of `tokens` tokens, if only the last state of
+/// each is needed. Each weight of a Llama's matrices takes two FLOP per token. Each pair of query
+/// and key takes four FLOP per unit of width. The last layer computes keys and values of all
+/// tokens, and the rest for one token.
 double prefill_flops(const LmConfig& config, std::int64_t batch, std::int64_t tokens) {
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const double queries = number(config.heads * config.head_dim);

@@ -1,5 +1,5 @@
-// Tests that every single edit of every key is refused, and that the message suggests the right
-// key.
+// Tests that each single edit of a key is refused unless it is another key. At least 99 % of the
+// messages must suggest the right key.
 #include <iostream>
 #include <set>
 #include <string>

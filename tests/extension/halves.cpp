@@ -1,6 +1,6 @@
 // Defines a job with two sessions. The lower half of the ranks runs job generate on the first half
 // of the rows. The upper half completes the other rows, while a second model rates the candidates.
-// Both sessions share one copy of the weights.
+// Both sessions share one copy of the weights per node.
 #include <memory>
 #include <numeric>
 #include <string>

@@ -1,4 +1,4 @@
-// Tests paths and rollouts of job collect against one generator per draw.
+// Compares paths and rollouts of job collect with single draws, each by a separate generator.
 #include "jobs/collect/collector.hpp"
 
 #include <set>

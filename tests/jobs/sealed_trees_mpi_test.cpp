@@ -158,7 +158,7 @@ TEST(TreeReaderTest, ListsThatContradictEachOtherAreRefusedByRow) {
         row.path_right = {1, 0};
       },
       [](StoredTree& row) { row.steps = R"([["a", "b", "c"], ["a", "b", "d"]])"; },
-      [](StoredTree& row) { row.steps = R"([["a"], ["a", "b", "d"], ["e"]])"; },  // no end
+      [](StoredTree& row) { row.steps = R"([["a"], ["a", "b", "d"], ["e"]])"; },  // no end node
       [](StoredTree& row) { row.path[4] = 3; },    // there are three paths
       [](StoredTree& row) { row.path[4] = -1; },   // path 2 has no node
       [](StoredTree& row) { row.parent[2] = 2; },  // a node is its own parent

@@ -12,7 +12,7 @@
 #include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 
-// Specifies the kernels of decoders for cpu:: and cuda:: by plain loops in double.
+// Computes the same as the kernels of decoders in cpu:: and cuda::, by plain loops in double.
 namespace mgpu::kernels::reference {
 
 inline void rms_norm(const RmsNormArgs& args) {

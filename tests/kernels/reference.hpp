@@ -12,7 +12,7 @@
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/sample_action.hpp>
 
-// Specifies the kernels for cpu:: and cuda:: by plain loops in double.
+// Computes the same as the kernels in cpu:: and cuda::, by plain loops in double.
 namespace mgpu::kernels::reference {
 
 /// Returns whether the element is kept: its 16 random bits are not below the threshold. Requires

@@ -13,7 +13,7 @@
 
 #include "random_values.hpp"
 
-// Makes inputs for the CPU and CUDA kernels around tokens, and specifies those kernels.
+// Inputs of the CPU and CUDA kernels for rotations and draws, and their expected results.
 namespace mgpu::kernels {
 
 /// Inputs of rotate_heads: heads of tokens, an angle for each pair of columns, and norm weights.
@@ -131,8 +131,8 @@ inline DrawState draw_on_cpu(const DrawCase& input) {
   return state;
 }
 
-/// Rows with different distributions and uniforms. No uniform is near the border between two
-/// tokens, where rounding of sums decides.
+/// Rows with different distributions and uniforms. No uniform is so near the border between two
+/// tokens that the rounding of sums decides.
 struct ManyDrawsCase {
   static constexpr std::size_t kRows = 40;
   static constexpr std::size_t kDraws = 50;

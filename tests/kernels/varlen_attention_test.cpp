@@ -207,7 +207,7 @@ struct PrefixSizes {
   }
 };
 
-/// Returns the lines of `tokens`, one after the other.
+/// Returns the lines of these tokens, concatenated. A token has a line of `width` numbers.
 std::vector<float> copies_of(const std::vector<float>& lines,
                              const std::vector<std::size_t>& tokens, std::size_t width) {
   std::vector<float> copies;

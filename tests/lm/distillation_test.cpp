@@ -309,8 +309,8 @@ TEST_F(ResidentTeacherTest, HasTheGradientOfFiniteDifferences) {
   }
 }
 
-// The loss of a partly sampled batch is that of the batch with cross-entropy everywhere, minus the
-// weighted cross-entropy of its sampled tokens.
+// The student draws some tokens of the batch, which have no cross-entropy. So the loss is that with
+// cross-entropy everywhere, minus the weighted cross-entropy of the drawn tokens.
 TEST_F(ResidentTeacherTest, DrawnTokensHaveNoCrossEntropy) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
   LmBatch mixed = batch();

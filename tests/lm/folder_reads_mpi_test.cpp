@@ -76,7 +76,7 @@ const cluster::Group& world() {
   return group;
 }
 
-/// Returns the error code with which ranks that share one model refuse a folder.
+/// Opens a folder as one model of all ranks. Returns the error code, or "" without a failure.
 std::string code_of(const fs::path& folder) {
   const cluster::Topology topology(world(), world().size());
   try {

@@ -19,7 +19,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// The ShardPeers of a group of one rank, which count the tokens of each pass.
+/// Makes ShardPeers for a group of one rank, and records the number of tokens of each pass.
 class CountingPeers : public ShardPeers {
 public:
   int rank() const override { return 0; }

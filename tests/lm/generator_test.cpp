@@ -267,8 +267,8 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
                                        // one that needs no position
 }
 
-// "five" continues with 45 33 47 57 and has its first 4 later. "twenty" continues with 46 18 14 60
-// 4 and has no 57.
+// Prompt "five" continues with the tokens 45 33 47 57, and token 4 comes later. Prompt "twenty"
+// continues with 46 18 14 60 4, and has no token 57.
 TEST(GeneratorTest, EachOfSeveralStopIdsIsTheLastOfItsCompletion) {
   const LanguageModel model = open_golden("llama");
   const std::vector<Ids> ids = {golden_ids("llama.five.ids"), golden_ids("llama.twenty.ids")};

@@ -44,7 +44,8 @@ TEST_P(LatentSessionTest, TheMapIsThatOfTransformers) {
   EXPECT_NEAR(realignment_.mean_norm(), values_of<double>(*file_.find(name + ".norm"))[0], 1e-5);
 }
 
-/// Replaces a sequence by one with the tokens that the next agent gets.
+/// Replaces a sequence by one that has only the tokens for the next agent, and returns it. Sets
+/// `latents` to the places of latent steps in it.
 std::int64_t carried(DecodeSession& session, std::int64_t sequence, const std::string& carry,
                      std::vector<Range>& latents, std::int64_t own) {
   if (carry == "all") return sequence;

@@ -1,5 +1,5 @@
-// Tests the KL divergence of draws with offsets from the model without offsets. Compares it with
-// sums over the whole vocabulary in long double, and with a closed form on a toy language.
+// Tests the KL divergence between a model with and without offsets, which draws record. Compares it
+// with sums over the whole vocabulary in long double, and with a closed form on a toy language.
 #include "lm/decode/offset_divergence.hpp"
 
 #include <algorithm>
@@ -280,8 +280,8 @@ TEST(CompletionDivergenceTest, DoesNotDependOnTheBatchOrStepsAhead) {
   }
 }
 
-// If the reference is a second copy of the model, its divergence is the one that the draws
-// recorded.
+// If the reference is a second copy of the model, the divergence from it equals the one that the
+// draws record.
 TEST(OffsetRecordTest, ADivergenceFromTheModelItselfIsThatOfTheDraws) {
   const LanguageModel model = open_golden("llama");
   const LanguageModel same = open_golden("llama");

@@ -68,7 +68,8 @@ protected:
   LmWindows windows_;
 };
 
-/// Returns the texts of the items in order; an empty one if the completion of the data is learned.
+/// Returns the drawn text of each example of the items in order. A text is empty if the student
+/// learns the completion of the data.
 std::vector<std::vector<std::int64_t>> found(const OnPolicyTexts& texts, const LmWindows& windows,
                                              std::uint64_t first, std::int64_t count) {
   std::vector<std::vector<std::int64_t>> all;

@@ -194,7 +194,7 @@ TEST(CollectedRowsTest, ListsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(refusal_after([](Tree& t) { t.node_value.pop_back(); }), contradicts);
   EXPECT_THAT(refusal_after([](Tree& t) { t.node_parent[3] = 3; }), contradicts);  // a cycle
   EXPECT_THAT(refusal_after([](Tree& t) { t.node_parent[3] = 4; }), contradicts);
-  EXPECT_THAT(refusal_after([](Tree& t) { t.node_step[3] = 2; }), contradicts);  // no last step
+  EXPECT_THAT(refusal_after([](Tree& t) { t.node_step[3] = 2; }), contradicts);  // no step 3
   EXPECT_THAT(refusal_after([](Tree& t) { t.node_path[3] = 0; }), contradicts);
   EXPECT_THAT(refusal_after([](Tree& t) { t.node_tokens[3] = 2; }), contradicts);
   EXPECT_THAT(refusal_after([](Tree& t) { t.path_offsets[1] = 4; }), contradicts);

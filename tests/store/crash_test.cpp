@@ -1,5 +1,5 @@
-// Tests kills, disk errors and full disks at every call by which the store makes data durable, and
-// at random times. In each case the same command finally gives the same bytes.
+// Tests kills at each kind of call by which the store makes data durable, and at random times. Also
+// tests disk errors and full disks. In each case the same command finally gives the same bytes.
 // MGPU_CRASH_SECONDS=600 makes the random part longer.
 #include <algorithm>
 #include <cstdlib>

@@ -9,9 +9,9 @@
 
 namespace mgpu::cluster {
 
-/// Lets ranks that share a GPU use NCCL. A separate host name makes each rank look like a node, so
-/// NCCL finds no second rank on the card and uses sockets. This is slow, and meant for tests of
-/// logic only. Call it before the first NCCL call of the process.
+/// Lets ranks that share a GPU use NCCL. A separate host id makes each rank look like a node, so
+/// NCCL finds no second rank on the card and uses sockets. Sockets are slow, so this is for tests
+/// of logic only. Call it before the first NCCL call of the process.
 inline void let_ranks_share_a_gpu(int rank) {
   setenv("NCCL_HOSTID", ("rank" + std::to_string(rank)).c_str(), 1);
   for (const char* setting :

@@ -100,7 +100,7 @@ TEST(TextFolderTest, RefusesPiecesOfOtherRulesAndDamagedOnes) {
     EXPECT_EQ(code_of_pieces(model, kind), "E542");
   EXPECT_EQ(code_of_pieces(model + std::string("\x12\x02\x18\x01", 4)), "E542");      // unigram
   EXPECT_EQ(code_of_pieces(model + std::string("\x1a\x03\x12\x01x", 5)), "E542");     // normalizes
-  EXPECT_EQ(code_of_pieces(model + std::string("\x0a\x03\x0a\x01\xff", 5)), "E541");  // no UTF-8
+  EXPECT_EQ(code_of_pieces(model + std::string("\x0a\x03\x0a\x01\xff", 5)), "E541");  // not UTF-8
   EXPECT_EQ(code_of_pieces(model + std::string("\x0a\x05\x0a\x03<s>", 7)), "E541");   // twice
   for (std::size_t size = 1; size < model.size(); size += 37)
     EXPECT_NE(code_of_pieces(model.substr(0, size)), "") << size;

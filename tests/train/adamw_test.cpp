@@ -25,8 +25,8 @@ std::vector<float> after_one(double g, const AdamwConfig& config, double learnin
   return {arena.parameter(0)[0].item<float>(), arena.parameter(1)[0].item<float>()};
 }
 
-// The first step of AdamW equals the learning rate for any gradient; decay subtracts lr * decay of
-// the weight, from `w` only.
+// The first step of AdamW equals the learning rate for any gradient. Decay also subtracts the
+// weight's share lr * decay, from `w` only.
 TEST(AdamwTest, DecayIsForParametersThatDecay) {
   const std::vector<float> after = after_one(3.0, {0.9, 0.99, 0.0, 0.5, 0.0}, 0.1);
   EXPECT_NEAR(after[0], 1.0 - 0.1 * 0.5 - 0.1, 1e-6);

@@ -155,9 +155,8 @@ TEST_F(FailureTest, ARankThatHangsInNcclIsLeftAlone) {
   world_.barrier();
 }
 
-// The thread of the hanging call stays until the process ends, and so does its work on the GPU, for
-// which cudaFree() would wait. The test is the last one, because device memory is no longer freed
-// after it.
+// The thread of the hanging call and its work on the GPU stay until the process ends. cudaFree()
+// would wait for that work. So device memory is not freed after this test, which is the last one.
 TEST_F(FailureTest, LastAnAbortThatHangsIsLeftAlone) {
   tell("all_reduce.2=never abort=hang");
   const auto communicator = make(kShort);
