@@ -61,7 +61,7 @@ TEST_F(HubCacheTest, FindsTheSnapshotOfTheMainBranch) {
 TEST_F(HubCacheTest, SaysWhatACopyLacks) {
   EXPECT_THAT(find_hub_copy("Qwen/Qwen2.5-0.5B")->problem, HasSubstr("model.safetensors"));
   add_weights();
-  fs::remove(model_ / "blobs" / "c0");  // leaves a link to nothing
+  fs::remove(model_ / "blobs" / "c0");  // leaves a dangling link
   EXPECT_EQ(find_hub_copy("Qwen/Qwen2.5-0.5B")->problem, "it has no config.json");
   std::ofstream(model_ / "refs" / "main") << "../../..";
   EXPECT_FALSE(find_hub_copy("Qwen/Qwen2.5-0.5B").has_value());

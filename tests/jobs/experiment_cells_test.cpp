@@ -1,4 +1,4 @@
-// Tests how far the cells of an experiment are, and their results.
+// Tests the progress and the results of the cells of an experiment.
 #include <cmath>
 #include <cstddef>
 #include <limits>

@@ -1,4 +1,4 @@
-// Tests the plans of language models against the needs of their parts.
+// Tests the plans of jobs with language models: batches that fit, memory, and traffic.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

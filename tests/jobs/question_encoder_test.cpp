@@ -99,7 +99,7 @@ TEST(AgentEncoderTest, TheLongestSequenceDependsOnWhatAnAgentGets) {
   EXPECT_EQ(longest(Carry::all), (5 + 3) + (2 + 3) + 4);
   EXPECT_EQ(longest(Carry::last_agent), (5 + 3) + (2 + 3));  // the critic's; the judger has 9
   EXPECT_EQ(longest(Carry::latent_only), 3 + 3 + 4);
-  // Texts have a heading, which is the name between two line breaks and a colon, and 6 tokens.
+  // A text has 6 tokens and a heading, which is the name between two line breaks and a colon.
   EXPECT_EQ(encoded(options_of(AgentMethod::text_mas)).longest, (10 + 6) + (9 + 6) + 4);
 }
 

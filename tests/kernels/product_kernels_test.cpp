@@ -51,7 +51,8 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
       const std::vector<float> out = packed_product(x, weight, inputs);
       const std::vector<double> expected = reference::product(x, weight, inputs);
 
-      // Rounding in a chain of I sums with terms around 1: about sqrt(I) * sqrt(I) * 2^-24.
+      // A chain of I sums with terms around 1 has rounding errors of about sqrt(I) * sqrt(I) *
+      // 2^-24.
       const double tolerance = 2e-7 * static_cast<double>(inputs) + 1e-6;
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_NEAR(out[i], expected[i], tolerance) << inputs << " " << outputs;

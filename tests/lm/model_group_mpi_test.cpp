@@ -389,7 +389,7 @@ TEST(ModelGroupTest, GroupsWorkSideBySide) {
   for (const Split split : {Split::pipeline, Split::tensor}) {
     const ModelGroup group = ModelGroup::open(folder.path(), pairs, split_by(split));
     GenerationConfig config = greedy();
-    config.max_new_tokens = 3 + 5 * pairs.group_index();  // the groups make different steps
+    config.max_new_tokens = 3 + 5 * pairs.group_index();  // the numbers of steps differ
 
     expect_close(generate(group.model(), config), generate(alone, config));
   }

@@ -29,7 +29,7 @@ constexpr ValueHead kBernoulli{};
 constexpr ValueHead kHistogram{
     .kind = ValueKind::histogram, .outputs = 5, .lowest = 0.0, .highest = 2.0};
 
-/// A value folder with the weights of a golden model, opened.
+/// A value model, opened from a folder with the weights of a golden model.
 struct MadeValues {
   MadeValues(const std::string& family, const ValueHead& head, double spread)
       : trained(write_value_folder(fs::path(MGPU_GOLDENS) / family, head, spread, folder.path())),

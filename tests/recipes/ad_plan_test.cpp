@@ -97,7 +97,8 @@ TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
   EXPECT_EQ(plan.limits.front().what, "memory of a node");
   EXPECT_GT(plan.limits.front().used, 1000.0);
   EXPECT_TRUE(plan.limits.front().fits.empty());
-  // Each block has 12 D^2 + 13 D weights. The ends are vocabularies, positions, norm and head.
+  // Each block has 12 D^2 + 13 D weights. The other weights are vocabularies, positions, norm and
+  // head.
   EXPECT_GT(memory(plan, "weights"), std::uint64_t{4} * 64 * 8 * 65536 * 65536);
 }
 

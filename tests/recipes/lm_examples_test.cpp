@@ -33,8 +33,7 @@ protected:
     return folder_.tokenizer.decode(ids, false);
   }
 
-  /// Returns the report's lines of the failure to encode a file of these lines; "" without a
-  /// failure.
+  /// Encodes a file of these lines. Returns the lines of the report if that fails; otherwise "".
   std::string refusal(const std::string& lines, std::int64_t seq_len = 64) {
     try {
       encode(lines, seq_len);

@@ -139,7 +139,7 @@ protected:
         << step_head << "}";
   }
 
-  /// Returns the sentence of the refusal of the folder with these keys; "" if it fits them.
+  /// Returns why the folder does not fit these keys; "" if it fits.
   std::string why(Keys keys) const {
     keys["model.path"] = folder_.path().string();
     const Config config = train(keys);

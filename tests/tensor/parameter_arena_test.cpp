@@ -83,8 +83,8 @@ TEST(ParameterArenaTest, InitialValuesDependOnSeedAndNameOnly) {
   EXPECT_FALSE(a.parameter(0).equal(ParameterArena(two_specs(), Device{}, 2).parameter(0)));
 }
 
-// A uniform's fourth moment is 9/5 of its squared variance. So the variance of n draws has standard
-// error sqrt(0.8 / n), here 0.9 %, and the mean 0.5 / 100.
+// A uniform's fourth moment is 9/5 of its squared variance. So the variance of n draws has the
+// relative standard error sqrt(0.8 / n), here 0.9 %. The mean has the standard error 0.5 / 100.
 TEST(ParameterArenaTest, InitialValuesHaveTheAskedDeviation) {
   const ParameterArena arena({{"w", {100, 100}, 0.5}}, Device{}, 1);
   const at::Tensor w = arena.parameter(0).to(at::kDouble);

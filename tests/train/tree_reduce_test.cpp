@@ -38,7 +38,8 @@ TEST(CheckLanesTest, OtherLaneCountsAreRefused) {
   EXPECT_EQ(refusal(0, 1).sentence, "train.lanes is 0, not a power of two");
 }
 
-/// Records the additions instead of adding. A value names the lanes of its sum.
+/// Adds, and records which lanes are in each sum that is added to the arena. Bit l of a value
+/// stands for lane l.
 class Spy {
 public:
   Spy(std::vector<float>& arena, std::vector<std::string>& sums) : arena_(arena), sums_(sums) {}
