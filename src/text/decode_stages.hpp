@@ -10,9 +10,8 @@
 
 namespace mgpu::text {
 
-// Each function makes one stage of a decoder, named after a decoder of tokenizer files. If
-// `joined`, an earlier stage has joined all tokens, so that the input is one token that arrives in
-// parts.
+// Each function makes one stage of a decoder, named after a decoder of tokenizer files. `joined` is
+// true if an earlier stage has merged all tokens into one token, which then arrives in parts.
 // Source: tokenizers 0.23, decoders/ and pre_tokenizers/
 
 /// Puts spaces between tokens. It is used for a tokenizer.json without a decoder.

@@ -37,8 +37,9 @@ public:
 private:
   using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
 
-  /// Adds the stages of a node. `joined` is true if an earlier stage has joined all tokens to one
-  /// token that arrives in parts. The function sets it to true if a new stage joins the tokens.
+  /// Adds the stages of a node. `joined` is true if an earlier stage has merged all tokens into one
+  /// token, which then arrives in parts. The function sets it to true if a new stage merges the
+  /// tokens.
   void read(const JsonNode& node, bool& joined);
 
   std::vector<MakeStage> stages_;

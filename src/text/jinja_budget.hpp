@@ -48,8 +48,8 @@ public:
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes a step for reading `value`, which includes at most one item of a list or object. For a
-  /// text, it also takes the bytes.
+  /// Takes a step for reading `value`, or one item if `value` is a list or object. For a text, also
+  /// takes its bytes.
   void take(const jinja::value& value);
 
   /// Calls take(), and takes a step for each item of a list or object, but not for items inside

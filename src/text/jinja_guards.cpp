@@ -50,7 +50,8 @@ private:
     return {name->val, call->args.empty() ? nullptr : &call->args};
   }
 
-  /// Returns the member's name, or "" if an expression computes it.
+  /// Visits a member expression. Returns the member's name, or "" if an expression computes the
+  /// name.
   std::string visit_member(jinja::member_expression& member, bool is_called, bool has_arguments) {
     visit(member.object);
     const auto* name = jinja::cast_stmt<jinja::identifier>(member.property);

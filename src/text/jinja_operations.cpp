@@ -335,8 +335,8 @@ struct Called : jinja::expression {
   }
 
 private:
-  /// Checks that the result of the call will not be too large. Returns the callee; in a method, the
-  /// object is replaced by its value.
+  /// Checks that the result of the call will not be too large. Returns the callee. In a method
+  /// call, its object is replaced by the value of that object.
   statement_ptr callee(const std::vector<value>& arguments, context& ctx) const {
     if (method_.empty()) {
       if (function_ == "range") check_range(arguments);

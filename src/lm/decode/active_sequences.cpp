@@ -48,8 +48,8 @@ void GenerationBatch::close(Prefill& prefill) {
   prefill.next_sample = queue_.prompt(prefill.prompt).num_samples;
 }
 
-/// Scores the first token of each continuation from the prompt's last state. The other tokens are
-/// processed after the prompt, whose pages they share.
+/// Requests the score of each continuation's first token, from the prompt's last state. A longer
+/// continuation gets a fork of the prompt's sequence, and its tokens except the last are prefilled.
 void GenerationBatch::begin_continuations(const Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
   std::int64_t unfinished = 0;
@@ -66,8 +66,8 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
-/// Requests the scores of those tokens of the continuation that the hidden states of `piece`
-/// predict. Ends the continuation after its last piece.
+/// Requests the scores of the tokens that `piece`, a part of a continuation, predicts with its
+/// hidden states. Ends the continuation after its last piece.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto continuation = std::find_if(
       continuations_.begin(), continuations_.end(),

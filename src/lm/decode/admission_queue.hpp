@@ -27,7 +27,7 @@ std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
-/// The common prefix of all prompts of a run, in whole cache pages.
+/// The common prefix of all prompts of one call of Generator::run(), in whole cache pages.
 struct SharedPrefix {
   std::int64_t pages = 0;      // 0: no common prefix
   std::int64_t sequence = -1;  // cache sequence that holds the prefix; -1 until it is computed
@@ -74,7 +74,8 @@ public:
 
   /// Sets how many sequences of a prompt have not ended. The initial number is num_samples.
   void set_unfinished(std::size_t prompt, std::int64_t sequences);
-  /// Ends a sequence of a prompt. Returns whether it was the last one.
+  /// Counts one sequence of a prompt as ended. Returns whether all sequences of the prompt have
+  /// ended.
   bool end_sequence(std::size_t prompt);
 
   /// Returns how many cache pages a prompt with its first completion needs in addition to the

@@ -27,7 +27,7 @@ CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& pi
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece) {
   const CandidatePlaces places = places_in(offsets, piece);
   const at::Tensor values = offsets.values.narrow(0, piece.row, piece.logits.size(0));
-  // An offset of -0 changes no bits of any number.
+  // Adding an offset of -0 changes no bits of a number.
   piece.logits.scatter_add_(1, places.columns, values.masked_fill(places.is_elsewhere, -0.0));
 }
 

@@ -24,8 +24,8 @@ struct CandidatePlaces {
 /// Returns the columns of `piece` that hold the candidates of its rows.
 CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
-/// Adds to the logits of a piece, in place, the offsets of the candidates that are in the piece.
-/// All other logits keep their bits.
+/// Adds the offsets of those candidates that are in the piece to their logits, in place. All other
+/// logits keep their bits.
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// The hidden states from which tokens are drawn, one row per draw. The site of a row says for

@@ -43,7 +43,9 @@ void LatentSession::run(const PagedCache::Sizes& sizes,
   throw cluster::DivergedFailure(report_of(failure));
 }
 
-/// Runs a step whose failure all ranks of the model throw.
+/// Runs a step in which all ranks of the model throw if one of them fails. While `step` runs, and
+/// after it has thrown, is_together_ is true.
+/// Ranks: collective over the ranks of the model
 void LatentSession::together(const std::function<void()>& step) {
   is_together_ = true;
   step();

@@ -92,8 +92,8 @@ void OffsetDivergence::fold(const LogitsPiece& raw) {
   const at::Tensor scaled = raw.logits / temperature_;  // [n, B]
   const at::Tensor candidates = sums_->candidates.narrow(0, raw.row, scaled.size(0));
   candidates.copy_(at::where(places.is_elsewhere, candidates, scaled.gather(1, places.columns)));
-  // Sets the logits of the candidates to -infinity, so that `rest` does not count them. An addition
-  // of -0 changes no bits of the other logits.
+  // Sets the logits of the candidates to -infinity, so that `rest` does not count them. Adding -0
+  // changes no bits of the other logits.
   const at::Tensor none = at::full_like(candidates, kForbidden);
   scaled.scatter_add_(1, places.columns, none.masked_fill_(places.is_elsewhere, -0.0));
   sums_->rest.fold({scaled, raw.row, raw.first_id}, {});

@@ -16,7 +16,7 @@ namespace mgpu::lm {
 /// The sums that the KL of a draw needs, over all logits. Logits and offsets are divided by the
 /// temperature.
 struct OffsetSums {
-  OnlineLogits rest;      // of all tokens that are no candidates, without best tokens
+  OnlineLogits rest;      // for all tokens that are not candidates; keeps no best tokens
   at::Tensor candidates;  // [N, K] float32: their logits without offsets; -infinity if missing
   at::Tensor offsets;     // [N, K] float64
 

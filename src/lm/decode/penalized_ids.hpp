@@ -9,7 +9,7 @@
 
 #include "online_logits.hpp"
 
-// Shapes in this header: N rows, which have I ids together.
+// Shapes in this header: N rows, I = number of ids of all rows.
 namespace mgpu::lm {
 
 /// Lists the distinct token ids in the context of each row, for the repetition penalty. A draw

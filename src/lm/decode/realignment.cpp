@@ -20,7 +20,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr double kSmallestNorm = 1e-6;  // of a state that is scaled
+constexpr double kSmallestNorm = 1e-6;  // smallest divisor when scale_rows() scales a state
 
 /// Makes libtorch compute on one thread, because sums of several threads may have other bits.
 class OneThread {
@@ -88,7 +88,8 @@ struct NormalSums {
   at::Tensor all;
 };
 
-/// Sums the rows of all ranks.
+/// Returns the sums over the vocabulary rows of all ranks.
+/// Ranks: collective over the ranks of the model
 NormalSums sums_of(const LanguageModel& model) {
   std::optional<NormalSums> sums;
   run_on_all_or_fail(model.peers(), [&] { sums.emplace(model); });

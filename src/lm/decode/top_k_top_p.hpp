@@ -9,7 +9,7 @@
 
 namespace mgpu::lm {
 
-/// A token's logit after the repetition penalty.
+/// A token and its logit after repetition penalty, block processors and offsets.
 struct ScoredToken {
   std::int64_t id = 0;
   float logit = 0.0F;

@@ -53,8 +53,8 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns a copy of `call` whose queries are those of the tokens `outputs` only. Keys and values
-/// of all tokens are stored with `call` itself.
+/// Returns a copy of `call` whose queries are only those of the tokens `outputs`. Keys and values
+/// are still computed with `call` itself, for all tokens.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
@@ -110,7 +110,8 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
   return project(inner, weights.down);
 }
 
-/// Adds the output of attention or MLP to the residual stream.
+/// Adds `values`, the output of attention or MLP, to the residual stream x. With tensor
+/// parallelism, first sums `values` over the ranks, in place; then it is collective.
 void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
   if (call.shard.is_tensor_parallel) call.peers->all_reduce(values);
   x.add_(values);

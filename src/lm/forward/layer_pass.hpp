@@ -38,7 +38,7 @@ struct Call {
 
 /// Runs all layers of this rank. The input comes from the embedding or from the previous pipeline
 /// stage. The output goes through the last norm, or to the next stage. Returns [W, D] float32; [0,
-/// D] on ranks without the head.
+/// D] on ranks without the head. Collective over `call.peers`.
 ///
 /// Shapes: outputs [W] int64 rows whose states are returned; undefined: all
 at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& outputs,

@@ -19,8 +19,8 @@ kernels::WeightType weight_type(const at::Tensor& weight) {
                                                : kernels::WeightType::f32;
 }
 
-/// Returns x in float32. If `weight` is bfloat16, x is rounded to bfloat16, because the kernel
-/// multiplies float32 numbers.
+/// Returns x in float32. If `weight` is bfloat16, the numbers are rounded to bfloat16 first,
+/// because the kernel does not round x.
 at::Tensor rounded_like(const at::Tensor& weight, const at::Tensor& x) {
   return weight.scalar_type() == at::kBFloat16 ? x.to(at::kBFloat16).to(at::kFloat) : x;
 }

@@ -65,8 +65,8 @@ at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tenso
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// A whole sequence: rows begin .. begin + count - 1 of a pass. If the sequence shares its first
-/// tokens with an earlier one, the rows of the prefix come before these rows.
+/// The rows of one sequence in a pass: begin .. begin + count - 1. If the sequence shares its first
+/// tokens with an earlier one, it also uses the rows of that prefix, which precede these rows.
 struct TokenRange {
   std::int64_t begin;
   std::int64_t count;

@@ -35,8 +35,9 @@ void for_own_items(const cluster::Group& group, const LmItems& items, const Work
     work(item);
 }
 
-/// Computes a loss that needs only one sweep, for the items of this rank. Returns the number of
-/// targets of the items of all ranks.
+/// Computes the losses of this rank's items, for a loss that needs only one sweep over the items.
+/// Returns the number of targets in the items of all ranks.
+/// Ranks: collective over `group`
 std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
                        const LmItems& items, const TokenLoss& loss, ItemSums& sums) {
   cluster::run_together(group, [&] {
@@ -52,8 +53,9 @@ std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
   return targets;
 }
 
-/// Computes a SequenceLoss for this rank's items, after all ranks have exchanged the facts of all
-/// items. Returns the number of terms.
+/// Exchanges the facts of all items between the ranks, and then computes a SequenceLoss for this
+/// rank's items. Returns the number of terms.
+/// Ranks: collective over `group`
 std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
                            const LmItems& items, ItemSums& sums) {
   std::string mine;

@@ -26,8 +26,8 @@ std::int64_t common_ids(std::span<const std::int64_t> a, std::span<const std::in
   return std::ranges::mismatch(a, b).in1 - a.begin();
 }
 
-/// Returns how many ids sequence `s` has in common with the beginning of sequence `first`, if it
-/// may use its rows.
+/// Returns how many ids the sequences `first` and `s` have in common at their beginning; 0 if `s`
+/// may not use the rows of `first`.
 std::int64_t shared_ids(const LmConfig& config, const LmBatch& batch, std::size_t first,
                         std::size_t s) {
   if (batch.groups.empty() || batch.groups[first] != batch.groups[s]) return 0;

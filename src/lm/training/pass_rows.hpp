@@ -32,12 +32,13 @@ PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
 /// Returns the sequences of a pass with shared rows, on the device of `like`. Their keys are in
 /// pages of a few slots. A page of a shared prefix is in the page list of each sequence that has
-/// the prefix. The last page of a prefix, which is not full, is repeated for each sequence.
+/// the prefix. If the last page of a prefix is not full, each sequence has a copy of it.
 ///
 /// Source: Kwon et al., SOSP 2023 (pages of a shared prompt).
 grad::Sequences shared_sequences(const PassRows& rows, const at::Tensor& like);
 
-/// Returns the positions of each sequence's own rows, given those of all its tokens.
+/// Returns the positions of the rows that each sequence has for itself, without a shared prefix.
+/// `spans` has the positions of all tokens of each sequence.
 std::vector<RotatedSpan> own_spans(const PassRows& rows, std::vector<RotatedSpan> spans);
 
 }  // namespace mgpu::lm

@@ -92,7 +92,8 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
   return specs;
 }
 
-/// The state of a batch during a pass. Tokens that PassRows shares have a common row of the M rows.
+/// The state of a batch during a pass. The N tokens have M rows, because PassRows lets several
+/// tokens share one row.
 struct TrainableModel::Call {
   LmWeights weights;                      // views with autograd, for this batch only
   at::Tensor ids;                         // [M] of the rows

@@ -21,7 +21,8 @@ namespace {
 using hdf5::Hid;
 
 /// Reads a file object by object. It makes the same HDF5 calls as the functions that read tables
-/// later. The program does this in a separate process first, so a bad file crashes that process.
+/// later. The program does this in a separate process first, so a bad file can crash only that
+/// process.
 class FileWalk {
 public:
   FileWalk(hid_t file, std::uint64_t file_bytes,

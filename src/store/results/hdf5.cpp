@@ -42,8 +42,8 @@ int descriptor_of(hid_t file) {
   return *static_cast<int*>(handle);
 }
 
-/// Reserves space up to `end` by writing zeros, if fallocate is not available. Returns the errno,
-/// or 0.
+/// Reserves space up to `end` by writing zeros, where fallocate is not available. Returns the
+/// errno, or 0.
 int write_zeros(int fd, off_t end) {
   static const std::array<char, 1 << 16> kZeros{};
   struct stat info {};

@@ -160,7 +160,8 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the table in its final form: with ids, without lists, texts and omitted columns.
+/// Returns the columns that are sealed in the table's own group: the ids and plain columns, without
+/// lists, texts and omitted columns.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();

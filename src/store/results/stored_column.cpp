@@ -93,7 +93,7 @@ Hid open_to_read(const std::filesystem::path& path) {
 Hid open_uninspected(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) fail_missing();
-  hdf5::check(H5PLset_loading_state(0));  // no code that a filter of the file names
+  hdf5::check(H5PLset_loading_state(0));  // loads no filter plugin that the file names
   const Hid access = hdf5::serial_access();
   return hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
 }
