@@ -93,8 +93,9 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   }
 }
 
-/// On entry, p has scores, and s has the gradients of the probabilities. On return, p has the
-/// probabilities after dropout, and s has the gradients of the scores.
+/// Computes the gradients of the scores of row r. On entry, p has scores, and s has the gradients
+/// of the probabilities. On return, p has the probabilities after dropout, and s has the gradients
+/// of the scores.
 void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_t keys, bool drops,
               float log_sum, float delta) {
   const Floats d;

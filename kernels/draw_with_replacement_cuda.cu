@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 using Scan = cub::BlockScan<double, kThreads>;
 
-/// Returns the number of uniforms below `bound`.
+/// Returns how many of the ascending `uniforms` are below `bound`.
 __device__ std::size_t count_below(const double* uniforms, std::size_t count, double bound) {
   std::size_t low = 0;
   while (low < count) {

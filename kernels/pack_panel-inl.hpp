@@ -44,8 +44,8 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// Packs the weights of `source`, which are contiguous along the inputs, one cache line of each
-/// output at a time.
+/// Packs the weights of `source`, 16 inputs at a time. This is one cache line of each output if the
+/// weights are float32 and contiguous along the inputs.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;

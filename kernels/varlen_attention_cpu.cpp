@@ -37,8 +37,9 @@ struct SequencePlace {
   Tokens prefix_tokens() const { return {0, prefix}; }
   Tokens own_tokens() const { return {prefix, prefix + own}; }
 
-  /// Returns the index to which the number of an own token is added to get its index in the arrays.
-  /// Tokens are numbered from the first one of the prefix. The index wraps around if it is below 0.
+  /// Returns begin - prefix. Added to the number of an own token, it gives the token's index in the
+  /// arrays. Tokens are numbered from the first one of the prefix. The result wraps around if it is
+  /// below 0.
   std::size_t origin() const { return begin - prefix; }
 
 private:

@@ -114,7 +114,8 @@ has_header() {
     "${CXX:-g++}" -std=c++20 "${flags[@]}" -E -x c++ - >/dev/null 2>&1
 }
 
-# install_packages NEEDS: installs as root or with sudo; otherwise exits with 69 and instructions
+# install_packages NEEDS: installs as root or with sudo; otherwise exits with 69 and instructions,
+# unless only optional packages are missing
 install_packages() {
   local missing packages root=()
   missing=$(lacking "$1")

@@ -3,8 +3,9 @@
 # and reports its end. Both find the run directory in the program's output.
 
 max_restarts=3  # in a row without progress
-max_traced=8    # at most this many deaths count as progress because they were traced to samples.
-                # Two bad rows of a chunk cause four; after eight, the machine itself kills ranks
+# At most this many deaths count as progress because they were traced to samples. Two bad rows of a
+# chunk cause four. After eight, the machine itself is the likely cause.
+max_traced=8
 failures=0      # consecutive restarts without progress
 last_progress=''
 

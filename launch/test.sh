@@ -47,7 +47,7 @@ check() {
   "$@" || failures+=("$name")
 }
 
-# Without a toolkit the CUDA half of the build must disable itself.
+# toolkit_hidden: checks that CMake configures a build for the CPU only when it finds no CUDA toolkit
 toolkit_hidden() {
   local visible='' folder
   while read -r folder; do

@@ -23,8 +23,8 @@ public:
   /// Records that the run directory has something worth keeping.
   void set_begun() { has_begun_ = true; }
 
-  /// Returns whether a step or chunk is done. On rank 0, those of other ranks count too. The call
-  /// does not communicate.
+  /// Returns whether a step or chunk is done, or set_begun() was called. On rank 0, steps and
+  /// chunks of other ranks count too. The call does not communicate.
   bool has_begun() const { return has_begun_; }
 
 private:

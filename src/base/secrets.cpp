@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 3> kEnds = {"token", "apikey", "pass"};
 constexpr std::array<std::string_view, 3> kParts = {"secret", "passwd", "password"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
-/// Returns whether `word`, one word of a name, shows that the name is that of a secret. The word
+/// Returns whether `word`, one word of a name, shows that the name belongs to a secret. The word
 /// `key` does so unless it is the first word of the name (`is_first`).
 bool is_telling(std::string_view word, bool is_first) {
   const auto ends = [&](std::string_view end) { return word.ends_with(end) && word != "bypass"; };

@@ -83,7 +83,7 @@ StopReason reason_of(int signal) {
   }
 }
 
-/// Returns the seconds until Slurm ends the job; infinity outside Slurm or if unknown.
+/// Returns the seconds until Slurm ends the Slurm job; infinity outside Slurm or if unknown.
 double slurm_seconds_left() {
   const char* text = std::getenv("SLURM_JOB_END_TIME");
   std::int64_t end_time = 0;

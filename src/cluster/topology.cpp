@@ -32,8 +32,8 @@ Group split_nodes(const Group& world) {
   return per_node == 0 ? world.split_by_node() : world.split(world.rank() / per_node, world.rank());
 }
 
-/// Lists the group sizes that divide `ranks`, each with the number of groups: "2 gives 4 workers, 4
-/// gives 2, 8 gives 1".
+/// Lists the group sizes above 1 that divide `ranks` (only 1 if `ranks` is 1), each with the number
+/// of groups: "2 gives 4 workers, 4 gives 2, 8 gives 1".
 std::string working_splits(int ranks) {
   std::string text;
   for (int per_model = ranks > 1 ? 2 : 1; per_model <= ranks; ++per_model) {

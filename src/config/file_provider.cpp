@@ -63,7 +63,8 @@ std::vector<std::string> yaml_names(const fs::path& folder) {
   return names;
 }
 
-/// Returns a help line with the file that was probably meant, or with the existing files.
+/// Returns a help line: the file that was probably meant, else the files in conf/, else the folder
+/// at which paths of the command line start.
 std::string help_for_missing(const fs::path& path) {
   const std::string nearest =
       nearest_name(path.filename().string(),

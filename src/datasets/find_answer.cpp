@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kBox = "\\boxed";
 constexpr std::string_view kMark = "####";
 
-/// Returns whether the brace at `at` is the one of \boxed{.
+/// Returns whether the brace at `at` opens the argument of \boxed.
 bool opens_box(std::string_view text, std::size_t at) {
   std::string_view before = text.substr(0, at);
   while (before.ends_with(' '))
@@ -99,7 +99,7 @@ bool encloses_formula(std::string_view text, std::size_t begin, std::size_t end)
   return !is_blank(text[begin + 1]) && !is_blank(text[end - 1]) && !is_followed;
 }
 
-/// Returns the last number that is a whole formula $...$.
+/// Returns the number of the last formula $...$ that consists of one number.
 std::optional<std::string> last_formula_number(std::string_view text) {
   std::optional<std::string> found;
   std::size_t begin = next_dollar(text, 0);

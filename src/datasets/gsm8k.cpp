@@ -69,8 +69,8 @@ WordProblems read_problems(const std::filesystem::path& path, std::set<std::stri
   return read;
 }
 
-/// Returns the path of a split's file: JSON Lines, or Parquet with the name that it has on the Hub.
-/// If no such file exists, returns the path of the JSON Lines file.
+/// Returns the path of a split's file: JSON Lines, else Parquet, also with the name that it has on
+/// the Hub. If no such file exists, returns the path of the JSON Lines file.
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& split) {
   for (const char* ending : {".jsonl", ".parquet", "-00000-of-00001.parquet"})
     if (std::filesystem::exists(folder / (split + ending))) return folder / (split + ending);

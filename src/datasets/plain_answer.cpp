@@ -97,7 +97,7 @@ private:
     is_dropped_.push_back(true);
   }
 
-  /// Writes a blank for a thin space, but nothing before a group of three digits.
+  /// Writes a blank for a thin space, but nothing between a digit and a group of three digits.
   void copy_thin_space() {
     std::size_t end = at_;
     while (end < text_.size() && is_digit(text_[end]))
@@ -151,7 +151,7 @@ std::string_view trimmed(std::string_view text, std::string_view begin, std::str
   return text.substr(first, text.find_last_not_of(end) + 1 - first);
 }
 
-/// Returns the part after `=` if only a name such as x or f(x) is before it.
+/// Returns the part after `=` if only a name such as x or f(x) is before it; otherwise the text.
 std::string_view without_name(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || !is_letter(text[0])) return text;

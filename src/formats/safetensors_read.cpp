@@ -48,7 +48,7 @@ constexpr std::array kTypes = {ReadType{"BOOL", 8},
                                ReadType{"I64", 64, DType::i64},
                                ReadType{"U64", 64, DType::u64}};
 
-/// Makes a name from the file printable: no control bytes, at most 120 characters.
+/// Makes a name from the file printable: no control bytes, and at most 120 bytes.
 std::string shown(std::string_view name) {
   std::size_t length = std::min<std::size_t>(name.size(), 120);
   while (length < name.size() && (static_cast<unsigned char>(name[length]) & 0xc0) == 0x80)

@@ -129,7 +129,7 @@ RowIndex index_of(const RowOptions& options) {
                            : make_row_index(DataFile(options.path), options);
 }
 
-/// Opens the file on this rank with the index that rank 0 makes.
+/// Opens the file on every reader with the index that rank 0 makes. Collective over the readers.
 std::unique_ptr<RowFile::Opened> open_by_index(const Readers& readers, const RowOptions& options) {
   std::string index;
   readers.together([&] {

@@ -70,8 +70,8 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Returns a text that says where a relative path starts. A wrong start is the usual reason why a
-/// folder is not found.
+/// Returns a help text for a folder that was not found. For a relative path, it says where the path
+/// starts, because a wrong start is the usual reason.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";

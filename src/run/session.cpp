@@ -158,7 +158,7 @@ struct SessionKeys {
 };
 
 /// Reads the settings of a session. Its timeout is that of the run, so that a hang in a session is
-/// detected as soon as one elsewhere in the run.
+/// detected after the same time as any other hang. Collective over `group`.
 SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
                               const RunContext& run) {
   SessionKeys keys;

@@ -55,7 +55,8 @@ bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
   return false;
 }
 
-/// Returns the silent ranks, except those that wait for a rank that makes progress.
+/// Returns the silent ranks, except those that wait for a rank that makes progress, or are in the
+/// same collective as such a rank.
 std::vector<bool> hung(std::span<const RankState> ranks) {
   std::vector<bool> hangs(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)

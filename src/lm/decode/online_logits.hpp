@@ -17,7 +17,7 @@ namespace mgpu::lm {
 inline constexpr std::int64_t kVocabularyBlock = 4032;  // a multiple of kernels::cpu::panel_width()
 inline constexpr std::int64_t kHeadRows = 256;          // rows per call of the head
 
-/// The logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
+/// Logits, which belong to rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
 struct LogitsPiece {
   at::Tensor logits;  // [n, B] float32
   std::int64_t row;

@@ -32,7 +32,7 @@ PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
 /// Returns the sequences of a pass with shared rows, on the device of `like`. Their keys are in
 /// pages of a few slots. A page of a shared prefix is in the page list of each sequence that has
-/// the prefix. If the last page of a prefix is not full, each sequence has a copy of it.
+/// the prefix. If its last page is not full, each sequence has a copy.
 ///
 /// Source: Kwon et al., SOSP 2023 (pages of a shared prompt).
 grad::Sequences shared_sequences(const PassRows& rows, const at::Tensor& like);
