@@ -194,7 +194,7 @@ private:
 
   /// Returns a finding about the limit of the plan with the highest share in use, other than the
   /// disk, which an earlier check covers. The finding is a warning if that share is not allowed.
-  /// Errors: Failure E301 (exit of out_of_memory) if a limit is exceeded.
+  /// Errors: Failure E301 if a limit is exceeded.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};
     double fullest = -1.0;

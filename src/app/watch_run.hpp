@@ -14,7 +14,8 @@ namespace mgpu::app {
 inline constexpr double kAfterWatchdogS = 5.0;
 
 /// Starts the watchdog of a run and returns it; null if it is switched off or a debugger holds a
-/// rank. With -v it prints whether the watchdog runs.
+/// rank. Before that, removes shared memory that killed runs have left. With -v it prints whether
+/// the watchdog runs.
 ///
 /// Ranks:  collective over the topology's world.
 /// Errors: those of watch::Watchdog.

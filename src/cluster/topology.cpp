@@ -33,7 +33,7 @@ Group split_nodes(const Group& world) {
 }
 
 /// Lists the group sizes above 1 that divide `ranks` (only 1 if `ranks` is 1), each with the number
-/// of groups: "2 gives 4 workers, 4 gives 2, 8 gives 1".
+/// of groups. Returns "2 gives 4 workers, 4 gives 2, 8 gives 1" for 8 ranks.
 std::string working_splits(int ranks) {
   std::string text;
   for (int per_model = ranks > 1 ? 2 : 1; per_model <= ranks; ++per_model) {

@@ -46,7 +46,7 @@ CsvRules csv_rules(RowFormat format, const RowOptions& options);
 std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOptions& options);
 
 /// Returns the number of rows of the file, but at most `most`, and reads no more than is needed.
-/// Errors: those of make_row_index(), except E534.
+/// Errors: those of make_row_index(), except E531.
 std::int64_t count_records(const DataFile& file, const RowOptions& options, std::int64_t most);
 
 /// Reads the whole file once, and returns its index.

@@ -23,7 +23,8 @@ public:
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   /// Writes `request`, and returns the next `lines` lines of the command without their ends.
-  /// Errors: Failure E551 if the command ends, or has not written them after `timeout_s` seconds.
+  /// Errors: Failure E551 if the command ends, writes more than it should, or has not written these
+  ///         lines after `timeout_s` seconds.
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
 
   /// Throws Failure E551 with the command, its last output on stderr, and a command to try it by

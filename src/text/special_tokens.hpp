@@ -22,7 +22,7 @@ class SpecialTokens {
 public:
   /// Reads the tokens that the files of a folder name, and takes the default tokens of the class
   /// `kind` for roles that no file names. The tokens of a tokenizer.model, `pieces`, count only if
-  /// tokenizer_config.json names no extra tokens. Errors: E541 (malformed), E542 (not supported)
+  /// the JSON files name no extra tokens. Errors: E541 (malformed), E542 (not supported)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);
 

@@ -70,7 +70,7 @@ void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
 }
 
 /// Returns the newest hidden state of each sequence, [S, D]. Only ranks with the head may call it.
-/// Consecutive rows of one pass are not copied.
+/// If all these rows are consecutive in one pass, they are not copied.
 at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const {
   std::vector<at::Tensor> parts;
   for (std::size_t s = 0; s < sequences.size();) {

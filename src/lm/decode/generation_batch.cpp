@@ -60,7 +60,8 @@ bool GenerationBatch::apply_outcome() {
   return true;
 }
 
-/// Starts to prefill prompts, in order, until the batch is full or too few pages are left.
+/// Starts to prefill prompts, in order, until the batch is full, too few pages are left, or the
+/// next prompt has to wait for the common prefix.
 void GenerationBatch::admit() {
   auto sequences = static_cast<std::int64_t>(active_.size());
   for (const Prefill& prefill : prefills_)

@@ -40,7 +40,8 @@ public:
                   std::int64_t pages);
 
   /// Takes the results of the session's turn (a pass and its draws) that the last call started, and
-  /// starts the next turn. Returns false when all work is done or a rank has failed.
+  /// starts the next turn. If the device can draw several tokens without the host, draws them in
+  /// this call instead. Returns false when all work is done or a rank has failed.
   bool step();
 
   /// Discards the results of the turn that the last step() started.

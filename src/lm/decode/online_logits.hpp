@@ -24,8 +24,8 @@ struct LogitsPiece {
   std::int64_t first_id;
 };
 
-/// Computes the logits of all rows of `hidden`, and calls visit(piece) for each piece. The pieces
-/// of a row come in the order of the vocabulary.
+/// Computes the logits of all rows of `hidden` for this rank's part of the vocabulary, and calls
+/// visit(piece) for each piece. The pieces of a row come in the order of the vocabulary.
 /// Memory: one piece; the model's PassSizes set its size.
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);

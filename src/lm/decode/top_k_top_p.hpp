@@ -25,12 +25,13 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
-/// Applies temperature, top k and top p to the best tokens of a row.
+/// Returns the candidates of a row after temperature, top k and top p, without those of probability
+/// 0. Returns no value if `log_total` is given and the nucleus needs more tokens than `best` has.
 ///
 /// `best` is sorted by is_better(). `log_total` is the log of the sum of exp(logit / temperature)
 /// over the vocabulary. If it is given, a probability is a fraction of that sum, otherwise of the
-/// sum over the tokens of `best` that top k keeps. Returns no value if the nucleus needs more
-/// tokens than `best` has.
+/// sum over the tokens that top k keeps. With top p, the probabilities of the result are scaled to
+/// the sum 1.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
 ///         whose probability is at least p.

@@ -156,7 +156,8 @@ struct WholeRow {
   double divergence = 0.0;
 };
 
-/// Returns the logits of the only row of `rows`, after a single host read.
+/// Returns all logits of the only row of `rows`, after penalty, processors and offsets. The host
+/// reads once. Collective over the ranks of a tensor-parallel model.
 WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t vocab = rows.model.config().vocab;
   const at::Tensor row = at::zeros({vocab}, rows.hidden.options());

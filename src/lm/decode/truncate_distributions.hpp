@@ -24,7 +24,7 @@ struct TruncatedDistribution {
 /// Returns the candidates of all rows, after repetition penalty, temperature, top k and top p have
 /// been applied. It tries the best few tokens of each row first, then more tokens for the rows that
 /// need them. Rows that need all tokens are processed one at a time.
-/// Errors: Failure E704 when a logit is not finite.
+/// Errors: Failure E704 when a logit is NaN or infinity, or all logits of a row are -infinity.
 std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& rows,
                                                           const SamplingConfig& config);
 

@@ -20,7 +20,8 @@ struct ClassifierTensors {
   std::vector<at::Tensor> head;  // float32 on the CPU
 };
 
-/// Returns the config of a classifier's folder. It has no vocabulary head.
+/// Returns the config of a classifier's folder, with `tied_head` set, because the folder has no
+/// lm_head.weight.
 /// Errors: those of read_lm_config().
 LmConfig read_classifier_config(const fs::path& folder);
 

@@ -26,8 +26,9 @@ void pack(Linear& linear, const at::Tensor& panels);
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
 /// Returns x W^T + b, [N, out] float32. With a bfloat16 matrix, x is rounded to bfloat16, and sums
-/// are float32. Errors: ShapeError when the width of x does not fit; on the CPU also when the
-/// linear layer is not packed.
+/// are float32.
+/// Errors: on the CPU, ShapeError when the width of x does not fit, or the linear layer is not
+///         packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
 /// Returns the norm of each row of x, [N, D]: a layer norm or RMS norm, as LmConfig::norm says.

@@ -84,7 +84,8 @@ public:
   /// Reserves disk space for `bytes` more bytes. Errors: Hdf5Error with errno's text.
   void reserve(std::uint64_t bytes) const;
 
-  /// Closes the file. Errors: Hdf5Error; the file on disk is unusable then.
+  /// Closes the file, and gives back reserved space. Errors: Hdf5Error or
+  /// std::filesystem::filesystem_error; the file on disk is unusable then.
   void close();
 
 private:

@@ -60,7 +60,7 @@ Hid make_group(hid_t file, const std::string& path) {
 }
 
 /// Writes AnnData's encoding: a data frame if every column has one dimension, else a dictionary of
-/// arrays.
+/// arrays. Also writes the attributes of NeXus if the table has a signal.
 /// Source: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 void describe_table(hid_t group, const TableSpec& spec, const std::string& index) {
   const bool flat = std::all_of(spec.columns.begin(), spec.columns.end(),

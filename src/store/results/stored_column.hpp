@@ -69,7 +69,8 @@ public:
   const ColumnSpec& spec() const { return spec_; }
   std::int64_t rows() const { return rows_; }
 
-  /// Reads rows [first, first + count) into `bytes`. Errors: Hdf5Error.
+  /// Reads rows [first, first + count) into `bytes`. Errors: ShapeError when `bytes` has another
+  /// size than these rows; Hdf5Error.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const;
 
   /// Throws Failure E604 (exit 80) if the file has a checksum for the column that is not `crc`.
