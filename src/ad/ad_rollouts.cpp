@@ -110,6 +110,7 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
 }
 
 /// Samples and returns one action per row, with draw `step` of each rollout's random stream.
+/// Errors: Failure E704 if a row's logits give no distribution.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {
   const at::Tensor host = tensor::read_back(logits.to(at::kFloat)).contiguous();

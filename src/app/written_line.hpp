@@ -31,8 +31,9 @@ public:
   /// argument.
   std::size_t find(const std::string& argument) const;
 
-  /// take_option() finds the next occurrence of an option with this value, and take_word() the next
-  /// argument equal to `text`. The argument must exist. Both return its index.
+  /// take_option() finds the next occurrence of an option, whose parsed value is `value`.
+  /// take_word() finds the next argument equal to `text`. The argument must exist. Both return its
+  /// index.
   std::size_t take_option(const OptionRow& row, const std::string& value);
   std::size_t take_word(const std::string& text);
 

@@ -28,11 +28,11 @@ bool is_digits(std::string_view text);
 /// yes, no, on, off, y and ~.
 bool is_yaml_word(std::string_view text);
 
-/// Formats the shortest text that reads back as the same number: 3e-4, 0.5.
+/// Formats a short text that reads back as the same number: 3e-4, 0.5.
 std::string number_text(double value);
-/// Formats the shortest text that reads back as the same duration: 90s, 30min.
+/// Formats a short text that reads back as the same duration: 90s, 30min.
 std::string duration_text(double seconds);
-/// Formats the shortest text that reads back as the same size: 1000, 48GiB.
+/// Formats a short text that reads back as the same size: 1000, 48GiB.
 std::string bytes_text(std::int64_t bytes);
 
 /// Returns `text` without its quotes; `text` itself if it has no quotes.

@@ -42,8 +42,8 @@ struct LegendEntry {
   Point at;
 };
 
-/// Returns an entry for each phase that has a separate color, in as many rows as needed. The other
-/// phases share the color of the last entry, "other".
+/// Returns an entry for each phase that occurs and has a separate color, in as many rows as needed.
+/// Other phases share the color of the last entry, "other".
 std::vector<LegendEntry> legend_of(const PhaseTable& table,
                                    const std::vector<std::string>& classes) {
   std::vector<std::size_t> order;

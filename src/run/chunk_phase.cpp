@@ -85,8 +85,8 @@ public:
   }
 
 private:
-  /// Returns the leader's next block on all ranks of the group, or kNoBlock if one of them must
-  /// leave the loop.
+  /// Returns the leader's next block on all ranks of the group. Returns kNoBlock if no block is
+  /// left, or if one of the ranks must leave the loop.
   std::int64_t agree(std::int64_t count, const NextBlock& next) {
     if (failure_ || hooks_.stop_asked()) abort_flag_.raise();
     const bool ends = abort_flag_.is_raised();

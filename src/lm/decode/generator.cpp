@@ -119,7 +119,7 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
 }
 
 /// Runs `step` on all ranks of the model. After a failure it drops the pool, whose sequences have
-/// no owner any more.
+/// no owner any more, and resets the logit processors.
 void Generator::run_on_all_or_reset(const std::function<void()>& step) {
   try {
     run_on_all_or_fail(model_->peers(), step);

@@ -7,8 +7,8 @@
 
 namespace mgpu::lm {
 
-/// Finds a tensor with or without the prefix of the base model ("transformer.", "model."). Returns
-/// nullptr if the files do not have it.
+/// Finds a tensor by its name, else by its name without the prefix of the base model
+/// ("transformer.", "model."). Returns nullptr if the files do not have it.
 const formats::StoredTensor* find_tensor(const formats::WeightFiles& files,
                                          const std::string& name);
 

@@ -19,8 +19,9 @@ void add_warnings(const fs::path& damaged, const fs::path& aside, const ErrorRep
   lines.push_back("  kept as " + aside.string());
 }
 
-/// Returns the newest intact checkpoint, or nullptr. Newer checkpoints that are damaged are set
-/// aside.
+/// Returns the newest intact checkpoint, or nullptr if the run has no checkpoints. Newer
+/// checkpoints that are damaged are set aside.
+/// Errors: Failure E611 when every checkpoint is damaged.
 std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
                                               std::vector<std::string>& warnings) {
   folder.tidy();

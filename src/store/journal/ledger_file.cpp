@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  /// Returns the frame whose head starts at `at`, if head and payload are intact.
+  /// Returns this attempt's frame whose head starts at `at`, if head and payload are intact.
   std::optional<Frame> frame_at(std::uint64_t at) const {
     if (file_.size() - at < kFrameHeadBytes) return std::nullopt;
     std::array<std::byte, kFrameHeadBytes> bytes{};
