@@ -1,4 +1,4 @@
-# Sets MGPU_CUDA from AUTO to ON or OFF. ON enables the CUDA language and mgpu::cuda_libraries.
+# Sets MGPU_CUDA from AUTO to ON or OFF. ON enables the CUDA language, and fills mgpu_cuda_libraries.
 if(MGPU_CUDA STREQUAL "AUTO")
   include(CheckLanguage)
   check_language(CUDA)

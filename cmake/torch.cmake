@@ -1,5 +1,5 @@
 # Imports libtorch as targets defined here, because its CMake files fail without a CUDA toolkit.
-# Search order: Torch_DIR, CMAKE_PREFIX_PATH, then the wheel that launch/run.sh puts into .deps/.
+# Search order: CMAKE_PREFIX_PATH, Torch_DIR, then the wheel that launch/run.sh puts into .deps/.
 set(MGPU_DEPS_DIR ${PROJECT_SOURCE_DIR}/.deps CACHE PATH "Where the set-up puts the torch wheel")
 if(Torch_DIR)
   get_filename_component(torch_hint ${Torch_DIR}/../../.. ABSOLUTE)

@@ -179,7 +179,8 @@ struct Keys {
 
 /// Returns one past the last key that a block of queries reads, rounded up to whole pairs of
 /// vectors. `first` is the first query of the block. Keys after a query have weight 0, but 0 times
-/// NaN or infinity is NaN. So a key with NaN or infinity makes the results of the block NaN.
+/// NaN or infinity is NaN. So NaN or infinity at one of these keys can make results of the block
+/// NaN.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }

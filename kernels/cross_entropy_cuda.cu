@@ -18,8 +18,8 @@ struct AddSums {
   }
 };
 
-/// Returns the loss of prediction n, and writes the gradients of its logits. `aim` is its target,
-/// which must be in range.
+/// Returns the sums of prediction n, and writes the gradients of its logits if they are requested.
+/// `aim` is its target, which must be in range.
 __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::size_t n,
                                            std::size_t aim) {
   const float* row = args.logits + n * args.classes;

@@ -1,5 +1,5 @@
-// Each block processes one head of a token, and each thread one pair of columns. Values are read
-// once and stay in registers for both norm and rotation.
+// Each block processes one head of a token at a time, and each thread one pair of columns. Values
+// are read once and stay in registers for both norm and rotation.
 #include <cub/block/block_reduce.cuh>
 
 #include <mgpu/base/error.hpp>

@@ -87,7 +87,7 @@ HWY_INLINE void add_columns_of(Factors factors, const Summands& lines, std::size
 }
 
 /// Computes out = factors * lines, or out += factors * lines with Start::at_sums. Each sum is one
-/// chain of fused multiply-adds over the index from 0 to count - 1, in this order.
+/// chain of multiply-adds over the index from 0 to count - 1, in this order.
 /// Shapes: factors [rows, count], lines [count, columns], out [rows, columns]; lines and out are
 ///         aligned
 template <Start kStart>
