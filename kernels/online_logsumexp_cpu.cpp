@@ -100,8 +100,8 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Adds to `candidates` the logits that may be among the best of the block. If the list of old best
-/// logits is full, a candidate must also exceed the last logit in that list. Most vectors have no
+/// Adds to `candidates` the logits that may be among the best of the block. If args.best_logits is
+/// already full, a candidate must also exceed the last logit in it. Most vectors have no
 /// candidates. A NaN is never a candidate.
 void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                     std::vector<Candidate>& candidates) {
