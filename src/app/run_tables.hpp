@@ -11,7 +11,7 @@
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
-// run.h5 records how a run went. Its results are in results.h5.
+// run.h5 records how a run went. The results of the run are in results.h5.
 namespace mgpu::app {
 
 /// The record of one rank at the end of a run.
