@@ -11,8 +11,8 @@
 #define MGPU_MORE_JOBS(line)
 #endif
 
-// The registry of jobs, in the order in which --help lists them. Each has a folder with NAME_job(),
-// and its NAME in this list.
+// The registry of jobs, in the order in which --help lists them. The folder of job NAME defines
+// NAME_job().
 #define MGPU_JOBS(line)                                                                  \
   line(train) line(generate) line(teacher) line(classify) line(collect) line(experiment) \
       MGPU_MORE_JOBS(line)

@@ -26,8 +26,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// Returns whether a byte is part of a word. Bytes above 127 are, because they belong to letters of
-/// other alphabets.
+/// Returns whether a byte is part of a word. Bytes above 127 count as parts of words, because they
+/// belong to letters of other alphabets.
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
@@ -67,7 +67,8 @@ std::optional<formats::JsonValue> find_object(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the text after `"classification": "` in an object that ends too early.
+/// Returns the value of member `classification` in a JSON object that was cut short after this
+/// value.
 std::optional<std::string_view> find_cut_member(std::string_view text) {
   const std::string name = '"' + std::string(kLabelMember) + '"';
   std::size_t at = text.find(name);

@@ -34,10 +34,10 @@ private:
   std::vector<std::string> labels_;  // in lower case
 };
 
-/// Returns the tokens of the final channel of an answer in the harmony format (gpt-oss), which uses
-/// the special tokens <|channel|>, <|message|> and <|end|>. Returns the whole answer if it has no
-/// channels or the tokenizer lacks these tokens. Returns no tokens if the answer ends before its
-/// final channel.
+/// Returns the tokens of the final channel of an answer in the harmony format (gpt-oss), which
+/// marks channels with the special tokens <|channel|> and <|message|>. Returns the whole answer if
+/// it has no channels or the tokenizer lacks one of these tokens. Returns no tokens if the answer
+/// ends before its final channel.
 std::span<const std::int64_t> final_channel(std::span<const std::int64_t> ids,
                                             const text::Tokenizer& tokenizer);
 

@@ -9,8 +9,8 @@
 namespace mgpu::jobs {
 
 /// Draws a confusion matrix of the numbers of rows by true and given label. A cell is darker if it
-/// has a larger share of the true label's rows. Returns "" if there are too many labels for a
-/// chart; the page also has a table with these numbers.
+/// has a larger share of the true label's rows. Returns "" with more than 10 labels or without rows
+/// that have a true label. The page also has a table with these numbers.
 std::string svg_confusion(const ClassifyPlots& plots);
 
 /// Draws two histograms of the probability of the positive label, on logarithmic scales: for the

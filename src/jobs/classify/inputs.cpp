@@ -29,8 +29,8 @@ PromptStrategy strategy_of(const ClassifyConfig& config, const std::string& stra
   return parse_strategy(config.prompt_file, strategies, config.strategy);
 }
 
-/// Returns the inputs that rows, keys and strategy form. `strategies` is the value of
-/// classify.prompt if it is a text, or the content of the file that it names.
+/// Combines the rows, the keys and the prompt strategy into the inputs of the job. `strategies` is
+/// the value of classify.prompt if it is a text, or the content of the file that it names.
 ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                             const std::string& strategies) {
   ClassifyInputs inputs{std::move(read)};

@@ -17,8 +17,8 @@ namespace mgpu::jobs {
 
 inline constexpr run::BatchNames kTexts{"classify.batch_size", "text", "texts", "data.max_length"};
 
-/// The inputs of job classify: rows, settings and prompt strategy. Of the model, they have the
-/// configuration and not the weights.
+/// The inputs of job classify: rows, settings and prompt strategy. They contain the model's
+/// configuration, but not its weights.
 struct ClassifyInputs : rows::ModelRows {
   ClassifyConfig config{};
   PromptStrategy strategy{};

@@ -52,8 +52,8 @@ void check_classify_keys(const Config& config);
 
 ClassifyConfig read_classify_config(const Config& config);
 
-/// Returns a description of the settings for the banner: "labels normal and hate, log-probability
-/// of each".
+/// Returns a description of the settings for the banner: "labels normal and hate, by
+/// log-probability".
 std::string classify_text(const ClassifyConfig& config);
 
 }  // namespace mgpu::jobs

@@ -22,8 +22,8 @@ class Confusion {
 public:
   explicit Confusion(std::size_t labels) : labels_(labels), counts_(labels * (labels + 1), 0) {}
 
-  /// Counts a row with label `truth` to which label `given` was given, or -1 for no label. A row
-  /// without a true label (-1) is not counted.
+  /// Counts a row with the true label `truth`. `given` is the label that the model gave, or -1. A
+  /// row without a true label (`truth` is -1) is not counted.
   void add(std::int32_t truth, std::int32_t given);
 
   std::size_t labels() const { return labels_; }
@@ -48,8 +48,8 @@ struct LabelScores {
   Ratio precision, recall, f1;
 };
 
-/// Returns precision, recall and F1 of one label against all others. A row that was given no label
-/// lowers recall and F1. Precision covers only rows that were given a label.
+/// Returns precision, recall and F1 of one label against all others. A row of this label that was
+/// given no label lowers recall and F1, but not precision.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
 /// Both error rates of a fair group are below this.
@@ -61,7 +61,7 @@ struct ErrorRates {
   Ratio false_negative;  // rows of this label that were not given it, as a share of all rows of
                          // this label
 
-  /// Returns whether both error rates are below 0.2.
+  /// Returns whether both error rates are below 0.2. A rate that is not defined counts as 0.
   bool is_fair() const;
 };
 /// Returns the error rates of label `positive`.
@@ -87,7 +87,7 @@ struct Calibration {
 };
 
 /// Returns the mean confidence and the accuracy in `bins` bins of equal width, and the mean gap
-/// between both.
+/// between both over all rows.
 /// Shapes: confidence [N] in [0, 1], is_right [N]
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);
@@ -98,7 +98,8 @@ struct RocPoint {
 };
 
 struct Roc {
-  /// Points from (0, 0) to (1, 1), one per distinct score; empty if all rows are of one class.
+  /// The point (0, 0), and one point per distinct score up to (1, 1). Empty if all rows are of one
+  /// class.
   std::vector<RocPoint> points;
   Ratio area;
 };

@@ -57,7 +57,7 @@ struct ClassifyPlots {
   /// The quality of the predictions for one label against all others.
   struct LabelResult {
     std::string label;
-    std::int64_t support = 0;  // rows whose true label it is
+    std::int64_t support = 0;  // number of rows with this true label
     ShownRate precision;
     ShownRate recall;
     double f1 = 0.0;
@@ -72,7 +72,7 @@ struct ClassifyPlots {
   /// numbers of all labels, and each label has an ROC curve.
   bool has_positive = true;
   std::string positive;                          // one of `labels`
-  std::vector<std::int64_t> confusion;           // [true label, given label or none]
+  std::vector<std::int64_t> confusion;           // rows by [true label, given label or none]
   std::map<std::string, std::int64_t> outcomes;  // number of rows with each outcome, such as "ok"
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label

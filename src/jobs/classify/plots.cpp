@@ -27,7 +27,7 @@ using report::Curve;
 constexpr std::size_t kShownMistakes = 10;
 constexpr std::size_t kScoreBins = 20;
 constexpr double kRocStep = 1.0 / 400.0;  // smallest distance of two points that a chart can show
-constexpr std::int64_t kRowsAtOnce = 1 << 16;  // rows whose groups are read in one call
+constexpr std::int64_t kRowsAtOnce = 1 << 16;  // rows that are read in one call
 
 /// Columns of table `samples` with all rows, on every rank.
 struct Judged {

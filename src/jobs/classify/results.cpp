@@ -102,7 +102,8 @@ void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Warns about rows without an answer. The run fails if too many rows could not be used.
+/// Warns about the rows of each outcome but `ok`. The run ends as incomplete if the share of
+/// unusable rows is above the limit of the settings.
 void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : plots.outcomes) {

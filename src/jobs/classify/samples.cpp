@@ -109,8 +109,8 @@ std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) c
   return {ids.begin(), ids.end()};
 }
 
-/// Sets the tokens of the sample. Returns the length of the prompt with the longest label, in
-/// tokens.
+/// Sets the tokens of the sample. Returns the number of tokens of the prompt with the longest
+/// label. If answers are generated, the number is of the prompt alone.
 std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue& row) const {
   const std::string prompt = prompt_of(row);
   sample.ids = ids_of(prompt);
@@ -132,7 +132,8 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
   return static_cast<std::int64_t>(longest);
 }
 
-/// Cuts the text of the row, not the prompt around it, so that the prompt has the allowed length.
+/// Sets the tokens of the sample. If they are too many, cuts the text of the row, but not the
+/// prompt around it. Leaves the row out if data.too_long forbids cuts or no cut is enough.
 void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
                               const fs::path& file) const {
   const std::int64_t length = encode(sample, row.object);

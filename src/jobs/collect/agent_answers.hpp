@@ -25,7 +25,8 @@ struct AnsweredQuestion {
   const std::string& expected;  // the answer in its row
 };
 
-/// Judges the answers, lets them vote with the scores of their paths, and makes the tree.
+/// Judges the answers, lets them vote with the scores of their paths as weights, and makes the
+/// tree. Returns all three.
 CollectedQuestion collect_answers(const AnsweredQuestion& question, std::vector<AgentNode> nodes,
                                   std::vector<AgentAnswer> answers);
 

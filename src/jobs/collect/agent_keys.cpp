@@ -12,9 +12,9 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::int64_t kParents = 5;  // collect.num_parent_paths=auto, at most
+constexpr std::int64_t kParents = 5;  // largest value that collect.num_parent_paths=auto chooses
 
-/// Returns the value of a key whose choices have the names of the values.
+/// Returns the one of `values` whose name is the choice of `key`.
 template <class Value>
 Value choice_of(const Config& config, const char* key, std::initializer_list<Value> values) {
   for (const Value value : values)

@@ -12,7 +12,7 @@ namespace mgpu::jobs {
 /// How agents work on a question.
 enum class AgentMethod : std::uint8_t {
   latent_mas,  // all agents but the last think in latent steps
-  text_mas,    // they write texts, which the next agents read
+  text_mas,    // all agents but the last write texts, which the next agents read
   single,      // the last agent answers alone
 };
 
@@ -32,7 +32,7 @@ enum class LatentStore : std::uint8_t { none, f16, f32 };
 /// The values of the keys collect.agents.*, collect.latent.* and collect.num_parent_paths.
 struct AgentKeys {
   bool is_used = false;        // collect.steps: latent
-  std::filesystem::path path;  // file of agents; "": those of the program
+  std::filesystem::path path;  // file of agents; "": the built-in agents
   AgentMethod method = AgentMethod::latent_mas;
   Carry carry = Carry::all;
   std::int64_t num_parents = 5;  // paths of an agent that the next one continues
@@ -52,7 +52,7 @@ const char* name_of(Diversity diversity);
 
 void add_agent_keys(KeyTable& table);
 
-/// Refuses keys that have no meaning with others.
+/// Refuses keys that have no effect with the values of other keys.
 /// Errors: Failure E124 (exit 78).
 void check_agent_keys(const Config& config);
 
@@ -63,7 +63,7 @@ void check_parent_paths(const Config& config, std::int64_t num_paths);
 /// Reads the keys. `num_paths` is the value of collect.num_paths.
 AgentKeys read_agent_keys(const Config& config, std::int64_t num_paths);
 
-/// Describes the agents for the banner: "latent_mas with 5 latent steps, carry all, ...".
+/// Describes the agents for the banner: "agents latent_mas, 5 latent steps, carry all, ...".
 std::string agents_text(const AgentKeys& keys);
 
 }  // namespace mgpu::jobs

@@ -11,7 +11,7 @@
 
 namespace mgpu::jobs {
 
-/// A node has these members in addition to those of StepNode.
+/// The data of a node in the tree of agents that StepNode does not have.
 struct AgentNode {
   std::int32_t agent = -1;       // -1: the question
   std::int32_t path = -1;        // number among the paths of its agent
@@ -22,9 +22,9 @@ struct AgentNode {
   std::vector<float> latents{};  // [M, D] states from which the inputs were made
 };
 
-/// Makes the tree of a question. The value of an answer is 1 or 0, and that of another node the
-/// mean of its children. A node without children that gives no answer has the value 0, and no
-/// visits. The visits of a node are the answers below it. The first node is the question, and
+/// Makes the tree of a question. The value of an answer is 1 or 0. The value of another node is the
+/// mean value of its children. A node without children that gives no answer has the value 0, and no
+/// visits. The visits of a node count the answers below it. The first node is the question, and
 /// children have higher indices than their parents.
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);
 

@@ -9,7 +9,7 @@
 namespace mgpu::jobs {
 
 /// Stands for the texts of other agents while a prompt is rendered. Prompts and questions may not
-/// have it.
+/// contain it.
 inline constexpr const char* kContextMark = "\x1e";
 
 /// An agent that works on each question. Its prompt may have the placeholders {question} and
@@ -23,9 +23,9 @@ struct Agent {
 /// Returns planner, critic, refiner and judger.
 std::vector<Agent> default_agents();
 
-/// Parses a file of agents: {"agents": [{"name", "prompt", "system_prompt"}]}. The last agent is
-/// called `judger` and answers. It has the placeholder {question}. With text_mas, each agent but
-/// the first has the placeholder {context}.
+/// Parses a file of agents: {"agents": [{"name", "prompt", "system_prompt"}]}. The last agent must
+/// be called `judger`. It gives the answer, and its prompt must contain {question}. With text_mas,
+/// the prompt of each agent but the first must contain {context}.
 /// Errors: Failure E538 (exit 65) that names the agent and what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 AgentMethod method);

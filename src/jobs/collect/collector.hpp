@@ -26,8 +26,8 @@ public:
   Collector(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const CollectInputs& inputs);
 
-  /// While the rollouts of all steps are sampled, the progress is their finished share of all
-  /// solutions.
+  /// While the rollouts are sampled, the progress is the number of all solutions times the share of
+  /// the rollouts that are finished. With label omega_prm, it reports no progress.
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
   std::int64_t batch_size() const override { return generator_.batch_size(); }

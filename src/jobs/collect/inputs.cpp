@@ -59,7 +59,7 @@ CollectInputs put_together(const CollectKeys& keys, rows::ModelRows read,
   return inputs;
 }
 
-/// Marks a question that the model was not made for.
+/// Gives a question the status too_long if it has more than `longest` tokens. 0 means no limit.
 void refuse_long_question(std::int64_t longest, Question& question) {
   if (longest == 0 || question.longest <= longest) return;
   question.facts.status = rows::RowStatus::too_long;

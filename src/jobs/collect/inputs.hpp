@@ -49,21 +49,23 @@ struct CollectInputs : rows::ModelRows {
   run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
 
   /// Returns the memory that the model needs on `device` for questions with at most `longest`
-  /// tokens (Question::longest). With collect.batch_size=auto, it is that of the largest batch.
+  /// tokens (Question::longest). With collect.batch_size=auto, it is the memory for the largest
+  /// batch.
   lm::MemoryDemand demand(DeviceKind device, std::int64_t longest) const;
 };
 
-/// Reads the rows, the model's configuration and the settings. Every rank gets the same inputs.
+/// Reads the rows, the model's configuration, the settings and the agents. Every rank gets the same
+/// inputs.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of open_rows(), and of reading the model's folder. If one rank fails,
-///         all ranks throw.
+/// Errors: those of open_rows(), of read_agents() and of reading the model's folder. If one rank
+///         fails, all ranks throw.
 CollectInputs read_collect_inputs(const cluster::Group& world, const Config& config,
                                   const CollectKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Reads the rows, the model's configuration and the settings on this rank alone, for --check and
-/// --plan.
-/// Errors: those of open_rows(), and of reading the model's folder.
+/// Reads the rows, the model's configuration, the settings and the agents on this rank alone, for
+/// --check and --plan.
+/// Errors: those of open_rows(), of read_agents() and of reading the model's folder.
 CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys);
 
 /// Reads the agents on this rank alone. Errors: those of read_file() and parse_agents().

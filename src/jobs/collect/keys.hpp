@@ -30,7 +30,7 @@ struct CollectKeys {
   StepLabel label = StepLabel::monte_carlo;
   OmegaRules omega{};                 // collect.omega.*
   AgentKeys agents{};                 // collect.agents.*, collect.latent.*
-  std::int64_t max_new_tokens = 256;  // of a path, and of a step's path with its rollout
+  std::int64_t max_new_tokens = 256;  // of a path; a rollout counts with the steps before it
   double temperature = 1.0;
   std::int64_t top_k = 0;
   double top_p = 1.0;

@@ -60,7 +60,7 @@ std::vector<CollectedQuestion> LatentCollector::run(std::span<const Question> qu
   return collected;
 }
 
-/// Returns the cache for all paths of these questions, and for one copy of a path.
+/// Returns the sizes of a cache for all paths of these questions and one copy of a path.
 lm::PagedCache::Sizes LatentCollector::sizes_for(std::span<const std::size_t> places) const {
   const lm::GenerationConfig& generation = inputs_.generation;
   std::int64_t all = 0;
@@ -93,7 +93,8 @@ void LatentCollector::work_on(std::span<const std::size_t> places,
   answer(trees, collected);
 }
 
-/// Keeps the paths that `agent` continues, with the keys and values that it gets.
+/// Keeps the paths that `agent` continues, with the keys and values that collect.agents.carry gives
+/// it. Drops the other paths.
 void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
   const AgentKeys& keys = inputs_.keys.agents;
   const std::size_t thinkers = inputs_.agents.size() - 1;
@@ -118,7 +119,8 @@ void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
   tree.paths = std::move(parents);
 }
 
-/// Replaces the sequence of a path by one with the tokens that the next agent gets.
+/// Returns a copy of a path with only the tokens that the next agent gets. Drops the sequence of
+/// `path`.
 LatentCollector::Path LatentCollector::carried(const Path& path) {
   std::vector<lm::Range> tokens = path.latents;
   if (inputs_.keys.agents.carry == Carry::last_agent)
@@ -147,7 +149,8 @@ std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent
   return has_noise ? inputs_.keys.num_paths : 1;
 }
 
-/// Replaces each path by its children. The first paths have one more if the numbers do not divide.
+/// Replaces each path by its children. If they cannot be shared evenly, the first paths get one
+/// more.
 void LatentCollector::branch(Growing& tree, std::size_t agent) {
   const std::int64_t children = children_of(tree, agent);
   const std::int64_t parents = std::ssize(tree.paths);

@@ -17,11 +17,12 @@
 
 namespace mgpu::jobs {
 
-/// Collects questions with agents that think in latent steps (LatentMAS). The first agent has
-/// collect.num_paths paths. An agent continues the best paths of the agent before it. Its prompt
-/// runs through the model once for each of them; the paths that continue it share its cache pages.
-/// The paths of all questions in a batch make their steps together. The judger answers each path.
-/// Source: LatentMAS, arXiv 2511.20639.
+/// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
+/// collect.num_paths paths, or one path without noise. The next agent continues the best of these
+/// paths. Its prompt runs through the model once for each path that it continues, and the paths
+/// that it makes from it share its cache pages. The paths of all questions in a batch make their
+/// latent steps together. The judger draws one answer for each path, or collect.num_paths answers
+/// to the only path without noise. Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.

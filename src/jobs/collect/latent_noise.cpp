@@ -13,15 +13,17 @@ constexpr unsigned kBitsOfPath = 12;
 constexpr unsigned kBitsOfAgent = 6;
 constexpr unsigned kBitsOfQuestion = 29;
 
-/// Each kind of noise of a step has so many draws; wider states would share some with the next.
+/// The number of draws of the stream for each kind of noise in a step. Wider states would share
+/// draws with the next kind.
 constexpr std::uint64_t kDrawsOfNoise = std::uint64_t{1} << 20;
 
-// The first draws of a kind of noise. The others are those of normal numbers.
+// The places of draws within a kind of noise. Normal numbers take the draws from kOfNormals on.
 constexpr std::uint64_t kOfUniform = 0;
 constexpr std::uint64_t kOfTemperature = 1;
 constexpr std::uint64_t kOfNormals = 4;
 
-/// Returns the standard deviation of the elements of a state, from D - 1 degrees of freedom.
+/// Returns the standard deviation of the elements of a state, with D - 1 degrees of freedom for D
+/// elements.
 double spread_of(std::span<const float> state) {
   double sum = 0.0;
   for (const float value : state)

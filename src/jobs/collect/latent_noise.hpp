@@ -13,16 +13,18 @@ namespace mgpu::jobs {
 /// first 2^29 questions of a data set differ from each other, and from those of steps of text.
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
-/// The noise of one path of an agent. It depends on the seed and the stream only.
-/// Source: guide of latent_mas_multipath; N is a normal number, U a uniform one.
+/// The noise of one path of an agent. Its random numbers depend on the seed and the stream only.
+/// Source: guide of latent_mas_multipath.
 class LatentNoise {
 public:
-  /// `stream` is that of stream_of_agent(). `steps` are the latent steps of the agent.
+  /// `stream` is a result of stream_of_agent().
   LatentNoise(const AgentKeys& keys, std::uint64_t seed, std::uint64_t stream);
 
   /// Adds noise to the state from which the input of step `step` is made. With `temperature` it is
   /// N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps), and with `noise` 0.3 N U(0.01, 1.5)
-  /// (1 - 0.3 step / steps) min(T / T0, 2). `hybrid` adds one and then the other.
+  /// (1 - 0.3 step / steps) min(T / T0, 2). `hybrid` adds one and then the other. N is a normal
+  /// number for each element, and U(a, b) is a uniform number for each step. `steps` is
+  /// collect.latent.steps, T0 is collect.latent.temperature, and T is temperature().
   void add(std::int64_t step, std::span<float> state) const;
 
   /// Returns T, which is in [T0 - 0.3, T0 + 0.3].

@@ -101,7 +101,8 @@ std::span<const std::int64_t> OmegaSearch::beginning(std::size_t solution,
   return std::span(of.completion.ids).first(static_cast<std::size_t>(of.tokens_of(steps)));
 }
 
-/// Returns the state with the tokens of this beginning.
+/// Returns the index of the state that has the same tokens as the first `steps` steps of a
+/// solution. Returns nullopt if no state has them.
 std::optional<std::size_t> OmegaSearch::find(std::size_t solution, std::int64_t steps) const {
   const std::span<const std::int64_t> ids = beginning(solution, steps);
   for (std::size_t s = 0; s < states_.size(); ++s)

@@ -26,8 +26,8 @@ struct CollectPlots {
   std::int64_t steps = 0;
   std::vector<std::int64_t> percents{};   // value of each step, in percent; empty if the run
                                           // stores no texts
-  std::vector<double> sums_at{};          // sum of the values of all steps 1, 2, ...
-  std::vector<std::int64_t> counts_at{};  // number of steps 1, 2, ...
+  std::vector<double> sums_at{};          // [s]: sum of the values of step s + 1 of all solutions
+  std::vector<std::int64_t> counts_at{};  // [s]: number of solutions with a step s + 1
   std::vector<Shown> shown{};
   std::string settings{};  // of collecting_text()
 
@@ -35,8 +35,8 @@ struct CollectPlots {
   void add(const ReadTree& tree);
 };
 
-/// Draws the solutions of a question, one below the other. Each step is a field whose color is
-/// stronger for a higher value. Its text and value appear on hover.
+/// Draws the first 16 solutions of a question with at most 16 steps each, one below the other. Each
+/// step is a field whose color is stronger for a higher value. Its text and value appear on hover.
 std::string svg_step_tree(const CollectPlots::Shown& shown);
 
 /// Makes report.html of job collect and its part of summary.json.

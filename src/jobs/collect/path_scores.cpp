@@ -9,7 +9,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kConsistent = 0.9;
-constexpr double kVerification = 0.5;  // of a path without an answer
+constexpr double kVerification = 0.5;  // verification of a path that has no answer yet
 
 double dot(const double* a, const double* b, std::int64_t width) {
   double sum = 0.0;

@@ -19,21 +19,22 @@ struct PathScore {
 /// consistency + 0.3 smoothness + 0.2 * 0.5 + 0.1 quality. All sums are in float64 and in order.
 ///
 /// Consistency is the mean of (cos + 1) / 2 of the mean states of two paths. It is 1 for a single
-/// path. Smoothness is exp(-p / 15), with p = 10 (1 + v) / (c + 0.1), clipped to [1, 100]. Here c
-/// is the mean cosine of consecutive states, and v is the coefficient of variation of their norms.
-/// Quality is the mean of 1 / (1 + v) and 1 / (1 + s). Here s is the standard deviation of these
-/// cosines.
+/// path. Smoothness is exp(-p / 15), with p = 10 (1 + v) / (c + 0.1), clipped to [1, 100], or 100
+/// if c <= -0.1. Here c is the mean cosine of consecutive states, and v is the coefficient of
+/// variation of their norms. Quality is the mean of 1 / (1 + v) and 1 / (1 + s). Here s is the
+/// standard deviation of these cosines.
 ///
 /// Shapes: states P x [M * D]
 std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> states,
                                    std::int64_t width);
 
 /// Returns the paths that pruning keeps, in descending order of their scores. It keeps a share of
-/// 0.3 at the first agent, and 0.8 at the last one before the answer, at least 2 paths. Paths with
-/// a consistency of 0.9 or more come first. `progress` is 0 at the first agent and 1 at the last.
+/// 0.3 + 0.5 `progress`, rounded up, but at least 2 paths. It prefers paths with a consistency of
+/// 0.9 or more. `progress` is in [0, 1], and 0 after the first agent.
 std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress);
 
-/// Returns the paths in descending order of their scores; equal ones in ascending order.
+/// Returns the paths in descending order of their scores, and paths of equal scores in ascending
+/// order.
 std::vector<std::size_t> by_score(std::span<const PathScore> scores);
 
 /// Returns the answer with the largest sum of weights; the first of equal ones. Empty answers do

@@ -24,7 +24,7 @@
 namespace mgpu::jobs {
 namespace {
 
-// Tokens of a step that is a line, as a plan assumes. A run prints the true number of steps.
+// The tokens that a plan assumes for a step that is a line. A run prints the true number of steps.
 constexpr std::int64_t kTokensOfLine = 16;
 
 std::int64_t sum_of_tokens(const std::vector<QuestionTokens>& counts) {
@@ -74,7 +74,7 @@ std::int64_t expected_steps(const CollectKeys& keys) {
   return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
 }
 
-/// Returns from how many beginnings of paths of a question rollouts are sampled, at most.
+/// Returns the largest number of beginnings of a question's paths from which rollouts are sampled.
 std::int64_t expected_states(const CollectKeys& keys) {
   const std::int64_t steps = expected_steps(keys);
   if (keys.label != StepLabel::omega_prm) return keys.num_paths * (steps - 1);
@@ -213,7 +213,7 @@ std::vector<run::FileCheck> CollectJob::file_checks() const {
            }}};
 }
 
-/// Returns the bytes of the states and nodes of agents, for each path of the judger.
+/// Returns the bytes of the states and nodes of all agents for one path of the judger.
 std::uint64_t CollectJob::state_bytes() const {
   if (!keys_.agents.thinks()) return 0;
   const lm::LmConfig model = lm::read_lm_config(keys_.rows.folder, lm::FolderWeights::ignored);

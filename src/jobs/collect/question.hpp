@@ -18,7 +18,7 @@ struct AgentPrompt {
 /// A question as the model gets it. With agents, `ids` are the tokens of all prompts.
 struct Question : rows::EncodedPrompt {
   std::vector<AgentPrompt> agents{};  // empty: steps of text
-  std::int64_t longest = 0;  // tokens of the longest sequence of an agent, without what it draws
+  std::int64_t longest = 0;  // tokens of an agent's longest sequence, without the text it draws
 };
 
 }  // namespace mgpu::jobs

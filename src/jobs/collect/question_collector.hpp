@@ -27,7 +27,8 @@ struct CollectedQuestion {
 
 /// Samples solutions of questions, and makes the trees of their steps.
 ///
-/// Ranks: if the model is split over a group, run() is collective; all ranks get the results.
+/// Ranks: if the model is split over a group, run() is collective over the group, and all its ranks
+///         get the results.
 class QuestionCollector {
 public:
   QuestionCollector() = default;

@@ -95,7 +95,8 @@ std::vector<std::int64_t> AgentEncoder::separator(const std::string& text) const
   return {ids.begin(), ids.end()};
 }
 
-/// Returns the most tokens that a sequence has before an agent draws.
+/// Returns the tokens of the longest sequence of an agent, with its latent steps but without the
+/// text that it draws.
 std::int64_t AgentEncoder::longest_of(const std::vector<AgentPrompt>& prompts) const {
   const AgentKeys& keys = options_.keys;
   std::int64_t before = 0;  // tokens of earlier agents

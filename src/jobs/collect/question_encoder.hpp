@@ -47,7 +47,7 @@ private:
   std::optional<text::ChatTemplate> chat_;
 };
 
-/// Returns the line with which the text of an agent begins, where later agents read it.
+/// Returns the heading of an agent's text in the prompts of later agents.
 std::string heading_of(const Agent& agent);
 
 /// Encodes the questions of a run.

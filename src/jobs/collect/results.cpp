@@ -33,7 +33,7 @@ struct CollectCounts {
   bool has_agents = false;       // steps are the work of agents, without rollouts
   std::int64_t voted_right = 0;  // questions whose vote is right
   std::int64_t questions = 0;
-  std::int64_t paths = 0;    // with the rollouts that searches halved
+  std::int64_t paths = 0;    // with the rollouts in which OmegaSearch searched
   std::int64_t right = 0;    // right sampled solutions
   std::int64_t steps = 0;    // nodes without roots
   std::int64_t steps_0 = 0;  // steps with value 0
@@ -60,7 +60,8 @@ void count_votes(const store::ReadTable& samples, CollectCounts& counts) {
     counts.voted_right += right;
 }
 
-/// Counts paths, steps and rollouts. `sampled` has the number of sampled solutions.
+/// Counts paths, steps and rollouts. `sampled` has the number of sampled solutions of each
+/// question.
 CollectCounts counts_of(const store::ReadTable& samples, std::span<const std::int64_t> sampled) {
   const auto rollouts = samples.column("n_rollouts").values<std::int64_t>();
   const auto paths = samples.column("n_paths").values<std::int32_t>();
@@ -145,8 +146,8 @@ struct ShownRows {
   std::size_t most_divided = 0;
 };
 
-/// Finds the questions with the most and the fewest right solutions, and the one whose share is
-/// closest to one half. The first of equal ones is taken.
+/// Finds the questions with the largest and the smallest share of right solutions, and the one
+/// whose share is closest to one half. Of equal ones it takes the first.
 std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                                     std::span<const std::int64_t> sampled) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();

@@ -27,7 +27,7 @@ struct Visits {
   double share() const { return static_cast<double>(right) / count; }
 };
 
-/// Returns the value of a node. `visits` must not be 0.
+/// Returns the value of a node. visits.count must not be 0.
 /// Source: hard and soft estimation in Wang et al., Math-Shepherd, arXiv 2312.08935, 3.3.
 double value_of(StepLabel label, const Visits& visits);
 
@@ -68,9 +68,10 @@ struct StepTree {
 StepTree with_children(std::vector<StepNode> nodes);
 
 /// Makes the tree of a question. Each step but the last of each path has `rollouts` rollouts. The
-/// values count these answers: the root counts those of all paths, a step those of its rollouts,
-/// and the last step only that of its path. With monte_carlo, a step also counts the answer of its
-/// path, whose end is a draw from the same distribution as a rollout.
+/// value of the root counts the answers of all paths. The value of a step counts the answers of its
+/// rollouts. The value of a path's last step counts only the answer of the path. With monte_carlo,
+/// a step also counts the answer of its path, whose end is a draw from the same distribution as a
+/// rollout.
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
 
 }  // namespace mgpu::jobs

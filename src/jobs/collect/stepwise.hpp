@@ -11,8 +11,9 @@ namespace mgpu::jobs {
 /// value is above 0). Member `values` has the values. If steps are lines, the texts have no blanks
 /// at their end. Returns the number of lines. Local.
 ///
-/// Errors: Failure E143 (exit 64) if the run has no texts or no solutions; E602 (exit 74) if the
-///         file cannot be written; those of TreeReader.
+/// Errors: Failure E143 (exit 64) if the steps are the work of agents, if a question has token ids
+///         without a text, or if the run has no solutions; E602 (exit 74) if the file cannot be
+///         written; those of TreeReader.
 std::int64_t export_stepwise(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

@@ -23,7 +23,7 @@ struct QuestionRow {
 
 using QuestionColumns = store::Columns<QuestionRow>;
 
-/// Returns a value of each path.
+/// Returns get(path) of each path.
 template <class Get>
 auto of_paths(const QuestionRow& row, Get get) {
   std::vector<std::invoke_result_t<Get, const Solution&>> values;
@@ -43,7 +43,7 @@ void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get ge
   });
 }
 
-/// Counts the nodes except the root for which `is_counted` is true.
+/// Counts the nodes for which `is_counted` is true, without the root.
 template <class IsCounted>
 std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
   return static_cast<std::int32_t>(std::ranges::count_if(
@@ -66,8 +66,9 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   return offsets;
 }
 
-/// Returns for each node where its tokens after those of its parent begin in column output_ids
-/// (`is_first`), or how many tokens these are.
+/// Returns the place of each node's first token in column output_ids if `is_first`, and otherwise
+/// its number of tokens. They are the tokens after the end of its parent. Both are 0 for the root
+/// and for nodes without a solution.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;

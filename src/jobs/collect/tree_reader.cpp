@@ -151,7 +151,7 @@ std::vector<std::size_t> TreeReader::ends_of_paths(
   const std::span<const std::int32_t> path_of = paths.row<std::int32_t>(0);
   std::vector<std::size_t> ends(texts.size(), 0);
   for (std::size_t node = 1; node < path_of.size(); ++node) {
-    if (path_of[node] < 0) continue;  // no later agent continued it
+    if (path_of[node] < 0) continue;  // no solution contains the node
     const auto path = static_cast<std::size_t>(path_of[node]);
     const std::int32_t step = steps.row<std::int32_t>(0)[node];
     if (step < 1 || step > std::ssize(texts.at(path))) throw std::out_of_range("step");

@@ -8,13 +8,13 @@
 
 namespace mgpu::jobs {
 
-/// Reads the first completions of the first prompts of each cell that is evaluated, if its results
-/// have texts. Local. Errors: those of store::read_texts().
+/// Reads the first completion of each of the first prompts into CellResult::answers, for each
+/// evaluated cell whose results have texts. Local. Errors: those of store::read_texts().
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
                   std::vector<CellResult>& cells);
 
-/// Returns a table of these completions, so that those for one prompt are below each other. It is
-/// empty without completions.
+/// Returns a table of these completions, in which the completions of one prompt follow each other.
+/// It has no rows without completions.
 report::Table answer_table(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

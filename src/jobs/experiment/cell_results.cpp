@@ -36,7 +36,7 @@ const CellResult* reference_of(const std::string& baseline, const std::vector<Ce
   return nullptr;
 }
 
-/// Compares the cells with the best policy at their KL.
+/// Sets members `reference` and `best` of the cells.
 void add_best(const std::string& baseline, std::vector<CellResult>& cells) {
   for (CellResult& cell : cells) {
     const CellResult* reference = reference_of(baseline, cells, cell);

@@ -27,8 +27,8 @@ struct CellResult {
   std::optional<report::Result> reward{};  // the score of the data set, otherwise the reward
   std::optional<report::Result> kl{};      // per token from the reference, in nats
   double tokens = 0.0;                     // mean tokens of a completion
-  /// The mean reward of the reference, and the best reward at this KL. Only with
-  /// experiment.baseline, whose reward is above 0 and below 1.
+  /// The mean reward of the reference, and the best reward at this KL. Set only if the reference,
+  /// experiment.baseline, has a reward above 0 and below 1.
   std::optional<double> reference{};
   std::optional<double> best{};
   std::vector<CellAnswer> answers{};  // set by read_answers()
@@ -41,8 +41,9 @@ struct CellResult {
 std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& graph,
                                      const std::vector<StageRecord>& records);
 
-/// Returns the columns that some cell has a value for, with their names in the first row. They are
-/// the values of the cells, the reward and the KL with their intervals, and the best reward.
+/// Returns a row of column names, and a row for each cell. It has the columns in which some cell
+/// has a text: the values of the cells, the state unless evaluated, the reward and the KL with
+/// their intervals, and the best reward.
 std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
 
 /// Formats cell_rows() as aligned lines.

@@ -10,9 +10,9 @@ namespace mgpu::jobs {
 /// How far a cell is. Its stages are its evaluation and all stages before it.
 enum class CellState {
   not_started,
-  data_generated,  // all its completions are drawn, except those of the evaluation
+  data_generated,  // all its stages that make data are done, except the evaluation
   model_trained,   // all its stages are done, except the evaluation
-  eval_completed,  //
+  eval_completed,  // its evaluation is done
   failed,          // one of its stages failed
 };
 

@@ -5,7 +5,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the cells with each value of `name` added to each of `cells`.
+/// Returns a copy of each of `cells` for each of `values`, with this value of `name`. Returns
+/// `cells` if there are no values.
 std::vector<CellValues> times(const std::vector<CellValues>& cells, const std::string& name,
                               const std::vector<std::string>& values) {
   if (values.empty()) return cells;

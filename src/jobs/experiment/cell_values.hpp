@@ -24,12 +24,13 @@ bool agree(const CellValues& a, const CellValues& b);
 /// Returns the round; 0 without one.
 int round_of(const CellValues& values);
 
-/// Formats the name of the stage that file NAME.yaml is with the values that it uses:
-/// "value-star_graph-r0", "guided-pita-eta0.5". An algorithm with the name of the file is left out.
+/// Returns the name of the stage that a file makes with the values that it uses:
+/// "value-star_graph-r0", "guided-pita-eta0.5". `file_name` is without .yaml. An algorithm with the
+/// name of the file is left out.
 std::string stage_name(const std::string& file_name, const CellValues& values);
 
 /// Returns the values of all cells that experiment.select leaves, later rounds last. A name whose
-/// list is empty has no value. Without lists there is one cell, of round 0.
+/// list is empty has no value. Without lists there is one cell for each round.
 std::vector<CellValues> values_of_cells(const Matrix& matrix);
 
 }  // namespace mgpu::jobs

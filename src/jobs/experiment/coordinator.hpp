@@ -70,7 +70,7 @@ private:
   std::vector<StageRecord> records_;
   std::vector<StageOrder> orders_;         // of prepared stages, by stage
   std::map<std::size_t, int> failures_{};  // failures of each stage that was tried again
-  std::set<std::size_t> prepared_{};       //
+  std::set<std::size_t> prepared_{};       // stages that prepare() has seen
   std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
   std::set<int> asking_{};                 // ranks that wait for an order
   std::set<int> has_begun_{};              // ranks that have asked at least once

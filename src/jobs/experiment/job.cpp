@@ -27,7 +27,7 @@ std::vector<Stage> read_alone(const ExperimentConfig& keys, const Config& config
   return read_graph(keys, config, FileProvider::alone()).stages;
 }
 
-/// Reads the stages on every rank. Ranks:  collective.
+/// Reads the stages on every rank. Ranks: collective over `world`.
 StageGraph read_together(const cluster::Group& world, const ExperimentConfig& keys,
                          const Config& config) {
   const FileProvider files = cluster::shared_files(world);
@@ -36,7 +36,7 @@ StageGraph read_together(const cluster::Group& world, const ExperimentConfig& ke
   return graph;
 }
 
-/// The objects that the ranks of an experiment share.
+/// The objects with which a rank works on an experiment.
 struct Work {
   run::RunContext& run;
   const std::vector<Stage>& stages;
@@ -154,7 +154,7 @@ run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
   cluster::run_together(world, [&] { read_answers(graph, records, cells); });
   run::JobOutcome outcome = outcome_of(run, stages, records, cells);
   if (outcome.done < outcome.total && end.exit == ExitCode::done) end.exit = ExitCode::incomplete;
-  // A stage that failed and then ended well, by experiment.retries, leaves no mark.
+  // A stage that failed and then succeeded in a retry does not make the run incomplete.
   if (outcome.done == outcome.total && end.exit == ExitCode::incomplete) end.exit = ExitCode::done;
   if (end.exit != ExitCode::stopped) seal_stages(run, stages, records, cells);
   outcome.exit = end.exit;

@@ -25,7 +25,7 @@ struct ExperimentConfig {
   bool stops_on_failure = false;                          // experiment.on_failure
   Urgency urgency = Urgency::chain;                       // experiment.priority
   int retries = 0;                                        // experiment.retries
-  bool gives_seed = false;  // whether run.seed is given, and replaces that of every stage
+  bool gives_seed = false;  // true: run.seed is given, and replaces the seed of every stage
 };
 
 void add_experiment_keys(KeyTable& table);

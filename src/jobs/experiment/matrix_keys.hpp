@@ -10,10 +10,10 @@
 
 namespace mgpu::jobs {
 
-/// The values of the keys experiment.* that say with which values the stage files are repeated.
+/// The values of the keys experiment.* that repeat stage files with several values.
 struct Matrix {
   std::vector<std::string>
-      algorithms;  // experiment.baseline, and experiment.algorithms that are enabled
+      algorithms;  // experiment.baseline, and the enabled ones of experiment.algorithms
   std::vector<std::string> datasets;                       // experiment.datasets
   std::vector<std::string> models;                         // experiment.models
   std::vector<std::string> etas;                           // experiment.etas
@@ -25,13 +25,14 @@ struct Matrix {
 
 void add_matrix_keys(KeyTable& table);
 
-/// Checks the rules between these keys. Errors: Failure (exit 78) E107 or E114.
+/// Checks the rules between these keys. Errors: Failure E107 (exit 78).
 void check_matrix_keys(const Config& config);
 
 /// Returns the values of keys that check_matrix_keys() accepts.
 Matrix read_matrix(const Config& config);
 
-/// Returns whether `name` has only letters, digits, `_`, `-`, and the characters in `more`.
+/// Returns whether `name` has only letters, digits, `_`, `-`, and the characters in `more`. It must
+/// not be empty or begin with `.`.
 bool is_plain_name(std::string_view name, std::string_view more = "");
 
 /// Returns the words of a text, which blanks separate.

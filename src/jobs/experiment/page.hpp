@@ -38,15 +38,16 @@ private:
   std::vector<CellResult> cells_;
 };
 
-/// Draws a bar for each stage that ran: time to the right, one line per rank.
+/// Draws a bar for each stage that ran: time to the right, one line per rank. Returns "" if no
+/// stage ran.
 std::string svg_stages(const std::vector<StageRow>& rows);
 
 /// Draws the rewards of the cells: a row for each algorithm, round and eta, and a column for each
 /// data set and model. Returns "" without rewards.
 std::string svg_rewards(const std::vector<CellResult>& cells);
 
-/// Draws reward against KL: a curve for each algorithm, and the best rewards if the reference is
-/// known. `cells`: of one data set and model. Returns "" without a KL.
+/// Draws reward against KL: a curve for each algorithm and round, and the best rewards if the
+/// reference is known. `cells`: of one data set and model. Returns "" without a KL.
 std::string svg_reward_by_kl(const std::vector<CellResult>& cells);
 
 /// Returns the data set and the model of a cell: "star_graph, tiny".
@@ -55,7 +56,7 @@ std::string column_of(const CellResult& cell);
 /// Returns the algorithm, round and eta of a cell: "qsharp, round 0, eta 0.5".
 std::string row_of(const CellResult& cell);
 
-/// Returns the section about the cells, of which there is at least one.
+/// Returns the section about the cells. `cells` must not be empty.
 report::Section cell_section(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

@@ -15,7 +15,8 @@ public:
   std::string line() { return text_until(""); }
 
 private:
-  /// Returns the text up to `end`, which is removed, too. Returns all text if `end` is "".
+  /// Returns the text up to `end` with its names replaced, and removes both from the rest. Returns
+  /// all text if `end` is "".
   std::string text_until(std::string_view end) {
     std::string text;
     while (!rest_.empty() && (end.empty() || !rest_.starts_with(end))) {

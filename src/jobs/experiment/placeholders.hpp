@@ -7,12 +7,12 @@
 
 namespace mgpu::jobs {
 
-/// Returns the text for ${name}; nullopt if the name is unknown, such as that of an environment
+/// Returns the text for ${name}; nullopt if the name is unknown, such as the name of an environment
 /// variable.
 using ReplaceName = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// Replaces ${NAME} in the text of a stage file. A name may contain another one, as in
-/// ${stage.${algorithm}_train}. Lines that are comments and the escape `$$` are kept.
+/// ${stage.${algorithm}_train}. Keeps unknown names, the escape `$$`, and lines that are comments.
 /// Errors: those of `replace`.
 std::string replace_placeholders(std::string_view text, const ReplaceName& replace);
 

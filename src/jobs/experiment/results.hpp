@@ -11,8 +11,9 @@
 
 namespace mgpu::jobs {
 
-/// Writes results.h5 with table `stages`, and `cells` if there are any. They depend on neither
-/// ranks nor times. Ranks:  collective over the run. `records` and `cells` are used on rank 0 only.
+/// Writes results.h5 with table `stages`, and table `cells` if there are cells. The tables depend
+/// on neither ranks nor times. Ranks: collective over the run. `records` and `cells` are used on
+/// rank 0 only.
 void seal_stages(run::RunContext& run, const std::vector<Stage>& stages,
                  const std::vector<StageRecord>& records, const std::vector<CellResult>& cells);
 

@@ -11,7 +11,7 @@
 namespace mgpu::jobs {
 namespace {
 
-// A stage gets at least this fraction of all ranks, so about this many stages run at a time.
+// A stage gets at least one in this many ranks if they are free, so about this many run at a time.
 constexpr int kMostAtOnce = 8;
 
 /// Returns for each stage the number of stages on the longest chain that begins with it.

@@ -10,15 +10,15 @@ namespace mgpu::jobs {
 /// The needs of a stage that the schedule considers.
 struct StageNeed {
   std::vector<std::size_t> after;  // stages that must be done before, by index
-  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; at least 1
+  std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
   int wish = 0;                    // most ranks that the stage gets; 0: see Schedule
   int round = 0;                   // round of the stage
 };
 
 /// Which of the ready stages comes first.
 enum class Urgency {
-  chain,  // that with the longest chain of stages after it
-  round,  // that of the latest round, and in it that with the shortest chain
+  chain,  // the stage with the longest chain of stages after it
+  round,  // a stage of the latest round; of these, the one with the shortest chain
 };
 
 enum class StageState {
@@ -72,7 +72,8 @@ public:
   /// from now on. Returns nullopt if the free ranks can run no ready stage.
   std::optional<Assignment> next();
 
-  /// Records how a running stage ended. If it failed, all stages after it are left out.
+  /// Records how a running stage ended. If it failed, all stages after it are left out. If it was
+  /// stopped, no other stage begins.
   void end(std::size_t stage, StageState state);
 
   /// Lets a running stage that failed wait again.

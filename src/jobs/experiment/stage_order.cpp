@@ -37,7 +37,8 @@ std::vector<std::pair<std::string, fs::path>> paths_in(const Config& config) {
   return paths;
 }
 
-/// Finds the keys of a stage that read the output of other stages.
+/// Finds the keys of a stage that read the output of other stages, and lets it wait for these
+/// stages.
 void find_inputs(std::vector<Stage>& stages, std::size_t index) {
   for (const auto& [key, path] : paths_in(stages[index].config)) {
     for (std::size_t other = 0; other < stages.size(); ++other) {
@@ -64,8 +65,8 @@ void find_exports(std::vector<Stage>& stages) {
   }
 }
 
-/// Adds the stages that experiment.after names to what stage `index` waits for: those with its
-/// values.
+/// Lets stage `index` wait for the stages that experiment.after names and whose values agree with
+/// its values.
 void add_given(const ExperimentConfig& keys, std::vector<Stage>& stages, std::size_t index) {
   Stage& stage = stages[index];
   const auto given = keys.after.find(stage.file_name);
@@ -82,8 +83,8 @@ void sort_without_repeats(std::vector<std::size_t>& indices) {
   indices.erase(repeated.begin(), repeated.end());
 }
 
-/// Returns the evaluations of the round before that of `cell`: its own with all etas, or those of
-/// all cells.
+/// Returns evaluations of the round before the round of `cell`: those of cells that agree with
+/// `cell` except in eta, or those of all cells if `is_of_all`.
 std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
                                     bool is_of_all) {
   CellValues wanted = cell.values;
@@ -97,8 +98,8 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   return evaluations;
 }
 
-/// Lets the stages of each cell wait for its last round, except those that a cell of an earlier
-/// round shares.
+/// Lets the stages of each cell wait for last_round(), except stages that belong to an earlier
+/// round.
 void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
   for (const Cell& cell : graph.cells) {

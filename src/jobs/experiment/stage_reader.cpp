@@ -103,7 +103,7 @@ const std::string& StageReader::text_of(const fs::path& file) {
 
 /// Reads the configuration of a stage, and records what it uses.
 Config StageReader::read(Open& open) {
-  std::exception_ptr failure;  // of a name; read_config() would call it a failure of an include
+  std::exception_ptr failure;  // of a placeholder; read_config() would blame an include
   ConfigSources sources = files_.sources(open.file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {

@@ -23,8 +23,8 @@ namespace mgpu::jobs {
 /// round 0 and "later" in others. The name ${stage.NAME} becomes the output of the stage of file
 /// NAME.yaml with the same values, and ${previous.NAME} its output of the round before.
 ///
-/// Two cells share a stage if they have the same of those values that the stage uses, itself or
-/// through a stage whose output it names.
+/// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
+/// its file names the value, or the output of a stage that uses the value.
 class StageReader {
 public:
   /// Memory: all arguments have to outlive the reader.
@@ -38,7 +38,8 @@ public:
   /// Errors: see read_graph(). Call nothing but the destructor afterwards.
   std::size_t stage_of(const std::string& file_name, const CellValues& values);
 
-  /// Returns stage_of() for the file of an algorithm. Errors: Failure E124 (exit 78) without it.
+  /// Returns stage_of() for the file of an algorithm. Errors: Failure E124 (exit 78) without this
+  /// file.
   std::size_t evaluation_of(const std::string& algorithm, const CellValues& values);
 
   const Stage& stage(std::size_t index) const { return stages_.at(index); }

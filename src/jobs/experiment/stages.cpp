@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Throws what the job, or the split into groups, says against this number of ranks.
+/// Checks that the job and the split into groups accept this number of ranks. Errors: their
+/// Failure.
 void check_size(const Config& config, int size) {
   cluster::group_of_each_rank(size, cluster::read_cluster_config(config).group_sizes());
   job_of(config).check(config, size);

@@ -27,10 +27,10 @@ struct Stage {
   std::string name;
   Config config;                       // as in its file, with the seed of the experiment if given
   std::filesystem::path file;          // that file
-  std::filesystem::path output;        // outputs/NAME/latest, which the paths of others begin with
+  std::filesystem::path output;        // outputs/NAME/latest, which begins the paths of its readers
   std::string file_name{};             // NAME of that file NAME.yaml
   CellValues values{};                 // values that the file, or a stage before this one, uses
-  std::vector<StageInput> inputs{};    //
+  std::vector<StageInput> inputs{};    // what it reads from other stages
   std::vector<std::size_t> after{};    // stages to wait for, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
   std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
@@ -50,7 +50,7 @@ struct StageGraph {
 };
 
 /// Reads the configurations of all stages, and finds out which stages read the output of others.
-/// `config`: that of the experiment.
+/// `config` is the configuration of the experiment.
 ///
 /// Ranks:  collective over the group of `files`.
 /// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after

@@ -42,7 +42,8 @@ std::string signed_text(double value);
 /// Formats the metrics as a table for people.
 std::string comparison_text(const Comparison& comparison);
 
-/// Compares two runs of job generate (run::CompareRuns).
+/// Compares two runs of job generate (run::CompareRuns). Writes the files of numbers and of the
+/// page, and returns comparison_text().
 /// Errors: those of compare_prompts() and read_table(); Failure E145 (exit 65) for a run without an
 ///         evaluation; E601 and E602 if a file cannot be written.
 std::string compare_completions(const run::CompareRequest& request);

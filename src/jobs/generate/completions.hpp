@@ -21,13 +21,13 @@ struct CompletedPrompt {
   rows::RowFacts facts;
 
   /// KL of the distribution of each token of each completion from the model of generate.reference,
-  /// in nats. With a guide and no reference, it is the KL from model.path, and NaN for tokens that
-  /// the guide did not see, because the row began with them. Empty without both.
+  /// in nats. With a guide and no reference, it is the KL from model.path, and NaN for tokens with
+  /// which the row begins the completion, because the guide did not see them. Empty without both.
   std::vector<std::vector<double>> divergences{};
 };
 
-/// Completes encoded prompts with one model. It does not depend on the other parts of job generate,
-/// so other jobs may use it.
+/// Completes encoded prompts with one model. Other jobs may use it, because it needs nothing else
+/// of job generate.
 class Completer {
 public:
   /// Keeps references to `model` and `encoder`, which must outlive this object.

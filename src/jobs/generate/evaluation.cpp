@@ -79,7 +79,8 @@ void add_rates(const JudgedRows& judged, Evaluation& evaluation) {
   }
 }
 
-/// Adds the differences of two metrics prompt by prompt, so that their interval is that of pairs.
+/// Adds the difference of two metrics for each prompt, so that its interval comes from pairs of
+/// values.
 void add_paired_difference(const std::string& key, const std::string& label, const std::string& of,
                            const std::string& from, Evaluation& evaluation) {
   PromptMetric metric{key, label};

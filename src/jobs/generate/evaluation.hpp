@@ -36,7 +36,8 @@ struct Evaluation {
 
   std::optional<SearchKind> search{};  // of generate.search, if answers are checked
 
-  /// Returns whether `key` is the accuracy of the chosen search with k completions, or its gain.
+  /// Returns whether `key` is the accuracy of the chosen search with k completions, or its gain
+  /// over a random completion.
   bool is_of_search(const std::string& key, std::int64_t k) const;
 
   /// Returns whether some row has a group.
@@ -53,13 +54,13 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
 
 /// Computes the metrics from rows of table `samples`, in which the rows of a prompt are adjacent.
 /// Column prompt_index is required. Columns score, same_as, search_score, reward, reward_NAME and
-/// kl are used if `rows` has them; same_as has a use with score or reward_match only. `search` is
-/// that of generate.search. The result lacks checksums and groups.
+/// kl are used if `rows` has them; Column same_as is used only with score or reward_match. `search`
+/// is the kind of generate.search. The result lacks checksums and groups.
 Evaluation evaluate_rows(const store::ReadTable& rows,
                          std::optional<SearchKind> search = std::nullopt);
 
-/// Evaluates the completions in the journal. Returns nullopt if there is nothing to evaluate: no
-/// check of answers, no rewards and no reference model.
+/// Evaluates the completions in the journal. Returns nullopt if the journal has nothing to
+/// evaluate: no scores, answers, rewards or KL.
 ///
 /// Ranks:  collective; all ranks get the same result.
 /// Errors: those of read_chunks() and RowFile::read(), on all ranks.

@@ -67,7 +67,8 @@ std::string GenerateRun::memory_text() const {
   return text + "; weights of the guide " + report::bytes_text(static_cast<std::uint64_t>(bytes));
 }
 
-/// Returns where the ranks of a node share the weights of models that judge completions.
+/// Returns the object with which the ranks of a node share the weights of models that judge
+/// completions.
 lm::ResidentModels* GenerateRun::judging_models() {
   if (run_.models != nullptr) return run_.models;
   if (!own_models_) own_models_ = std::make_unique<lm::ResidentModels>(run_.topology.node());
@@ -154,7 +155,8 @@ void GenerateRun::warn_of_long_prompts(std::int64_t count) {
   if (!warning.empty()) run_.log.event({"warn", {{"text", warning}}});
 }
 
-/// Returns the number of tokens of the longest prompt of `count` rows.
+/// Returns the number of tokens of the longest of `count` prompts that can be used. Also counts
+/// prompts that are longer than the context.
 std::int64_t GenerateRun::longest_prompt(std::int64_t first, std::int64_t count,
                                          formats::LineProblems& problems) {
   std::int64_t longest = 0;

@@ -50,7 +50,8 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
 
 /// Cuts the completion of the row at a random token, and appends the part before the cut to the
 /// prompt. At least one token remains after the cut, not counting a final stop token. The appended
-/// part is shorter than generate.max_new_tokens.
+/// part is shorter than generate.max_new_tokens. A row with ids outside the vocabulary gets the
+/// status bad_row.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {
   std::vector<std::int64_t> ids;
@@ -95,7 +96,7 @@ GenerateInputs put_together(const GenerateKeys& keys, rows::ModelRows read, Othe
   return inputs;
 }
 
-/// Marks a prompt that the reward model cannot read.
+/// Gives a prompt the status bad_row if it has messages that the reward model cannot read.
 void refuse_messages(const GenerateInputs& inputs, rows::EncodedPrompt& prompt) {
   if (prompt.messages.empty() || inputs.can_judge_messages) return;
   prompt = {"",

@@ -60,21 +60,22 @@ struct GenerateInputs : rows::ModelRows {
   run::RowCounts counts() const { return {keys.run.chunk_size, prompts(), config.num_samples}; }
 
   /// Returns the sizes that determine the memory of the model on `device`. The longest prompt has
-  /// `longest_prompt` tokens. With generate.batch_size=auto, they are those of the largest batch.
+  /// `longest_prompt` tokens. With generate.batch_size=auto, they are the sizes for the largest
+  /// batch.
   lm::MemoryDemand demand(DeviceKind device, std::int64_t longest_prompt) const;
 };
 
 /// Reads the rows, the model's configuration and the settings. Every rank gets the same inputs.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of open_rows(), and of reading the model's folder. If one rank fails,
-///         all ranks throw.
+/// Errors: those of open_rows() and of reading the folders of the models. If one rank fails, all
+///         ranks throw.
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
                                     const GenerateKeys& keys, lm::ResidentModels* models = nullptr);
 
 /// Reads the rows, the model's configuration and the settings on this rank alone, for --check and
 /// --plan.
-/// Errors: those of open_rows(), and of reading the model's folder.
+/// Errors: those of open_rows() and of reading the folders of the models.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
 /// Returns a note if the first row has an `answer`, but no reward compares it with the completions,

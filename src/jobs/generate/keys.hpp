@@ -31,7 +31,7 @@ enum class BeyondContext {
   stop,  // the run fails with E531 before any work, and lists them
 };
 
-/// The values of the keys of job generate. If a value is nullopt, the model's
+/// The values of the keys of job generate. If a sampling parameter is nullopt, the model's
 /// generation_config.json decides, or else a default of this program.
 struct GenerateKeys {
   run::JobKeys run;
@@ -42,7 +42,7 @@ struct GenerateKeys {
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
   BeyondContext beyond_context = BeyondContext::warn;
-  bool rolls_in = false;  // generate.roll_in=random: completions of the rows are begun
+  bool rolls_in = false;  // generate.roll_in=random: cuts and continues completions of rows
   std::optional<bool> do_sample;
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
@@ -98,7 +98,7 @@ struct GenerateConfig {
 void check_generate_keys(const Config& config);
 
 /// Returns the settings `keys`, completed with the defaults of the model's folder. Keys of sampling
-/// imply generate.do_sample=true.
+/// imply generate.do_sample=true if generate.do_sample is auto.
 GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults);
 
 /// Describes for the banner how tokens are sampled: "sampling, temperature 0.7, top k 50, top p 1

@@ -9,27 +9,27 @@
 // The memory on a rank of the models next to model.path: the guide, and the reference of the KL.
 namespace mgpu::jobs {
 
-/// Has the part of a model on one rank, in a group of `ranks` ranks.
+/// The part of a model on one rank, in a group of `ranks` ranks.
 struct ModelPart {
   lm::LmConfig config;
   lm::Shard shard;
   int ranks = 1;
 };
 
-/// Returns the part on a rank of a group that would hold the model, the one with most weights.
+/// Returns the part with the most weights that a rank would hold in a group of `ranks` ranks.
 ModelPart largest_part(const lm::LmConfig& config, const lm::GroupPlan& plan, int ranks);
 
 /// Returns how many bytes the weights of a guide take. Each rank holds the whole guide.
 std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& demand);
 
 /// Returns how many bytes a guide needs in addition to its weights: the cache of its sequences and
-/// candidates, and a pass of all candidates. `demand` is that of the guided model.
+/// candidates, and a pass of all candidates. `demand` is the demand of the guided model.
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand);
 
 /// Returns how many bytes the KL from a reference needs in addition to weights. Both models read
 /// the completions once more, with caches and passes, and the states of the model are kept.
-/// `demand` is that of generation, with completions of at most `new_tokens` tokens.
+/// `demand` is the demand of generation, with completions of at most `new_tokens` tokens.
 std::int64_t divergence_batch_bytes(const ModelPart& model, const ModelPart& reference,
                                     std::int64_t new_tokens, lm::MemoryDemand demand);
 

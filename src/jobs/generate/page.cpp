@@ -12,7 +12,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kShownCharacters = 300;
-constexpr std::array kRates = {"pass_", "maj_", "best_", "weighted_"};  // metrics over samples
+constexpr std::array kRates = {"pass_", "maj_", "best_", "weighted_"};  // metrics with a number k of samples
 
 report::Figure length_figure(const GeneratePlots& plots) {
   const bool is_scoring = plots.is_scoring_only;
@@ -103,7 +103,7 @@ report::Table group_means_table(const GeneratePlots& plots) {
   return table;
 }
 
-/// Returns a tile for each result, but for rates only with the largest k.
+/// Returns a tile for each result, except for rates with a smaller k than the largest.
 std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
   std::string most;
   if (!plots.pass.means.empty())

@@ -59,7 +59,7 @@ struct GeneratePlots {
   std::int64_t num_samples = 1;                  // completions of each prompt
   std::string settings;                          // how tokens were chosen
   std::int64_t context = 0;                      // tokens that the model was made for; 0: no limit
-  std::int64_t evaluated_prompts = 0;            // prompts that the evaluation is of
+  std::int64_t evaluated_prompts = 0;            // prompts that were evaluated
   Rates pass{};                                  // pass@k; empty if nothing checks answers
   Rates majority{};                              // maj@k; empty with one completion per prompt
   Rates best{};                                  // best-of-k; empty without generate.search

@@ -83,7 +83,8 @@ const char* check_of(const GenerateInputs& inputs) {
   return inputs.has_scores() ? "score" : "reward_match";
 }
 
-/// Fills in the curves of pass@k and maj@k over k, and the metrics of each group of prompts.
+/// Fills in the curves of pass@k, maj@k and searches over k, and the metrics of each group of
+/// prompts.
 void fill_evaluation(const Evaluation& evaluation, GeneratePlots& plots) {
   plots.evaluated_prompts = std::ssize(evaluation.prompts);
   const auto add = [&](const std::string& kind, std::int64_t k, GeneratePlots::Rates& rates) {

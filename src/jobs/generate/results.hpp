@@ -34,7 +34,7 @@ SealedCompletions seal_completions(const cluster::Group& world, const store::Chu
                                    bool may_lack_rows = false);
 
 /// Reads results.h5, and adds numbers and charts to `outcome`, from which the end table,
-/// summary.json and report.html are made. `evaluation` is that of seal_completions().
+/// summary.json and report.html are made. `evaluation` comes from seal_completions().
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of read_table().

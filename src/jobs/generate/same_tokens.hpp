@@ -14,9 +14,9 @@ struct TokenReader {
   std::string help{};              // what the user can give instead
 };
 
-/// Checks that a model has the tokenizer of the model in `model`, and at least its vocabulary. Both
-/// folders may lack a tokenizer, because prompts can be token ids. A missing folder `model` is
-/// reported elsewhere. Called on one rank.
+/// Checks that a model has the tokenizer of the model in `model`, and a vocabulary that is not
+/// smaller. Both folders may lack a tokenizer, because prompts can be token ids. A missing folder
+/// `model` is reported elsewhere. Called on one rank.
 /// Errors: Failure E107 (exit 78); those of reading both folders.
 void check_same_tokens(const Config& config, const TokenReader& reader,
                        const std::filesystem::path& model);

@@ -41,8 +41,8 @@ void check_search_keys(const Config& config);
 /// Returns the values of the keys; nullopt if generate.search is none.
 std::optional<SearchKeys> read_search_keys(const Config& config);
 
-/// Returns whether the folder of generate.reward.path has a process reward model. Otherwise it has
-/// a ForSequenceClassification. Errors: Failure E603, E623.
+/// Returns whether the folder of generate.reward.path has a process reward model. If not, it must
+/// have a reward model, a ForSequenceClassification. Errors: Failure E603, E623.
 bool judges_steps(const SearchKeys& keys);
 
 /// Checks that the folder has a process reward model, or a reward model, that can judge completions
@@ -55,7 +55,7 @@ bool judges_steps(const SearchKeys& keys);
 void check_search_files(const Config& config, const SearchKeys& keys,
                         const std::filesystem::path& model, bool needs_weights);
 
-/// Describes the search for the banner: "best of 8 by FOLDER: min over steps".
+/// Describes the search for the banner: "best by FOLDER, min over steps".
 std::string search_text(const SearchKeys& keys);
 
 }  // namespace mgpu::jobs

@@ -46,7 +46,8 @@ public:
   }
 
 private:
-  /// Returns the tokens at which the steps are judged; without steps if the text cannot be encoded.
+  /// Returns the tokens that the process reward model reads, and the ends of the steps in them. It
+  /// has no steps if the text cannot be encoded.
   lm::SteppedSequence sequence_of(const SearchedCompletion& completion) const {
     const std::vector<rows::TextStep> steps =
         rows::split_into_steps(completion.ids, keys_.steps, drawn_.tokenizer());
@@ -59,7 +60,8 @@ private:
     return sequence;
   }
 
-  /// As in rows of --export trl, lines have no blanks at their ends.
+  /// Encodes the texts of the prompt and the steps. Lines lose blanks at their ends, as in --export
+  /// trl.
   lm::SteppedSequence sequence_of_texts(const std::string& prompt,
                                         std::span<const rows::TextStep> steps) const {
     std::vector<std::string> texts;

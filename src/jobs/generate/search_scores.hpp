@@ -34,10 +34,11 @@ struct CompletionScore {
 /// Scores completions with the model of generate.reward.path. On the CPU a score depends on its
 /// completion and prompt only.
 ///
-/// A process reward model gives each step a probability, at the tokens at which it was trained:
-/// those that were drawn, or those of texts and separators. A reward model gives each completion
-/// one number, whose logistic function is the score. A completion is not scored if it is longer
-/// than the learned positions of the model, or if its tokenizer or chat template refuses the text.
+/// A process reward model gives each step a probability. It reads the kind of tokens that it was
+/// trained on: drawn tokens, or the tokens of texts and separators. A reward model gives each
+/// completion one number, whose logistic function is the score. A completion is not scored if it is
+/// longer than the learned positions of the model, or if its tokenizer or chat template refuses the
+/// text.
 class CompletionScorer {
 public:
   CompletionScorer() = default;
@@ -52,8 +53,8 @@ public:
 };
 
 /// Opens the model of generate.reward.path on `device`; with `models`, the ranks of a node share
-/// its weights. `encoder` has the tokenizer of the folder `model` that is searched. `keys` and
-/// `encoder` must outlive the result. Local.
+/// its weights. `encoder` has the tokenizer of the folder `model`, whose completions are searched.
+/// `keys` and `encoder` must outlive the result. Local.
 /// Errors: Failure E603 if steps are lines and `model` has no tokenizer; those of
 ///         lm::StepScorer::open() and rows::open_rewards().
 std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
@@ -61,7 +62,7 @@ std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
                                               const std::filesystem::path& model, Device device,
                                               lm::ResidentModels* models);
 
-/// Returns the settings with which the reward `model` is the model of generate.reward.path.
+/// Returns the settings of reward `model` for the model of generate.reward.path.
 rewards::RewardSettings reward_settings_of(const SearchKeys& keys);
 
 /// Returns the score of a completion from the probabilities of its steps, at least one.

@@ -32,7 +32,7 @@ void check_teacher_keys(const Config& config);
 
 TeacherConfig read_teacher_config(const Config& config);
 
-/// Returns, for the banner, which predictions are stored: "top 64 as float16", "50 draws, packed".
+/// Returns, for the banner, which predictions are stored: "top 64, float16", "50 draws, packed".
 std::string targets_text(const TeacherConfig& config);
 
 }  // namespace mgpu::jobs
