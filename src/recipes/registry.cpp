@@ -11,8 +11,7 @@
 #define MGPU_MORE_RECIPES(line)
 #endif
 
-// The registry of recipes. Each has a folder with a function NAME_recipe(), and its NAME in this
-// list.
+// The registry of recipes. The folder of recipe NAME defines NAME_recipe().
 #define MGPU_RECIPES(line)                                                                 \
   line(ad) line(sft) line(distill) line(dpo) line(kto) line(grpo) line(reward) line(value) \
       line(prm) MGPU_MORE_RECIPES(line)
@@ -31,7 +30,7 @@ bool reads(const RecipeSpec& recipe, std::string_view key) {
   return table.find(key) != nullptr;
 }
 
-/// Returns the first recipe that reads the key, or nullptr for a key that every recipe reads.
+/// Returns the first recipe that adds the key, or nullptr if job train adds it for all recipes.
 const RecipeSpec* reader_of(std::string_view key) {
   const auto all = recipes();
   const auto found =

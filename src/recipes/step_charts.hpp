@@ -29,8 +29,8 @@ std::string series_key(const std::string& series, const report::Curve& curve);
 report::DrawnCurve banded_curve(const std::string& label, const std::string& series,
                                 const report::Curve& noisy, const std::string& css);
 
-/// Returns a caption for the points of banded_curve(): "Each point is the mean of 4 steps, the band
-/// their range.".
+/// Returns a caption for the points of banded_curve(): "Each point is the mean of 4 steps, and the
+/// band shows their range; ...".
 std::string band_caption(const report::Curve& noisy);
 
 }  // namespace mgpu::recipes

@@ -73,7 +73,8 @@ struct KeptTensor {
 /// Everything that a training run needs to continue as if it had never stopped.
 class TrainState {
 public:
-  /// Keeps references to all arguments, which must outlive this object. load() fills `kept`, too.
+  /// Keeps references to all arguments but `kept`, which must outlive this object. load() also
+  /// fills the tensors of `kept`.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves, std::vector<KeptTensor> kept = {});
 
@@ -83,8 +84,8 @@ public:
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data
-  /// The contents of the files that are saved with the weights, by file name. Only those of rank 0
-  /// are used.
+  /// The contents of the files that are saved with the weights, by file name. Only the files of
+  /// rank 0 are used.
   std::map<std::string, std::string> files;
 
   /// Saves a checkpoint. `is_best` marks it as the best so far.

@@ -16,8 +16,7 @@
 
 namespace mgpu::recipes {
 
-/// The model, data and evaluation of a training. They are the part of job train that each recipe
-/// implements.
+/// The model, data and evaluation of a training. Each recipe implements them for job train.
 class TrainTask {
 public:
   TrainTask() = default;
@@ -135,7 +134,8 @@ private:
 /// Returns the facts about the batch for the banner: passes, groups, global batch and steps.
 report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                                 const Trainer& trainer);
-/// Logs which items this rank computes, and a note if the warm-up is longer than the training.
+/// Logs which rows of each batch this rank computes. Logs a note if the warm-up is longer than the
+/// training, or if passes are smaller than train.micro_batch_size.
 void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
 
 }  // namespace mgpu::recipes

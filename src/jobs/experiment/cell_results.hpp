@@ -41,9 +41,9 @@ struct CellResult {
 std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& graph,
                                      const std::vector<StageRecord>& records);
 
-/// Returns a row of column names, and a row for each cell. It has the columns in which some cell
-/// has a text: the values of the cells, the state unless evaluated, the reward and the KL with
-/// their intervals, and the best reward.
+/// Returns a row of column names, and a row for each cell. The columns are the values, the state
+/// unless evaluated, the reward and the KL with their intervals, and the best reward. Columns in
+/// which no cell has a text are left out.
 std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
 
 /// Formats cell_rows() as aligned lines.

@@ -26,7 +26,7 @@ std::size_t index_in(std::vector<std::string>& names, const std::string& name) {
   return names.size() - 1;
 }
 
-/// Draws one reward. `share`: 0 for the smallest reward of all cells, 1 for the largest.
+/// Draws one reward. `share` is 0 for the smallest reward of all cells, and 1 for the largest.
 void draw_reward(report::Svg& svg, const CellResult& cell, report::Point corner, double width,
                  double share) {
   constexpr double kPalest = 0.12;

@@ -26,8 +26,8 @@ struct CompletedPrompt {
   std::vector<std::vector<double>> divergences{};
 };
 
-/// Completes encoded prompts with one model. Other jobs may use it, because it needs nothing else
-/// of job generate.
+/// Completes encoded prompts with one model. Other jobs may use it, because it does not need the
+/// rest of job generate.
 class Completer {
 public:
   /// Keeps references to `model` and `encoder`, which must outlive this object.

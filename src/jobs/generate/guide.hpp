@@ -36,7 +36,7 @@ std::optional<GuideKeys> read_guide_keys(const Config& config);
 void check_guide_files(const Config& config, const GuideKeys& keys,
                        const std::filesystem::path& model, bool needs_weights);
 
-/// The numbers of tokens of the longest prompt and of the longest completion.
+/// Holds the numbers of tokens of the longest prompt and of the longest completion.
 struct CompletionLengths {
   std::int64_t longest_prompt = 0;
   std::int64_t max_new_tokens = 0;

@@ -9,7 +9,7 @@
 // The memory on a rank of the models next to model.path: the guide, and the reference of the KL.
 namespace mgpu::jobs {
 
-/// The part of a model on one rank, in a group of `ranks` ranks.
+/// Describes the part of a model that one rank holds, in a group of `ranks` ranks.
 struct ModelPart {
   lm::LmConfig config;
   lm::Shard shard;

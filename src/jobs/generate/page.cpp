@@ -12,7 +12,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kShownCharacters = 300;
-constexpr std::array kRates = {"pass_", "maj_", "best_", "weighted_"};  // metrics with a number k of samples
+constexpr std::array kRates = {"pass_", "maj_", "best_", "weighted_"};  // metrics for each k
 
 report::Figure length_figure(const GeneratePlots& plots) {
   const bool is_scoring = plots.is_scoring_only;

@@ -93,7 +93,8 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Warns about samples that were cut or left out. The run fails if too many rows could not be used.
+/// Warns about samples that were cut or left out. The run ends as incomplete if the share of
+/// unusable rows is above the limit of the settings.
 void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
   for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;

@@ -9,7 +9,8 @@
 
 #include "keys.hpp"
 
-// Shapes in this header: T = tokens of a sample, K = teacher.top_k.
+// Shapes in this header: T = tokens of a sample, K = teacher.top_k, or the size of a smaller
+// vocabulary.
 namespace mgpu::jobs {
 
 /// The teacher's predictions at each token of one sample, as table `samples` stores them. They are

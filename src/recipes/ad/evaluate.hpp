@@ -40,7 +40,8 @@ std::string return_name(int episode);
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
-/// The plan of the final evaluation: every rollout of every unseen task under every Control.
+/// The plan of the final evaluation: every rollout of every unseen task under each control of
+/// `grid`.
 struct FinalEvaluation {
   EvaluationGrid grid;
   std::uint32_t phase = 0;       // phase id in the journal, a checksum of the weights

@@ -131,7 +131,7 @@ private:
         {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks, machine_.device))},
         {"evaluation cache", cache_bytes()},
         {"buffers", run::gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
-    // This includes the curves, and on a GPU the host copies of weights and moments for
+    // The host memory includes the curves, and with a GPU also copies of weights and moments for
     // checkpoints.
     host_bytes_ = run::program_bytes(machine_) + history_memory() +
                   static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);

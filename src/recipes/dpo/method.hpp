@@ -11,7 +11,8 @@
 namespace mgpu::recipes {
 
 /// Direct preference optimization: a model learns which of two completions of a prompt is
-/// preferred. The reference is the model before the training, or that of DpoSettings::reference.
+/// preferred. The reference is the model before the training, or the model of
+/// DpoSettings::reference.
 class DpoMethod final : public LmMethod {
 public:
   explicit DpoMethod(const DpoSettings& settings) : settings_(settings), loss_(settings) {}

@@ -31,7 +31,7 @@ struct RewardStats {
 RewardStats stats_of(std::span<const double> rewards);
 
 /// Returns the reward minus its baseline, divided as `scale` says (group_z_score ignores `scale`).
-/// Returns 0 for NaN. Also returns 0 if the baseline is that of a group with fewer than two scores.
+/// Returns 0 for NaN. Also returns 0 if the baseline comes from a group with fewer than two scores.
 /// As in TRL, 1e-4 is added to the standard deviation of `scale`.
 ///
 /// Source: Shao et al., arXiv 2402.03300, section 4.1.2

@@ -23,7 +23,7 @@ struct CompletionFacts {
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
   double difference = 0.0;    // nats; result of largest_difference() for its tokens
-  double first_reward = 0.0;  // of the completion that GrpoSettings::refills replaced, or `reward`
+  double first_reward = 0.0;  // reward in this place before any refill; 0 if refills are off
   std::int64_t refills = 0;   // how many times its group was replaced
   std::int64_t tokens = 0;    // number in the completion; not part of to_values()
 

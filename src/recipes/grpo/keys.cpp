@@ -114,7 +114,7 @@ void check_variant(const Config& config) {
         "grpo.num_iterations=1, or grpo.variant=rloo");
 }
 
-/// Refuses to replace groups whose rewards are all equal, if such groups are learned from.
+/// Refuses grpo.refill with a variant that also learns from groups whose rewards are all equal.
 void check_refill(const Config& config) {
   if (config.integer("grpo.refill") > 0 && variant_of(config) == PolicyVariant::reinforce)
     refuse_policy_key(

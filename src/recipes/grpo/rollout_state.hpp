@@ -59,7 +59,7 @@ public:
   /// Returns the number of the prompt that is drawn next; 0 if GrpoSettings::refills is 0.
   std::uint64_t next_prompt() const;
 
-  /// Returns the number of the prompt of each group; empty without completions, and if
+  /// Returns the number of the prompt of each group; empty if GrpoSettings::iterations is 1 or
   /// GrpoSettings::refills is 0.
   std::vector<std::uint64_t> prompts() const;
 
@@ -80,7 +80,7 @@ private:
                         // first_reward and refills if GrpoSettings::refills is above 0
   at::Tensor next_;     // [1] int64, number of the next prompt; undefined: no refills
   at::Tensor prompts_;  // [groups] int64, number of each group's prompt; undefined: no refills, or
-                        // no completions
+                        // GrpoSettings::iterations is 1
 };
 
 }  // namespace mgpu::recipes

@@ -145,8 +145,8 @@ public:
   /// Returns how many examples encode() gives for a row, if group_size() is above 1.
   virtual std::int64_t examples_of_row() const { return group_size(); }
 
-  /// Forms groups from `examples`, which has those of all rows of a file, for methods whose groups
-  /// need several rows. Only rank 0 calls it.
+  /// Changes `examples`, the examples of all rows of a file, for methods that compare rows. For
+  /// example, it forms groups from several rows. Only rank 0 calls it.
   /// Errors: Failure if there are too few rows.
   virtual void complete(std::int64_t /*seq_len*/, RowUse /*use*/,
                         lm::LmExamples& /*examples*/) const {}

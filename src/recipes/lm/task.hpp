@@ -77,8 +77,8 @@ public:
   const LmMethod& method() const { return method_; }
 
 private:
-  /// Returns the model of LmMethod::reference_folder(), which it opens. Ranks: collective over the
-  /// world.
+  /// Opens the model of LmMethod::reference_folder() in `other`, and returns it. Ranks: collective
+  /// over the world.
   const lm::TrainableModel& open_reference(std::optional<lm::TrainableModel>& other) const;
 
   run::RunContext& run_;

@@ -23,7 +23,7 @@ void check_prm_keys(const Config& config);
 /// trees, and otherwise at the separator.
 PrmSettings read_prm_settings(const Config& config);
 
-/// Returns whether the file is a result file of job collect by its name.
+/// Returns whether a file is taken for a result file of job collect: its extension is .h5 or .hdf5.
 bool is_tree_file(const std::filesystem::path& path);
 
 }  // namespace mgpu::recipes

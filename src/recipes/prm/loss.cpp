@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 namespace {
 
 /// The facts of a solution are its question, the number n of its steps, their logits and labels.
-/// Both lists are filled up with zeros, so that all solutions have as many facts.
+/// Both lists are filled up with zeros, so that all solutions have the same number of facts.
 class SolutionFacts {
 public:
   explicit SolutionFacts(std::span<const double> values) : values_(values) {}
@@ -33,7 +33,8 @@ std::vector<double> labels_of(const lm::MeasuredSequence& sequence) {
   return labels;
 }
 
-/// Calls see(better, worse) for each pair of steps with different labels.
+/// Calls see(i, j) for each step i of `a` and step j of `b` if the label of i is above the label of
+/// j.
 template <class See>
 void for_pairs(const SolutionFacts& a, const SolutionFacts& b, See see) {
   for (std::size_t i = 0; i < a.steps(); ++i)

@@ -36,8 +36,7 @@ public:
   /// prm.shuffle_labels, the steps of each question exchange their labels. For pairwise training,
   /// makes groups of two solutions of the same question.
   /// Errors: Failure E531 (exit 65) if no question is left, or if no question has two solutions
-  /// with
-  ///         different labels, which pairwise training needs.
+  ///         with different labels, which pairwise training needs.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override {

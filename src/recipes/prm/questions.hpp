@@ -7,7 +7,7 @@
 // Facts about questions, which have several solutions: the examples of recipe prm.
 namespace mgpu::recipes {
 
-/// The text column with what solutions of the same question have in common.
+/// The text column whose text is equal for all solutions of a question.
 inline constexpr const char* kQuestionTexts = "question";
 
 /// Which questions are kept: those that are held out, or all others.
@@ -17,8 +17,8 @@ struct HeldOutPart {
   bool keeps_held_out = false;
 };
 
-/// Removes the examples of all other questions. Whether a question is held out depends on its text,
-/// seed and share only.
+/// Removes the examples of questions that `part` does not keep. Whether a question is held out
+/// depends on its text, seed and share only.
 void keep_questions(const HeldOutPart& part, lm::LmExamples& examples);
 
 /// Replaces kQuestionTexts by kQuestionColumn, which numbers the questions in the order of their
@@ -28,8 +28,9 @@ void number_questions(lm::LmExamples& examples);
 /// Permutes the labels of the steps of each question at random.
 void shuffle_labels(std::uint64_t seed, lm::LmExamples& examples);
 
-/// Joins the examples to groups of two solutions of the same question. The solution of a
-/// question with the highest mean label is joined with that with the lowest, and so on inwards.
+/// Forms groups of two solutions of the same question. The first group of a question has the
+/// solutions with the highest and the lowest mean label. The next has the second highest and the
+/// second lowest, and so on.
 /// Leaves out solutions without partner, and pairs whose steps all have the same label. The result
 /// may be empty.
 void join_solutions(lm::LmExamples& examples);
