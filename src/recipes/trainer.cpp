@@ -137,8 +137,8 @@ void Trainer::require_same_data() const {
        "put the old file back, or start anew: --resume=never"});
 }
 
-/// Runs one step. The clock counts all time outside of other spans as waiting for ranks. The rank
-/// spends most of this time on checking that no rank has failed.
+/// Runs one step. The clock counts the time of the step outside other spans as waiting for ranks.
+/// The rank spends most of this time on checking that no rank has failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
   activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");

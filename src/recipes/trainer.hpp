@@ -60,7 +60,7 @@ public:
     std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
   };
 
-  /// Evaluates the current model, after `step` steps, writes the result to the log and the scalars,
+  /// Evaluates the current model after `step` steps. Writes the result to the log and the scalars,
   /// and returns it.
   /// Ranks:  collective.
   virtual Evaluation evaluate(std::int64_t step) = 0;
@@ -71,7 +71,7 @@ public:
 /// returns the kept memory to the system.
 void keep_step_memory(const run::RunContext& run);
 
-/// Runs job train with any recipe. It has the optimizer, the loop and the checkpoints.
+/// Runs job train with any recipe. It holds the optimizer, the loop and the checkpoints.
 class Trainer {
 public:
   /// Keeps references to all arguments, which must outlive this object.

@@ -105,7 +105,7 @@ struct Roc {
 };
 
 /// Returns the ROC curve and the area under it.
-/// Shapes: score [N], which is larger for the positive class; is_positive [N]
+/// Shapes: score [N], larger for rows that are more likely positive; is_positive [N]
 Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_positive);
 
 /// Returns the 95 % Wilson interval of part / whole.

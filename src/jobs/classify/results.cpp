@@ -103,7 +103,7 @@ void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
 }
 
 /// Warns about the rows of each outcome but `ok`. The run ends as incomplete if the share of
-/// unusable rows is above the limit of the settings.
+/// unusable rows is above output.max_failed.
 void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : plots.outcomes) {

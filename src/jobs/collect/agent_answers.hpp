@@ -10,13 +10,13 @@
 
 namespace mgpu::jobs {
 
-/// An answer of the judger, at a node of the tree.
+/// An answer of the judger (the last agent), and the index of its node in the tree.
 struct AgentAnswer {
   std::int32_t node = 0;
   lm::Completion completion{};
 };
 
-/// The question that agents have answered.
+/// A question that agents have answered, with the objects that are used to judge the answers.
 struct AnsweredQuestion {
   const CollectInputs& inputs;
   const QuestionEncoder& encoder;

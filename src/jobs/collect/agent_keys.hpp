@@ -16,7 +16,7 @@ enum class AgentMethod : std::uint8_t {
   single,      // the last agent answers alone
 };
 
-/// Which keys and values of an agent the next one attends to.
+/// Which keys and values of earlier agents an agent attends to.
 enum class Carry : std::uint8_t {
   all,          // those of all agents before it
   latent_only,  // those of the latent steps of all agents before it

@@ -11,7 +11,7 @@
 
 namespace mgpu::jobs {
 
-/// The data of a node in the tree of agents that StepNode does not have.
+/// Adds to a StepNode the data of a node in the tree of agents.
 struct AgentNode {
   std::int32_t agent = -1;       // -1: the question
   std::int32_t path = -1;        // number among the paths of its agent
@@ -19,7 +19,7 @@ struct AgentNode {
   std::int32_t answer = -1;      // of the judger: index of its solution; -1: no answer
   double score = 0.0;            // of the path up to this node
   std::string text{};            // text of an agent before the judger
-  std::vector<float> latents{};  // [M, D] states from which the inputs were made
+  std::vector<float> latents{};  // [steps, hidden size] state that each step's input is made from
 };
 
 /// Makes the tree of a question. The value of an answer is 1 or 0. The value of another node is the

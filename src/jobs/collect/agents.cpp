@@ -15,7 +15,7 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-constexpr std::size_t kMostAgents = 32;  // agents have six bits of a random stream
+constexpr std::size_t kMostAgents = 32;  // the number of an agent has six bits of a random stream
 constexpr const char* kJudger = "judger";
 
 [[noreturn]] void refuse_agents(const std::filesystem::path& path, const std::string& why,

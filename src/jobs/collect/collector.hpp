@@ -36,8 +36,8 @@ public:
   /// Returns the random stream of a path, which is lm::Prompt::sample.
   static std::uint64_t sample_of_path(std::int64_t question, std::int64_t path);
 
-  /// Returns the random stream of the first rollout of a step, counted from 0; rollout r has the
-  /// result plus r. Streams of the first 2^29 questions of a data set differ.
+  /// Returns the random stream of the first rollout of a step. Steps are counted from 0. Rollout r
+  /// has this stream plus r. Streams of the first 2^29 questions of a data set differ.
   static std::uint64_t sample_of_rollouts(std::int64_t question, std::int64_t path,
                                           std::int64_t step);
 

@@ -105,7 +105,7 @@ std::vector<Question> CollectInputs::encode(std::int64_t first, std::int64_t cou
 lm::MemoryDemand CollectInputs::demand(DeviceKind device, std::int64_t longest) const {
   run::RowCounts rollouts = counts();
   if (!keys.agents.is_used)
-    rollouts.results_per_row *= keys.rollouts;  // those of a single step of each path
+    rollouts.results_per_row *= keys.rollouts;  // the rollouts of one step of each path
   lm::MemoryDemand demand;
   demand.batch_size = run::most_at_once(rollouts, keys.batch_size.value_or(0), device);
   if (keys.agents.thinks())  // all paths of a question are in memory together

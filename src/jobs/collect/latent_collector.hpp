@@ -19,10 +19,10 @@ namespace mgpu::jobs {
 
 /// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
 /// collect.num_paths paths, or one path without noise. The next agent continues the best of these
-/// paths. Its prompt runs through the model once for each path that it continues, and the paths
-/// that it makes from it share its cache pages. The paths of all questions in a batch make their
-/// latent steps together. The judger draws one answer for each path, or collect.num_paths answers
-/// to the only path without noise. Source: LatentMAS, arXiv 2511.20639.
+/// paths. The prompt of that agent runs through the model once for each path that it continues. All
+/// new paths that continue the same path share the cache pages. The paths of all questions in a
+/// batch make their latent steps together. The judger draws one answer for each path, or
+/// collect.num_paths answers to the only path without noise. Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.
@@ -40,7 +40,7 @@ private:
     std::int32_t node = 0;
     std::int64_t sequence = 0;
     std::int64_t own_first = 0;        // first token of the agent's prompt
-    std::vector<lm::Range> latents{};  // tokens of latent steps
+    std::vector<lm::Range> latents{};  // ranges of the tokens of latent steps
   };
 
   /// The tree of a question while it grows.

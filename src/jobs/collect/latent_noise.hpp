@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 
 /// Returns the random stream of a path of an agent, for its noise and its tokens. Streams of the
-/// first 2^29 questions of a data set differ from each other, and from those of steps of text.
+/// first 2^29 questions of a data set differ from each other, and from the streams of Collector.
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
 /// The noise of one path of an agent. Its random numbers depend on the seed and the stream only.

@@ -28,12 +28,12 @@ double share_of(std::int64_t part, std::int64_t all) {
   return static_cast<double>(part) / static_cast<double>(all);
 }
 
-/// Sums over the questions that have solutions, except left_out.
+/// Sums over the questions that have solutions. Only left_out counts the other questions.
 struct CollectCounts {
   bool has_agents = false;       // steps are the work of agents, without rollouts
   std::int64_t voted_right = 0;  // questions whose vote is right
   std::int64_t questions = 0;
-  std::int64_t paths = 0;    // with the rollouts in which OmegaSearch searched
+  std::int64_t paths = 0;    // solutions, and rollouts in which OmegaSearch searched
   std::int64_t right = 0;    // right sampled solutions
   std::int64_t steps = 0;    // nodes without roots
   std::int64_t steps_0 = 0;  // steps with value 0
@@ -45,8 +45,9 @@ struct CollectCounts {
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-/// Returns how many solutions of each question were sampled. With omega_prm, some solutions are
-/// rollouts. With agents, some paths may have no solution.
+/// Returns how many solutions of each question were sampled. With omega_prm, column n_paths also
+/// counts rollouts. With agents, it may be below collect.num_paths, because some paths have no
+/// solution.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())
@@ -125,8 +126,8 @@ void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outc
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";
 }
 
-/// Warns about questions that could not be used. The run is incomplete if their share is above
-/// max_failed of the store.
+/// Warns about questions that could not be used. The run ends as incomplete if their share is above
+/// output.max_failed.
 void judge_questions(run::RunContext& run, const CollectCounts& counts, run::JobOutcome& outcome) {
   if (counts.left_out == 0) return;
   outcome.results.push_back(

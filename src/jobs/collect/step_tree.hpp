@@ -31,8 +31,8 @@ struct Visits {
 /// Source: hard and soft estimation in Wang et al., Math-Shepherd, arXiv 2312.08935, 3.3.
 double value_of(StepLabel label, const Visits& visits);
 
-/// Returns the standard error of visits.share(), which is that of a binomial share: sqrt(p (1 - p)
-/// / count), with p = visits.share().
+/// Returns the standard error of visits.share() as a binomial share: sqrt(p (1 - p) / count), with
+/// p = visits.share().
 double standard_error_of(const Visits& visits);
 
 /// The answers of one path. All steps but the last have rollouts.
@@ -57,14 +57,14 @@ StepNode make_node(StepLabel label, std::int32_t path, std::int32_t step, const 
 /// The nodes of a question. The root is the first. A child has a higher index than its parent.
 struct StepTree {
   std::vector<StepNode> nodes;
-  /// Compressed rows of children: those of node n are children[child_offsets[n]] to
+  /// The children in compressed rows. The children of node n are children[child_offsets[n]] to
   /// children[child_offsets[n + 1] - 1].
   std::vector<std::int32_t> child_offsets;  // [nodes + 1]
   std::vector<std::int32_t> children;       // [nodes - 1]
 };
 
-/// Makes the tree of nodes, whose parents are known, by adding the lists of children. The children
-/// of a node have the order of the nodes.
+/// Makes a tree from nodes with known parents by adding the lists of children. The children of a
+/// node have the order of the nodes.
 StepTree with_children(std::vector<StepNode> nodes);
 
 /// Makes the tree of a question. Each step but the last of each path has `rollouts` rollouts. The

@@ -66,9 +66,9 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   return offsets;
 }
 
-/// Returns the place of each node's first token in column output_ids if `is_first`, and otherwise
-/// its number of tokens. They are the tokens after the end of its parent. Both are 0 for the root
-/// and for nodes without a solution.
+/// Returns for each node the place of its first token in column output_ids if `is_first`, and
+/// otherwise the number of its tokens. The tokens of a node are those after the end of its parent.
+/// Both numbers are 0 for the root and for nodes without a solution.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;

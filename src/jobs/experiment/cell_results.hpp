@@ -13,18 +13,18 @@
 
 namespace mgpu::jobs {
 
-/// A completion of a cell.
+/// A completion from the evaluation of a cell, and its prompt.
 struct CellAnswer {
   std::string prompt;
   std::string output;
 };
 
-/// The evaluation of a cell.
+/// The results of the evaluation of a Cell.
 struct CellResult {
   CellValues values;
   std::string stage;  // name of the stage that evaluated it
   CellState state = CellState::not_started;
-  std::optional<report::Result> reward{};  // the score of the data set, otherwise the reward
+  std::optional<report::Result> reward{};  // mean score of the data set, otherwise mean reward
   std::optional<report::Result> kl{};      // per token from the reference, in nats
   double tokens = 0.0;                     // mean tokens of a completion
   /// The mean reward of the reference, and the best reward at this KL. Set only if the reference,

@@ -23,16 +23,16 @@ struct StagePlace {
   DeviceKind device = DeviceKind::cpu;
 };
 
-/// The file in the run directory of a finished stage with its StageEnd as JSON.
+/// The file in the run directory of a finished stage that has its StageEnd as JSON.
 inline constexpr const char* kOutcomeFile = "outcome.json";
 
-/// The settings with which a stage would run, and an earlier run whose results can replace its own.
+/// The settings with which a stage would run, and an earlier run whose results it can reuse.
 struct PreparedStage {
   std::string chunk_size;  // value of run.chunk_size
   /// Identity of a run of the stage (see store::RunRequest): its keys, and the size and time of
   /// last change of every file that they name. Of files of other stages, only the path counts.
   std::string identity;
-  /// The newest finished run with this identity, results.h5, outcome.json and all exports that
+  /// The newest finished run that has this identity, results.h5, outcome.json and all exports that
   /// other stages read; "" if no run has all of these.
   std::filesystem::path earlier{};
 };

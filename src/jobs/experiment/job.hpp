@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// Job experiment: runs other jobs, its stages, on groups of ranks.
+/// Job experiment runs other jobs, which are its stages, on groups of ranks.
 class ExperimentJob final : public Job {
 public:
   explicit ExperimentJob(const Config& config)

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the part of `path` below `folder`; nullopt if it is not below it.
+/// Returns the part of `path` below `folder`; nullopt if `path` is not below `folder`.
 std::optional<fs::path> part_below(const fs::path& path, const fs::path& folder) {
   const fs::path relative = path.lexically_normal().lexically_relative(folder);
   if (relative.empty() || relative == "." || *relative.begin() == "..") return std::nullopt;
@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, fs::path>> paths_in(const Config& config) {
   return paths;
 }
 
-/// Finds the keys of a stage that read the output of other stages, and lets it wait for these
+/// Finds the keys of a stage that read the output of other stages. Lets the stage wait for these
 /// stages.
 void find_inputs(std::vector<Stage>& stages, std::size_t index) {
   for (const auto& [key, path] : paths_in(stages[index].config)) {
@@ -98,8 +98,8 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   return evaluations;
 }
 
-/// Lets the stages of each cell wait for last_round(), except stages that belong to an earlier
-/// round.
+/// Lets the stages of each cell wait for the evaluations of last_round(), except stages that belong
+/// to an earlier round.
 void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
   for (const Cell& cell : graph.cells) {

@@ -21,7 +21,8 @@ namespace mgpu::jobs {
 /// Reads stage files with the values of a cell. Names in them are replaced: ${algorithm},
 /// ${dataset}, ${model}, ${round} and ${eta} by the values. The name ${phase} becomes "first" in
 /// round 0 and "later" in others. The name ${stage.NAME} becomes the output of the stage of file
-/// NAME.yaml with the same values, and ${previous.NAME} its output of the round before.
+/// NAME.yaml with the same values, and ${previous.NAME} becomes the same output of the round
+/// before.
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
 /// its file names the value, or the output of a stage that uses the value.
@@ -35,7 +36,7 @@ public:
   /// output it names are read if they are new.
   ///
   /// Ranks:  collective over the group of the file provider.
-  /// Errors: see read_graph(). Call nothing but the destructor afterwards.
+  /// Errors: see read_graph(). After an error, call nothing but the destructor.
   std::size_t stage_of(const std::string& file_name, const CellValues& values);
 
   /// Returns stage_of() for the file of an algorithm. Errors: Failure E124 (exit 78) without this

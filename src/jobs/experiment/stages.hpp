@@ -25,10 +25,10 @@ struct StageInput {
 /// A job of an experiment.
 struct Stage {
   std::string name;
-  Config config;                       // as in its file, with the seed of the experiment if given
-  std::filesystem::path file;          // that file
+  Config config;                       // of `file`, with the keys that the experiment sets
+  std::filesystem::path file;          // the file NAME.yaml that describes the stage
   std::filesystem::path output;        // outputs/NAME/latest, which begins the paths of its readers
-  std::string file_name{};             // NAME of that file NAME.yaml
+  std::string file_name{};             // NAME of that file
   CellValues values{};                 // values that the file, or a stage before this one, uses
   std::vector<StageInput> inputs{};    // what it reads from other stages
   std::vector<std::size_t> after{};    // stages to wait for, ascending

@@ -29,7 +29,7 @@ struct Evaluation {
   std::vector<std::int64_t> prompts{};    // index of each prompt that was evaluated, ascending
   std::vector<std::int64_t> checksums{};  // CRC-32C of the prompt in the user's row
   std::vector<std::string> groups{};      // column `group` of the row, "" without it
-  std::vector<std::int64_t> samples{};    // completions of the prompt
+  std::vector<std::int64_t> samples{};    // number of completions of each prompt
   std::vector<std::int64_t> right{};      // how many are right; empty if nothing checks answers
   std::vector<PromptMetric> metrics{};    // score, pass@k, rewards and so on, one value per prompt
   std::vector<std::int64_t> counts{};     // k of pass@k; empty if nothing checks answers
@@ -54,7 +54,7 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
 
 /// Computes the metrics from rows of table `samples`, in which the rows of a prompt are adjacent.
 /// Column prompt_index is required. Columns score, same_as, search_score, reward, reward_NAME and
-/// kl are used if `rows` has them; Column same_as is used only with score or reward_match. `search`
+/// kl are used if `rows` has them. Column same_as is used only with score or reward_match. `search`
 /// is the kind of generate.search. The result lacks checksums and groups.
 Evaluation evaluate_rows(const store::ReadTable& rows,
                          std::optional<SearchKind> search = std::nullopt);

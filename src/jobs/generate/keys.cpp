@@ -105,7 +105,7 @@ void check_reference(const Config& config) {
                          "generate.max_new_tokens=256");
 }
 
-/// Refuses a guide where no token is drawn.
+/// Refuses a guide if no tokens are drawn.
 void check_guide(const Config& config) {
   check_guide_keys(config);
   if (!read_guide_keys(config)) return;

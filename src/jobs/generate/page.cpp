@@ -52,7 +52,7 @@ report::DrawnCurve rate_curve(const char* name, const std::string& metric,
   return curve;
 }
 
-/// Draws pass@k and maj@k over k.
+/// Draws pass@k, maj@k and the accuracies of searches over k.
 report::Figure rate_figure(const GeneratePlots& plots) {
   if (plots.pass.means.x.size() < 2) return {};
   report::LineChart chart;

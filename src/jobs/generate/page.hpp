@@ -18,7 +18,7 @@ inline constexpr std::int64_t kReadSamples = 64;
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,
 /// and the first completions.
 struct GeneratePlots {
-  /// Equal completions of a prompt.
+  /// A completion of a prompt, and the number of equal completions.
   struct Sample {
     std::string prompt;
     std::string output;
@@ -29,7 +29,7 @@ struct GeneratePlots {
     std::string verdict{};  // "right" or "wrong"; "" if nothing checks answers
   };
 
-  /// pass@k or maj@k over k, with the ends of its 95 % interval.
+  /// A rate such as pass@k for several k, with the ends of its 95 % intervals.
   struct Rates {
     report::Curve means{};
     std::vector<double> low{};

@@ -68,7 +68,8 @@ public:
                                              lm::read_lm_config(folder).vocab);
   }
 
-  /// Errors: Failure E143 if recipes would turn the text into other tokens.
+  /// Returns the prompt of a row. Errors: Failure E143 if recipes would turn its text into other
+  /// tokens.
   std::string of_row(std::int64_t row) const {
     std::string text = texts_.read(row, 1).at(0);
     const auto ids = ids_.row<std::int32_t>(row);

@@ -125,7 +125,7 @@ private:
     return static_cast<std::uint64_t>(guide_weights(*inputs_.guide, demand));
   }
 
-  /// Returns the demand of a batch, with what the guide and the reference need.
+  /// Returns the demand of a batch, including the guide and the reference.
   lm::MemoryDemand demand(std::int64_t longest) const {
     lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
     if (!inputs_.keys.has_divergence()) return demand;

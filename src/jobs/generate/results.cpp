@@ -227,7 +227,8 @@ void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcom
   outcome.result += "; " + report::grouped(missing) + " samples without a reward";
 }
 
-/// Counts prompts that could not be completed. The run fails if there are too many such prompts.
+/// Counts samples that could not be completed. The run ends as incomplete if their share is above
+/// output.max_failed.
 void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
   const auto found = plots.finishes.find(name_of(Finish::none));
   if (found == plots.finishes.end()) return;

@@ -48,7 +48,7 @@ public:
   CompletionScorer& operator=(CompletionScorer&&) = delete;
   virtual ~CompletionScorer() = default;
 
-  /// Shapes: returns [completions.size()]
+  /// Returns the score of each completion.
   virtual std::vector<CompletionScore> score(std::span<const SearchedCompletion> completions) = 0;
 };
 

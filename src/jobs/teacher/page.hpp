@@ -47,7 +47,7 @@ struct KeptMass {
     std::int64_t bytes_packed = 0;  // bytes per token with teacher.store=packed
   };
 
-  std::vector<Point> points;     // in the order of k; the last k is that of this run
+  std::vector<Point> points;     // in the order of k; the last k is the k of this run
   std::int64_t tokens_seen = 0;  // number of tokens over which the means were computed
 };
 

@@ -94,7 +94,7 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
 }
 
 /// Warns about samples that were cut or left out. The run ends as incomplete if the share of
-/// unusable rows is above the limit of the settings.
+/// unusable rows is above output.max_failed.
 void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
   for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;

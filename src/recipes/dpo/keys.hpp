@@ -14,7 +14,8 @@ void add_dpo_keys(KeyTable& table);
 bool has_dpo_keys(const Config& config);
 
 /// Checks the keys of recipe `dpo`.
-/// Errors: one Failure (exit 78) with all keys that have no effect.
+/// Errors: Failure E124 (exit 78) for dpo.label_smoothing without dpo.loss=robust; Failure E107
+///         (exit 78) for dpo.loss=robust without dpo.label_smoothing.
 void check_dpo_keys(const Config& config);
 
 /// Reads the keys dpo.*.

@@ -10,8 +10,8 @@ namespace mgpu::recipes {
 /// Chooses the prompts of the groups that are sampled together. Prompts are numbered in the order
 /// in which a training draws them, over all epochs.
 ///
-/// Groups whose rewards are all equal teach nothing, so refill() gives them the next prompts. That
-/// depends only on the rewards, so all ranks draw the same prompts.
+/// Groups whose rewards are all equal teach nothing, so refill() gives them the next prompts. The
+/// choice depends only on the rewards, so all ranks draw the same prompts.
 ///
 /// Source: dynamic sampling of Yu et al., arXiv 2503.14476, section 3.2. There, groups are sampled
 ///         until enough of them have different rewards; here, at most `max_refills` times.

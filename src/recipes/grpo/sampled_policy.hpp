@@ -47,7 +47,7 @@ private:
   PhaseClock& clock_;
   int rank_;  // in the world
   std::optional<text::TextFolder> folder_;
-  std::unique_ptr<lm::ResidentModels> own_models_;  // nullptr: those of the run, or none
+  std::unique_ptr<lm::ResidentModels> own_models_;  // nullptr: run has them or needs no model
   std::optional<rewards::WeightedRewards> rewards_;
   std::unique_ptr<lm::TrainableModel> start_;  // nullptr if GrpoSettings::beta is 0
   RolloutState state_;

@@ -9,9 +9,10 @@
 
 namespace mgpu::recipes {
 
-/// The losses of a judged completion. Its log-ratio r is its log-probability minus that of the
-/// reference. The estimate of the KL divergence is z. The sigmoid function is s, and b is
-/// KtoSettings::beta. The first formula is for a good completion, and the second for a bad one.
+/// The losses of a judged completion. Its log-ratio r is its log-probability minus its
+/// log-probability under the reference. The estimate of the KL divergence is z. The sigmoid
+/// function is s, and b is KtoSettings::beta. The first formula is for a good completion, and the
+/// second for a bad one.
 enum class KtoKind : std::uint8_t {
   kto,                // 1 - s(b (r - z)), or 1 - s(b (z - r)); Ethayarajh et al., arXiv 2402.01306
   apo_zero_unpaired,  // 1 - s(b r), or s(b r); D'Oosterlinck et al., arXiv 2408.06266

@@ -125,7 +125,7 @@ struct LmSizes {
   std::optional<lm::ModelHead> head;
   bool has_two_sweeps;  // true: each step begins with an additional forward pass
   MethodCosts costs;
-  std::int64_t items_together;  // sequences of a group
+  std::int64_t items_together;  // LmMethod::items_together()
   std::int64_t parameters;
   std::int64_t referenced;           // examples that the reference computes before the training
   std::int64_t other_reference = 0;  // parameters of a reference from another folder

@@ -161,7 +161,7 @@ JsonValue CollectedRows::Question::row_of(std::int64_t path) const {
   JsonValue::List values;
   JsonValue::List ends;
   std::int64_t tokens = 0;
-  std::int32_t done = 0;  // steps
+  std::int32_t done = 0;  // number of steps whose texts were appended
   for (const std::int64_t node : nodes_of(path)) {
     std::string text;
     for (; done < at(node_step, node); ++done)

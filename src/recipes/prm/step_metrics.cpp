@@ -18,11 +18,11 @@ bool lacks_logits(std::span<const JudgedStep> steps) {
   return std::ranges::any_of(steps, [](const JudgedStep& step) { return std::isnan(step.logit); });
 }
 
-/// Returns the area of steps that ascend by their logits, none of which is NaN.
+/// Returns the area under the ROC curve of steps sorted by logit, lowest first. No logit is NaN.
 double area_of_sorted(std::span<const JudgedStep> steps) {
   double right = 0.0;
-  double wrong = 0.0;  // steps before the current run of equal logits
-  double pairs = 0.0;  // in the right order; equal logits count half
+  double wrong = 0.0;  // wrong steps before the current run of equal logits
+  double pairs = 0.0;  // pairs in the right order; equal logits count half
   for (std::size_t first = 0; first < steps.size();) {
     std::size_t end = first;
     double run_right = 0.0;

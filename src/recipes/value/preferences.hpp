@@ -14,8 +14,8 @@ double preference_probability(double beta, double score_chosen, double score_rej
 
 /// Draws which completion of a pair is preferred, with preference_probability() of the members
 /// `score_chosen` and `score_rejected`. Returns the row, with `chosen` and `rejected` exchanged if
-/// the rejected completion is preferred. The draw depends on `seed` and on the texts of the row
-/// alone, so it is the same on every rank and in every epoch.
+/// the rejected completion is preferred. The random number depends only on `seed` and on the texts
+/// of the row, so every rank and every epoch draws the same one.
 /// Errors: JsonError if a score is not a finite number.
 formats::JsonValue draw_preference(const formats::JsonValue& row, double beta, std::uint64_t seed);
 
