@@ -89,14 +89,14 @@ public:
   std::map<std::string, std::string> files;
 
   /// Saves a checkpoint. `is_best` marks it as the best so far.
-  /// Ranks:  collective.
+  /// Ranks:  collective over the group of `checkpoints`.
   /// Errors: those of CheckpointStore.
   void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);
 
   /// Loads the newest checkpoint, if there is one. Returns warnings about damaged checkpoints.
   ///
-  /// Ranks:  collective.
-  /// Errors: those of CheckpointStore.
+  /// Ranks:  collective over the group of `checkpoints`.
+  /// Errors: those of CheckpointStore; Failure E611 if the checkpoint lacks a value of TrainState.
   std::vector<std::string> load(const store::CheckpointStore& checkpoints);
 
 private:

@@ -62,7 +62,7 @@ public:
 
   /// Evaluates the current model after `step` steps. Writes the result to the log and the scalars,
   /// and returns it.
-  /// Ranks:  collective.
+  /// Ranks:  collective over the world.
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
 

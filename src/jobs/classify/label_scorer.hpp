@@ -58,8 +58,8 @@ public:
   std::int64_t batch_size() const { return generators_.front().batch_size(); }
   void set_batch_size(std::int64_t batch_size);
 
-  /// Sets the callback that receives how many rows the current call of run() has labeled. It counts
-  /// first attempts only, so an answer that is sampled again does not count twice.
+  /// Sets the callback that receives how many rows the current call of run() has labeled. The
+  /// number counts first attempts only, so an answer that is sampled again does not count twice.
   void set_progress(const lm::SeeProgress& see) { generators_.front().set_progress(see); }
 
 private:

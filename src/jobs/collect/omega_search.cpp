@@ -50,8 +50,8 @@ void OmegaSearch::halve(const State& middle) {
   (middle.visits.right > 0 ? search_->low : search_->high) = steps;
 }
 
-/// Chooses the state and the rollout of the next search. Of equal pairs it takes the first. Returns
-/// false if no search is left.
+/// Chooses the state and the rollout of the next search. Of pairs with equal worth it takes the
+/// first. Returns false after the last search, or if no rollout can be searched.
 bool OmegaSearch::begin_search() {
   search_.reset();
   if (searches_ == rules_.searches) return false;

@@ -26,7 +26,8 @@ CellResult result_of(const Cell& cell, const Stage& stage, const StageEnd& end) 
   return result;
 }
 
-/// Returns the evaluation of the reference on the data set and with the model of `cell`.
+/// Returns the evaluation of the reference that agrees with `cell` in all other values; nullptr if
+/// no such cell has a reward.
 const CellResult* reference_of(const std::string& baseline, const std::vector<CellResult>& cells,
                                const CellResult& cell) {
   CellValues wanted = cell.values;

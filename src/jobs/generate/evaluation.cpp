@@ -101,8 +101,8 @@ void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric m
   });
 }
 
-/// Adds the accuracies of both searches, and how much better the chosen one is than a random
-/// completion and than the most frequent answer.
+/// Adds the accuracies of both searches. Also adds how much better search `chosen` is than a random
+/// completion, and than the most frequent answer.
 void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evaluation) {
   for (const std::int64_t k : evaluation.counts | std::views::drop(1)) {
     const std::string number = std::to_string(k);

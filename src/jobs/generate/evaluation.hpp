@@ -62,7 +62,7 @@ Evaluation evaluate_rows(const store::ReadTable& rows,
 /// Evaluates the completions in the journal. Returns nullopt if the journal has nothing to
 /// evaluate: no scores, answers, rewards or KL.
 ///
-/// Ranks:  collective; all ranks get the same result.
+/// Ranks:  collective over `world`; all ranks get the same result.
 /// Errors: those of read_chunks() and RowFile::read(), on all ranks.
 std::optional<Evaluation> evaluate_journal(const cluster::Group& world,
                                            const store::ChunkJournal& journal,

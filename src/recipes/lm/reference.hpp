@@ -23,7 +23,7 @@ struct ReferenceExamples {
   std::size_t size() const { return training.examples().size() + held_out.examples().size(); }
 };
 
-/// A function that returns the reference model. All ranks call the function together.
+/// A function that returns the reference model. Ranks: collective over the world.
 using OpenReference = std::function<const lm::TrainableModel&()>;
 
 /// Returns the log-probability of each example, first for `training`, then for `held_out`. It reads

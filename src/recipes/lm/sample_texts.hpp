@@ -25,8 +25,8 @@ struct SampleText {
 inline constexpr std::int64_t kSampledBytes = std::int64_t{1} << 30;
 
 /// Returns greedy completions for some examples, which are evenly spread over `examples`. An
-/// example without a prompt is divided in the middle. The result depends only on the weights, the
-/// examples and the tokenizer.
+/// example without a prompt is divided in the middle. Returns none if kSampledBytes forbids it. The
+/// result depends only on the weights, the examples and the tokenizer.
 ///
 /// Memory: on the CPU a packed copy of the weights.
 /// Errors: those of TrainableModel::decoder() and Generator::run().

@@ -21,7 +21,8 @@ namespace mgpu::recipes {
 
 namespace {
 
-/// Loads the weights of a folder: rank 0 reads them, and the other ranks receive them. Collective.
+/// Loads the weights of a folder: rank 0 reads them, and the other ranks receive them. Collective
+/// over `world`.
 void load_folder(const cluster::Group& world, const std::filesystem::path& folder,
                  lm::TrainableModel& model) {
   at::Tensor weights;  // copy on the host; with the CPU backend the model's own tensor
