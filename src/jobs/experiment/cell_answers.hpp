@@ -13,8 +13,8 @@ namespace mgpu::jobs {
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
                   std::vector<CellResult>& cells);
 
-/// Returns a table of these completions, in which the completions of one prompt follow each other.
-/// It has no rows without completions.
+/// Returns a table of CellResult::answers, in which the completions of one prompt follow each
+/// other. It has no rows without completions.
 report::Table answer_table(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

@@ -44,8 +44,8 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
                             const std::map<std::size_t, std::string>& directories,
                             bool checks_files = true);
 
-/// Says for each stage whether a run would reuse an earlier run, or why not. It needs no weights.
-/// Local. Errors: those of counting the rows of the data.
+/// Returns a text for each stage that says whether a run would reuse an earlier run, or why not. It
+/// needs no weights. Local. Errors: those of counting the rows of the data.
 std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const StagePlace& place);
 
 }  // namespace mgpu::jobs

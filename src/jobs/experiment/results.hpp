@@ -12,13 +12,13 @@
 namespace mgpu::jobs {
 
 /// Writes results.h5 with table `stages`, and table `cells` if there are cells. The tables depend
-/// on neither ranks nor times. Ranks: collective over the run. `records` and `cells` are used on
+/// on neither ranks nor times. Ranks: collective over the world. `records` and `cells` are used on
 /// rank 0 only.
 void seal_stages(run::RunContext& run, const std::vector<Stage>& stages,
                  const std::vector<StageRecord>& records, const std::vector<CellResult>& cells);
 
-/// Returns how the experiment ended. `records` and `cells` are used on rank 0 only; other ranks get
-/// the counts. Ranks:  collective over the run.
+/// Returns how the experiment ended. On ranks other than 0, `records` and `cells` must be empty,
+/// and the result has only the counts. Ranks: collective over the world.
 run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stages,
                            const std::vector<StageRecord>& records,
                            const std::vector<CellResult>& cells);

@@ -39,8 +39,8 @@ public:
   /// Errors: see read_graph(). After an error, call nothing but the destructor.
   std::size_t stage_of(const std::string& file_name, const CellValues& values);
 
-  /// Returns stage_of() for the file of an algorithm. Errors: Failure E124 (exit 78) without this
-  /// file.
+  /// Returns stage_of() for the file of an algorithm. Errors: those of stage_of(); Failure E124
+  /// (exit 78) without this file.
   std::size_t evaluation_of(const std::string& algorithm, const CellValues& values);
 
   const Stage& stage(std::size_t index) const { return stages_.at(index); }

@@ -52,7 +52,8 @@ struct GenerateInputs : rows::ModelRows {
   }
 
   /// Encodes `count` prompts from row `first` on. A row that cannot be used is returned with the
-  /// reason. With data.on_bad_row=stop the reason is also added to `problems`.
+  /// reason. With data.on_bad_row=stop the reason is also added to `problems`. Prompts that are
+  /// longer than the model's context are treated as generate.beyond_context says.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;
@@ -78,17 +79,18 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// Errors: those of open_rows() and of reading the folders of the models.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// Returns a note if the first row has an `answer`, but no reward compares it with the completions,
-/// so the run is not evaluated. Otherwise returns "".
+/// Returns a note if the first row has an `answer`, but neither rewards nor a data set judge the
+/// completions. Otherwise returns "".
 std::string answer_note(const GenerateInputs& inputs);
 
 /// Returns the number of rows of data.path, or 0 if the file is not valid. The run reports the
 /// reason when it opens the file.
 std::int64_t count_prompts(const GenerateKeys& keys);
 
-/// Tokenizes all prompts and returns the number of tokens of each, or 0 for a prompt that cannot be
-/// used.
-/// Errors: Failure E531 for prompts that cannot be used, if data.on_bad_row is stop.
+/// Tokenizes all prompts and returns the number of tokens of each, or 0 for a row without a valid
+/// prompt.
+/// Errors: Failure E531 for prompts that cannot be used, if data.on_bad_row is stop; also for
+///         prompts beyond the model's context, if generate.beyond_context is stop.
 std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs);
 
 }  // namespace mgpu::jobs

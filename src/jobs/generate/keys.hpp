@@ -105,8 +105,8 @@ GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& d
 /// (what is not given is the folder's)".
 std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& generate);
 
-/// Names the options in generation_config.json of the model's folder that this program does not
-/// support, such as num_beams. Returns "" if it supports all.
+/// Names the options in generation_config.json of the model's folder that would affect the
+/// completions, but that this program does not support, such as num_beams. Otherwise returns "".
 std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaults& folder);
 
 /// Names the given keys that have no effect, because generate.max_new_tokens=0 only scores the

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 
 /// Returns the index of the completion with the highest score, the first of equal ones. A
-/// completion without a score (NaN) is chosen only if none has one.
+/// completion without a score (NaN) is chosen only if no completion has a score.
 ///
 /// Shapes: scores [completions of a prompt], at least one
 std::size_t best_of(std::span<const double> scores);

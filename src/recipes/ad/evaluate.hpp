@@ -52,7 +52,7 @@ struct FinalEvaluation {
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const AdSettings& settings);
 
-/// Plays the final evaluation in chunks, which the journal records. Returns nothing when a stop was
+/// Plays the final evaluation in chunks, which the journal records. Returns nullopt if a stop was
 /// requested before it was complete.
 ///
 /// Ranks:  collective over the world.

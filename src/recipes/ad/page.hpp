@@ -53,7 +53,8 @@ struct AdPlots {
   std::vector<Walk> walks;
 };
 
-/// Returns one sentence about the result. If the return did not rise, the sentence says so.
+/// Returns one sentence about the result. If the return hardly rose, the sentence says that the
+/// agent does not learn yet.
 std::string ad_headline(const AdPlots& plots, const report::RunSummary& summary);
 
 /// Makes report.html of recipe ad and its part of summary.json.

@@ -17,7 +17,8 @@ namespace mgpu::recipes {
 /// ForTokenClassification model.
 ///
 /// Rows are solutions: result files of job collect, or rows with `prompt`, `completions` and
-/// `labels`. Solutions with equal prompts belong to one question.
+/// `labels`. In a result file, each question has its own list of solutions. Other rows with equal
+/// prompts are solutions of one question.
 class PrmMethod final : public LmMethod {
 public:
   explicit PrmMethod(const PrmSettings& settings) : settings_(settings), loss_(settings) {}

@@ -18,7 +18,7 @@ struct HeldOutPart {
 };
 
 /// Removes the examples of questions that `part` does not keep. Whether a question is held out
-/// depends on its text, seed and share only.
+/// depends only on the seed, the share, and its text in kQuestionTexts.
 void keep_questions(const HeldOutPart& part, lm::LmExamples& examples);
 
 /// Replaces kQuestionTexts by kQuestionColumn, which numbers the questions in the order of their
