@@ -227,7 +227,8 @@ bool Trainer::save_is_due(bool is_best) {
 }
 
 /// Returns whether the last checkpoint is older than checkpoint.every_minutes. Clocks of ranks
-/// differ, so the ranks must agree. They do not agree at every step, because that takes time.
+/// differ, so the ranks must agree on the result. That takes time, so the result is false except
+/// after every 16th step. Ranks: collective over the world.
 bool Trainer::is_save_time() {
   constexpr std::int64_t kCheckEvery = 16;  // steps
   const double after_s = settings_.checkpoint.every_minutes * 60.0;

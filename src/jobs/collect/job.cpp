@@ -37,7 +37,7 @@ namespace {
 /// Writes the map and the mean norm of embeddings as a safetensors file.
 void write_realignment(const std::filesystem::path& folder, const lm::Realignment& realignment) {
   const std::filesystem::path path = folder / "realignment.safetensors";
-  std::filesystem::remove(path);  // that of an earlier attempt
+  std::filesystem::remove(path);  // the file of an earlier attempt
   const std::array tensors{formats::NamedTensor{"matrix", realignment.matrix().sizes().vec(),
                                                 tensor::view_of(realignment.matrix())}};
   formats::write_safetensors(path, tensors,

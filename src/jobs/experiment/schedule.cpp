@@ -11,7 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// A stage gets at least one in this many ranks if they are free, so about this many run at a time.
+// If enough ranks are free, a stage without experiment.ranks gets at least 1 / kMostAtOnce of all
+// ranks. So about kMostAtOnce such stages run at a time.
 constexpr int kMostAtOnce = 8;
 
 /// Returns for each stage the number of stages on the longest chain that begins with it.

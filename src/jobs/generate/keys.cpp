@@ -95,7 +95,7 @@ void check_stops(const Config& config) {
       throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
 }
 
-/// Refuses a reference model without completions.
+/// Refuses a reference model if the run makes no completions.
 void check_reference(const Config& config) {
   constexpr const char* kKey = "generate.reference";
   if (config.is(kKey, "null")) return;
