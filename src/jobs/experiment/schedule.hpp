@@ -43,9 +43,9 @@ struct Assignment {
 /// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
 /// messages. Equally urgent stages come by ascending index.
 ///
-/// A stage with StageNeed::wish 0 gets an equal share of the free ranks, but not less than an eighth
-/// of all ranks if that many are free. This limits how many stages run at a time. If many ran at a
-/// time, the last ones would run long on few ranks.
+/// A stage with StageNeed::wish 0 gets an equal share of the free ranks, but not less than an
+/// eighth of all ranks if that many are free. This limits how many stages run at a time. If many
+/// ran at a time, the last ones would run long on few ranks.
 class Schedule {
 public:
   /// `ranks`: number of ranks of the run; all are busy until free() is called. The stages must form
