@@ -4,7 +4,7 @@
 
 #include <mgpu/kernels/cross_entropy.hpp>
 
-// Shapes in this header: N = predictions (any leading dimensions), A = actions.
+// Shapes in this header: `..` = any leading dimensions, A = actions.
 namespace mgpu::ad {
 
 /// The cross-entropy of one batch of predicted actions, and its gradient with respect to the

@@ -16,8 +16,9 @@ struct AdObjectiveOptions {
 };
 
 /// The training objective of Algorithm Distillation: the cross-entropy of the actions in learning
-/// histories, given the steps before each action. TokenKind::step predicts the actions of all steps
-/// of a window. TokenKind::transition predicts only the action of the last step.
+/// histories, given the steps before each action. With TokenKind::step, the model predicts the
+/// actions of all steps of a window. With TokenKind::transition, it predicts only the action of the
+/// last step.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {

@@ -95,7 +95,8 @@ public:
   /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has one
   /// step per row to decode step by step, or more to fill an empty row.
   ///
-  /// Errors: ShapeError when a row would exceed n_transit steps; the cache is then unchanged.
+  /// Errors: ShapeError when the model has another token kind, or a row would exceed n_transit
+  ///         steps; the cache is then unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
@@ -103,8 +104,8 @@ public:
   /// logits [B, A] of the action at `tokens.query`, the current state of each row, which is not
   /// cached.
   ///
-  /// Errors: ShapeError when the cached transitions of a row, the new ones and its query would
-  ///         exceed n_transit.
+  /// Errors: ShapeError when the model has another token kind, or when a row would exceed n_transit
+  ///         tokens with its cached transitions, the new ones and the query.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;
 
 private:

@@ -22,7 +22,7 @@ struct AdTransformerConfig {
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;
   std::int64_t n_inner = 128;
-  std::int64_t n_transit = 240;  // maximum tokens in a sequence, with that of the current state
+  std::int64_t n_transit = 240;  // maximum number of tokens, the current state included
   double dropout = 0.1;          // probability to drop an attention weight or a sublayer output
   std::int64_t grid = 9;         // cells per side of the grid world
   std::int64_t num_actions = 5;

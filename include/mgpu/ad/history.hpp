@@ -40,9 +40,9 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 
 /// A set of learning histories with consecutive ids. Each field is stored as one column.
 ///
-/// The task with index t in Environment::train_tasks() has the ids t * streams to (t + 1) * streams
-/// - 1, in the order of streams. So a range of ids determines which histories a file or chunk
-/// holds, on any rank.
+/// The histories of the task with index t in Environment::train_tasks() have the ids t * streams to
+/// (t + 1) * streams - 1, in the order of streams. So a range of ids names the same histories on
+/// every rank.
 class HistorySet {
 public:
   /// Makes the histories with ids first_id to first_id + count - 1, filled with zeros.
@@ -98,9 +98,10 @@ std::vector<double> mean_returns(const HistorySet& histories);
 /// Returns the CRC-32C of the shape and all columns, to tell whether two sets are equal.
 std::uint32_t crc_of(const HistorySet& histories);
 
-/// Replays the actions of every history in `environment`.
-/// Errors: Failure E521 (exit 65) at the first step whose landing cell or reward is not that of the
-///         environment. The histories then belong to another environment.
+/// Replays the actions of every history in `environment`, and compares the landing cells and
+/// rewards.
+/// Errors: Failure E521 (exit 65) at the first step at which a landing cell or reward differs,
+///         because the histories then belong to another environment.
 void check_histories(const Environment& environment, const HistorySet& histories);
 
 }  // namespace mgpu::ad

@@ -8,14 +8,15 @@
 
 namespace mgpu::ad {
 
-/// Ablations: they hide information from the agent, to measure whether its behavior depends on it.
+/// Switches that hide information from the agent (ablations), to measure whether its behavior
+/// depends on this information.
 struct Controls {
   bool hide_rewards = false;   // rewards in the context are 0
   bool clear_context = false;  // every episode starts with an empty context
 };
 
-/// The past steps that one playing agent remembers, as tokens for the model. The tokens equal those
-/// of a training window over the same steps.
+/// The past steps that one playing agent remembers, as tokens for the model. Without Controls, the
+/// tokens equal those of a training window over the same steps.
 ///
 /// Call begin_episode(start) for each episode. For each of its steps, write the tokens, choose an
 /// action, and call record(action, reward, landing). With TokenKind::step, the oldest episode is

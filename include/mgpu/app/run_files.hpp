@@ -18,11 +18,12 @@
 
 namespace mgpu::app {
 
-/// Writes all output of a run except its results. Rank 0 writes to the screen, run.log,
-/// events.jsonl and TensorBoard. Every rank writes a log, and prepares a file for a crash report.
+/// Shows the events and texts of a run, and writes them to its logs. Rank 0 writes to the screen,
+/// run.log, events.jsonl and, if log.tensorboard is true, TensorBoard. Every rank prepares a file
+/// for a crash report, and writes a log if log.rank_files is true.
 class RunFiles final : public EventSink, public ScalarSink {
 public:
-  /// `elapsed_s`: how long this process has been running.
+  /// `elapsed_s`: for how many seconds this process has been running.
   ///
   /// Ranks:  collective over the topology's world.
   /// Errors: E601 (a file cannot be created), E602 (write failed), each on all ranks.
@@ -30,8 +31,9 @@ public:
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
 
-  /// Writes an event to this rank's log and to the memory of its crash file. Rank 0 also writes it
-  /// to the screen, run.log and events.jsonl.
+  /// Writes an event to this rank's log and to the memory of its crash file. An event about
+  /// progress only sets the phase that the crash file names. Rank 0 also writes every event to the
+  /// screen, run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
@@ -48,7 +50,8 @@ public:
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints the warnings of all ranks on rank 0. Warnings with the same text are printed once.
+  /// Prints on rank 0 the warnings in the logs of the other ranks. Warnings with the same text are
+  /// printed once. Warnings of rank 0 were printed at once.
   ///
   /// Ranks:  collective over the topology's world.
   /// Errors: E602 on all ranks if an earlier write to a log failed.

@@ -12,7 +12,7 @@ namespace mgpu::app {
 /// Runs the job of the configuration on all ranks, from the banner to the last line. Returns the
 /// run's exit code.
 ///
-/// `elapsed_s`: how long this process has been running. `command`: argv.
+/// `elapsed_s`: for how many seconds this process has been running. `command`: argv.
 /// Ranks:  collective over `world`.
 /// Errors: CollectiveFailure and ConfigFailure are thrown on all ranks. Any other exception is
 ///         thrown on this rank only, and the caller has to call abort_world().

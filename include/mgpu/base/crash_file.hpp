@@ -18,9 +18,9 @@ std::string without_secrets(std::string_view text);
 /// is prepared in advance. The file is already open under the name .rank_NN.tmp and is renamed once
 /// it has content. Writing it takes only system calls.
 ///
-/// Handles SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL: it writes the file, then restores the
-/// signal's previous action. Only one object may exist at a time. The file has no environment
-/// variables, data or secrets.
+/// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
+/// then restores the signal's previous action. Only one object may exist at a time. The file has no
+/// environment variables, data or secrets.
 class CrashFile {
 public:
   struct Options {

@@ -94,7 +94,7 @@ struct ErrorReport {
 /// Formats "error[E101]: sentence", the lines, then "  = help: ..."; without a final newline.
 std::string render(const ErrorReport& report);
 
-/// A failure that the user can act on. what() is the rendered report.
+/// A failure that the user can act on. The message in what() is the rendered report.
 class Failure : public Error {
 public:
   explicit Failure(ErrorReport report, Where where = Where::here());

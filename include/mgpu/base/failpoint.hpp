@@ -16,9 +16,9 @@ struct FailpointAction {
 /// The environment variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]. ACTION happens at the N-th
 /// call of failpoint(PLACE), counted from 1. It happens on every rank; PLACE@R restricts it to rank
 /// R. ACTION is kill, segv, abort, stop (SIGSTOP), sleep (1 s), spin (an endless loop), short, or
-/// an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE ENOMEM). With short, a write stops half way
-/// and reports ENOSPC. MGPU_FAILPOINT_MARK names a file that is created when ACTION happens, so
-/// that a test can measure the time since then.
+/// an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE EINTR ENOMEM). With short, a write stops
+/// half way and reports ENOSPC. MGPU_FAILPOINT_MARK names a file that is created when ACTION
+/// happens, so that a test can measure the time since then.
 ///
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be parsed.
 FailpointAction failpoint(std::string_view place);

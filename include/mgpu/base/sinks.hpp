@@ -13,12 +13,12 @@ namespace mgpu {
 struct Event {
   using Value = std::variant<std::int64_t, double, std::string, bool>;
 
-  std::string word;  // kind: train eval save gen score sample job note warn error done
+  std::string word;  // kind: "train", "eval", "note", "warn", "error", "debug", ...
   std::vector<std::pair<std::string, Value>> fields;  // in the order they are printed
 };
 
-/// Receives the events of a run. Any rank may send an event without the other ranks, and only rank
-/// 0 shows events.
+/// Receives the events of a run. Any rank may send an event alone, but only events of rank 0 appear
+/// on the screen.
 class EventSink {
 public:
   virtual ~EventSink() = default;

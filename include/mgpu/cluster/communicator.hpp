@@ -15,8 +15,8 @@ namespace mgpu::cluster {
 /// the host.
 ///
 /// Every call returns when the transfer has finished, so later work on any stream sees the result.
-/// For CUDA buffers a call starts after the events given to wait_for(). Without events the caller
-/// must ensure that no work still writes the buffers.
+/// For CUDA buffers, the transfer starts after the events given to wait_for(). Without events the
+/// caller must ensure that no work still writes the buffers.
 ///
 /// Only one thread at a time may use a communicator; it need not be the main thread
 /// (MPI_THREAD_MULTIPLE). The communicator's messages never mix with those of the group from which
@@ -58,8 +58,8 @@ public:
   virtual void receive(BufferView values, int peer) = 0;
 
   /// Makes the next call's work on the device start only after event `produced` has happened (see
-  /// Event in device_work.hpp). The thread that fills the buffer of that call must have recorded
-  /// the event before. Does not block the caller.
+  /// Event in device_work.hpp). The thread that fills the buffer of that call must already have
+  /// recorded the event. Does not block the caller.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 

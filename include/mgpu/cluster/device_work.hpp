@@ -10,9 +10,10 @@ struct CUevent_st;
 
 namespace mgpu::cluster {
 
-// Streams, events and memory of a device, so that the same code serves CPU and CUDA. On the CPU,
-// work is done when the call returns, streams and events are null, and waiting does nothing. With a
-// CUDA device each call throws LibraryError on failure, or NotBuiltError in a build without CUDA.
+// This header has streams, events and memory of a device. The same code can use them on the CPU and
+// with CUDA. On the CPU, work is done when the call returns, streams and events are null, and
+// waiting does nothing. With a CUDA device each call throws LibraryError on failure, or
+// NotBuiltError in a build without CUDA.
 
 /// Makes `device` the current device of this thread.
 void use_device(Device device);

@@ -6,7 +6,7 @@
 
 namespace mgpu::cluster {
 
-/// A kind of GPU for --plan. Its numbers are those of the data sheet.
+/// A kind of GPU for --plan. Bandwidth and speeds are those of the data sheet.
 struct GpuCard {
   std::string_view key;   // value of devices.gpu: "a100_80gb"
   std::string_view name;  // "NVIDIA A100 80GB"

@@ -17,14 +17,14 @@ struct RankPlace {
   std::string host;
 };
 
-/// Returns for each rank the index of its group. Consecutive ranks form groups, whose `sizes`
-/// repeat cyclically.
+/// Returns for each rank the index of its group. Consecutive ranks form groups. `sizes` are the
+/// sizes of the groups, repeated cyclically.
 ///
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
 /// The communicators of a run. There is one for all ranks, one for the ranks of a node, and one for
-/// the ranks of a group (one copy of the model). Another one joins the ranks that have the same
+/// the ranks of a group (one copy of the model). Another one is for the ranks that have the same
 /// position in different groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).

@@ -18,8 +18,8 @@
 namespace mgpu::cluster {
 
 /// Runs `step` on every rank as run_together() does, but returns the failure instead of throwing
-/// it. Returns nothing if no rank failed. Before any rank throws, all ranks can then collectively
-/// close what they opened.
+/// it. Returns nothing if no rank failed. So the ranks can close files collectively before they
+/// throw the failure.
 /// Ranks:  collective over `group`.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 

@@ -96,8 +96,8 @@ public:
   ///         name of a section, or the default does not parse.
   void add(KeySpec spec);
 
-  /// Records that `job` reads the key `name`. All jobs read a key without such a record; otherwise
-  /// only the recorded jobs read it.
+  /// Records that `job` reads the key `name`. Once a key has such a record, only the recorded jobs
+  /// read it. A key without a record is read by all jobs.
   /// Errors: Error when there is no such key.
   void add_reader(std::string_view name, std::string job);
 

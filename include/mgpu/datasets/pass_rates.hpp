@@ -10,8 +10,8 @@
 // Measures of several completions of one prompt.
 namespace mgpu::datasets {
 
-/// Draws k completions without replacement from `samples` completions, of which `right` are right.
-/// Returns the probability that at least one of the k is right.
+/// Returns the probability that at least one of k completions is right. They are drawn without
+/// replacement from `samples` completions, `right` of which are right.
 ///
 /// Errors: Error unless 1 <= k <= samples and 0 <= right <= samples.
 /// Source: Chen et al. 2021, arXiv 2107.03374, section 2.1.

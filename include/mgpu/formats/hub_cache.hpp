@@ -20,10 +20,10 @@ struct HubCopy {
 };
 
 /// Returns the copy of model `name` that `refs/main` of the local Hugging Face cache names. The
-/// cache is the first of $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub and
-/// ~/.cache/huggingface/hub whose variable is set. Nothing is downloaded. A copy is complete if
-/// it has config.json and readable weights. Returns nullopt if `name` is not the name of a model,
-/// or if the cache does not have it.
+/// variables are tried in this order, and the first that is set names the cache: $HF_HUB_CACHE,
+/// $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub. Otherwise it is ~/.cache/huggingface/hub. Nothing
+/// is downloaded. A copy is complete if it has config.json and readable weights. Returns nullopt if
+/// `name` is not the name of a model, or if the cache does not have it.
 std::optional<HubCopy> find_hub_copy(const std::string& name);
 
 }  // namespace mgpu::formats

@@ -48,7 +48,7 @@ std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
 /// Writes a new file, syncs and closes it. Equal tensors and metadata give equal bytes in any order
 /// of `tensors`: wide types come first, then names in order, as in the Python writer.
 ///
-/// Memory: host; written in pieces of 8 MiB without a copy of the tensors.
+/// Memory: host; writes 8 MiB at a time, without a copy of the tensors.
 /// Errors: Error when a name is repeated or not UTF-8, or a view does not match its shape; Failure
 ///         E601 (cannot be created, exit 73), E602 (write failed, exit 74), after which a partial
 ///         file may remain.

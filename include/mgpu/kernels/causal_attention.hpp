@@ -12,9 +12,10 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxHeadDim = 64;
 
-/// Numbers the attention probabilities of a sample, to select their random numbers for dropout. The
-/// probability of key k for query q in head h is element (q * H + h) * kAttentionPitch + k. No
-/// sequence is longer than kAttentionPitch, so the numbers do not depend on the sequence length.
+/// Each attention probability of a sample has a number, which selects its random number for
+/// dropout. The probability of key k for query q in head h has the number (q * H + h) *
+/// kAttentionPitch + k. No sequence is longer than kAttentionPitch, so the numbers do not depend on
+/// the sequence length.
 inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {

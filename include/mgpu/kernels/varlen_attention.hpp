@@ -7,11 +7,12 @@
 // heads, G = key heads. G divides H; query head h reads key head h / (H / G).
 namespace mgpu::kernels {
 
-/// Arguments of varlen_attention_grad(). The sequences are whole and concatenated. A token attends
-/// only to tokens of its sequence, up to its position.
+/// Arguments of varlen_attention_grad(). The sequences are complete and concatenated. A token
+/// attends only to tokens of its sequence, up to its position.
 ///
-/// Sequences that begin with the same tokens can share them. A sequence then begins with a prefix,
-/// consecutive tokens of an earlier sequence, and only its own tokens follow in the arrays.
+/// Sequences that begin with the same tokens can share them. The arrays then hold these tokens only
+/// once, as tokens of an earlier sequence. They are the prefix of a later sequence, for which the
+/// arrays hold only the tokens after the prefix (its own tokens).
 struct VarlenAttentionGradArgs {
   const float* queries;                 // [N, H, C]
   const float* keys;                    // [N, G, C]
@@ -35,10 +36,10 @@ struct VarlenAttentionGradArgs {
   const std::int64_t* prefix_counts = nullptr;  // [R] tokens of the prefix; 0: none
 };
 
-/// Computes the gradients of attention as in paged_attention(), for whole sequences that attend
-/// only to their own tokens. It recomputes the probabilities of up to 16 queries at a time. It runs
-/// only on the CPU. On GPUs, training makes these gradients from matrix products by cuBLAS. The
-/// gradients of a prefix are added in the order of the sequences that have it.
+/// Computes the gradients of attention as in paged_attention(), but for complete sequences without
+/// a cache. It recomputes the probabilities of up to 16 queries at a time. It runs only on the CPU.
+/// On GPUs, training makes these gradients from matrix products by cuBLAS. The gradients of a
+/// prefix are added in the order of the sequences that have it.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
 /// Errors: ShapeError when G does not divide H, or a prefix is not before its sequence.

@@ -18,8 +18,8 @@ struct ReportedValue {
   std::string scalar;      // in TensorBoard, after "train/" or "eval/": "rewards/margins"
   std::string text;        // "mean of chosen minus rejected reward"
   std::string unit{};      // "nats"; "" for none
-  std::string chart{};     // title of the chart of the page that has the curve
-  std::string held_out{};  // name of its held-out value in the result line; "": it is not shown
+  std::string chart{};     // title of the chart in report.html that shows the curve
+  std::string held_out{};  // in the result line, name of its value on held-out data; "": not shown
 };
 
 /// The settings that all recipes share: the keys run.*, the training loop, the optimizer and

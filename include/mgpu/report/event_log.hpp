@@ -50,8 +50,8 @@ struct Output {
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// All output of rank 0: events to events.jsonl, lines to run.log, and both to the screen if the
-/// options ask for it.
+/// Writes the events and texts of rank 0. Events go to events.jsonl, lines of text to run.log, and
+/// the screen shows them as the options say.
 ///
 /// An event with a field `total` reports progress, and may come in every iteration of a loop. The
 /// screen redraws the progress bar at most five times a second. File run.log gets a line after 1,

@@ -53,7 +53,8 @@ struct HtmlPage {
   PhaseTable phases;              // times of all ranks, for the time line
   std::vector<std::pair<std::string, std::string>> provenance;  // name, value
   std::vector<Table> tables;
-  std::string numbers_in = "summary.json and in the run's result file";  // what the footer names
+  /// The place of all numbers, which the footer names.
+  std::string numbers_in = "summary.json and in the run's result file";
 };
 
 /// Returns a self-contained HTML file: it has no scripts and makes no requests, has a light and a

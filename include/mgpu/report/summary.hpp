@@ -55,7 +55,7 @@ struct RunSummary {
   std::string ended;
   std::string host;
   DeviceKind device = DeviceKind::cpu;
-  int ranks = 1;  // 0: the page is not of a run
+  int ranks = 1;  // 0: the page compares runs, and is not about one run
   int nodes = 1;
 
   // Outcome.
@@ -64,8 +64,8 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // `done` steps that made no update, because the gradient was not
-                               // finite in two tries
+  std::int64_t skipped = 0;    // how many of the `done` steps made no update, because the
+                               // gradient was not finite, even when it was computed again
   std::string unit = "steps";  // what `done` and `total` count
 
   // Time and memory.

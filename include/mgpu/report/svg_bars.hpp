@@ -24,7 +24,7 @@ struct BarChart {
   std::string marked_css = "c2";  // CSS class of the second color
   std::string marked_label{};     // legend of the marked parts, above the bars; "" for none
 };
-/// Returns "" without a second bar, which the first could be compared with, or without a value.
+/// Draws the chart as SVG. Returns "" if there are fewer than two bars, or if no value is above 0.
 std::string svg_bars(const BarChart& chart);
 
 /// Counts whole numbers in at most `count` classes of equal, round width.

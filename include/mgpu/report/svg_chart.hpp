@@ -55,7 +55,7 @@ struct LineChart {
   Curve backdrop{};  // a filled area under the curves, on a separate scale
   std::string backdrop_label{};
   bool from_zero = false;  // the y axis begins at 0
-  bool whole_x = false;    // a tick at each integer
+  bool whole_x = false;    // ticks only at integers
   bool log_y = false;      // a logarithmic y axis; all values must be above 0, and from_zero false
   int label_decimals = 1;  // decimals of the value in the label of each curve
 };

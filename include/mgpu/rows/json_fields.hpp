@@ -9,8 +9,8 @@
 
 namespace mgpu::rows {
 
-/// Returns `value` as a text. `name` is its name for messages. Errors: JsonError when `value` is
-/// nullptr or not a text.
+/// Returns `value` as a text. `name` is the name of the value for error messages. Errors: JsonError
+/// when `value` is nullptr or not a text.
 const std::string& text_of(const formats::JsonValue* value, const char* name);
 
 /// Returns the member `name` of `object`; nullptr when it is absent or null.
@@ -20,12 +20,13 @@ const formats::JsonValue* member_of(const formats::JsonValue& object, const char
 /// is not a text is returned as JSON.
 std::string answer_of(const formats::JsonValue& row);
 
-/// Converts a list of token ids. `name` is its name for messages. Errors: JsonError when `value` is
-/// not a list of integers, or is empty.
+/// Converts a list of token ids. `name` is the name of the list for error messages. Errors:
+/// JsonError when `value` is not a list of integers, or is empty.
 std::vector<std::int64_t> ids_of(const formats::JsonValue& value, const char* name);
 
-/// Converts a list of messages. `name` is its name for messages of errors. Errors: JsonError when
-/// `value` is not a list of messages with the texts `role` and `content`, or is empty.
+/// Converts a list of messages. `name` is the name of the list for error messages. Errors:
+/// JsonError when `value` is not a list of messages with the texts `role` and `content`, or is
+/// empty.
 std::vector<text::ChatMessage> messages_of(const formats::JsonValue& value, const char* name);
 
 }  // namespace mgpu::rows

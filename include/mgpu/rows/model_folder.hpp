@@ -20,7 +20,7 @@ void check_model_config(const Config& config, const std::filesystem::path& folde
 /// rank, before anything is written.
 /// Errors: those of check_model_config(). Failure E603 (exit 66) if there are no weights. Its help
 ///         says how to complete a copy in the Hugging Face cache, how to train from random weights,
-///         or to download them.
+///         or how to download weights.
 void check_model_folder(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 

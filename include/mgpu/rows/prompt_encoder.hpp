@@ -19,9 +19,9 @@ namespace mgpu::rows {
 struct EncodedPrompt {
   std::string text{};               // "" for token ids without a tokenizer
   std::vector<std::int64_t> ids{};  // not empty unless there is a problem
-  RowFacts facts{};                 // with the `reason` why the row cannot be used; "" if it can
+  RowFacts facts{};                 // `reason` says why the row cannot be used; "" if it can
   std::string answer{};             // column `answer` of the row, if the job reads it
-  std::vector<text::ChatMessage> messages{};  // of which `text` was rendered; empty: none
+  std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; may be empty
   std::int64_t begun = 0;                     // number of final ids that belong to the completion
 };
 

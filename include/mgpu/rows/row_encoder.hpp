@@ -30,7 +30,7 @@ struct LearnedPair {
 struct PromptText {
   std::string text;
   std::vector<std::int64_t> ids;
-  std::vector<text::ChatMessage> messages{};  // of which `text` was rendered; empty: none
+  std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; may be empty
 };
 
 /// Returns the id of the padding token, or of the eos token if the tokenizer has no padding token;

@@ -9,8 +9,8 @@
 
 namespace mgpu::rows {
 
-/// How a row of a data file was used. Every table shows it in its column `status`. The model never
-/// sees rows with the status too_long or bad_row.
+/// How a row of a data file was used. Result tables with one entry per row of the file show it in
+/// column `status`. The model never sees rows with the status too_long or bad_row.
 enum class RowStatus : std::uint8_t {
   ok,         // used completely
   truncated,  // cut to the first data.max_length tokens
@@ -22,8 +22,8 @@ enum class RowStatus : std::uint8_t {
 const char* name_of(RowStatus status);
 std::vector<std::string> names_of_row_status();
 
-/// Facts about a row of a data file. Every table has columns for them, in addition to the columns
-/// of its job.
+/// Facts about a row of a data file. add_row_columns() adds columns for them to a result table, in
+/// addition to the columns of the job.
 struct RowFacts {
   RowStatus status = RowStatus::ok;
   std::string reason{};             // why the status is not `ok`; "" if it is

@@ -24,7 +24,7 @@ inline constexpr const char* kTooLongHelp =
                              const std::string& help);
 
 /// Gathers the problems that all ranks found in the lines of `file`, on all ranks.
-/// Ranks:  collective.
+/// Ranks:  collective over `group`.
 formats::LineProblems gather_problems(const cluster::Group& group, const fs::path& file,
                                       const formats::LineProblems& mine);
 

@@ -25,8 +25,8 @@ struct StepRule {
 
 /// Splits the tokens of a solution into steps. If steps are lines, a step ends with the token that
 /// has its line break. Lines of blanks belong to the next step, and those at the end of the
-/// solution to the last step. The texts of all steps, joined, are the decoded solution. A character
-/// that consists of tokens of two steps is in the text of the second step.
+/// solution to the last step. Concatenated, the texts of all steps are the decoded solution. A
+/// character that consists of tokens of two steps is in the text of the second step.
 ///
 /// `tokenizer` may be nullptr if steps have a fixed number of tokens. `ids` must not be empty.
 std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,

@@ -45,8 +45,9 @@ struct ChunkSharing {
   bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
   std::int64_t at_once = 1;  // most chunks of a block
-  /// Whether a resumed run works on the blocks of a new run, including their finished chunks. Then
-  /// a result may depend on the other samples of its block, as it does on a GPU.
+  /// Whether ChunkHooks::begin_block gets the same blocks in a resumed run as in a new run,
+  /// including finished chunks. This is needed if a result depends on the other samples of its
+  /// block, as on a GPU.
   bool repeats_blocks = false;
 };
 

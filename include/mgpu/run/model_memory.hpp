@@ -32,9 +32,9 @@ struct RowCounts {
   std::int64_t results_per_row = 1;
 };
 
-/// Returns how many results a group may make at once, before its memory is considered. This is
-/// `batch`, but at most all results. A `batch` of 0 stands for auto: 32 on a CPU, 256 on a GPU, or
-/// the results of a chunk if they are more.
+/// Returns how many results a group may make at once, without regard to memory. This is `batch`,
+/// but at most the number of all results. A `batch` of 0 stands for auto: 32 on a CPU, 256 on a
+/// GPU, or the results of a chunk if they are more.
 std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device);
 
 /// Returns how many rows a group works on at once: the rows of the fewest whole chunks that give at

@@ -85,8 +85,8 @@ public:
   /// model, with the number of results that the current call of work() has so far.
   virtual void set_progress(const std::function<void(std::int64_t results)>& see) = 0;
 
-  /// Called after a chunk, on every rank of the group, with its share of the seconds that its block
-  /// took.
+  /// Called after a chunk, on every rank of the group. `seconds` is the chunk's share of the time
+  /// that its block of chunks took.
   virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
 
   /// Called on the leader after a chunk, to write TensorBoard scalars of the job.
@@ -216,7 +216,7 @@ private:
   Chunk last_;
   GroupWork work_;
   double seconds_ = 0.0;
-  std::int64_t results_before_ = 0;  // results of the chunk before the current call of work()
+  std::int64_t results_before_ = 0;  // results of the block before the current call of work()
   double logged_s_ = 0.0;            // when progress was logged last, on the run's clock
   std::optional<report::Note> idle_note_;
 };

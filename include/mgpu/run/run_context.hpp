@@ -44,7 +44,7 @@ struct RunContext {
   store::Quarantine& quarantine;
   SoftStop& stop;
   PhaseClock& clock;
-  EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
+  EventSink& log;       // the log of this rank; on rank 0 also screen, run.log, events.jsonl
   ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
   std::function<void(const report::BannerFacts&)> print_banner;  // banner block; rank 0 prints it
   std::function<void(std::string_view)> print;  // lines for a person; rank 0 prints them

@@ -63,9 +63,9 @@ private:
 
 struct StreamState;
 
-/// Decodes a growing list of ids. The joined results of all calls of add() and finish() equal
-/// Tokenizer::decode() of all ids. The function add() never splits a character, and holds back text
-/// that a later token could still change.
+/// Decodes a growing list of ids. Concatenated, the results of all calls of add() and finish()
+/// equal Tokenizer::decode() of all ids. The function add() never splits a character, and holds
+/// back text that a later token could still change.
 class StreamDecoder {
 public:
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens);

@@ -124,7 +124,11 @@ struct LmConfigTexts {
   std::optional<std::string> generation;  // nullopt: the file does not exist
   StoredHead head = StoredHead::as_configured;
 };
-LmConfigTexts read_config_texts(const fs::path& folder);  // without `head`. Errors: Failure E603
+/// Reads config.json and, if it exists, generation_config.json. Does not set LmConfigTexts::head.
+/// Errors: Failure E603 (no config.json).
+LmConfigTexts read_config_texts(const fs::path& folder);
+/// Does the same, and also sets LmConfigTexts::head if `weights` is `used`. Errors: those of
+/// read_lm_config().
 LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
 

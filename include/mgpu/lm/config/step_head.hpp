@@ -7,7 +7,7 @@
 
 namespace mgpu::lm {
 
-/// The place of the token of a step at which a process reward model judges the step.
+/// Says at which token of a step a process reward model judges the step.
 enum class StepPlace : std::uint8_t {
   separator,   // the last token of a text that follows each step, as in PRMTrainer of TRL
   last_token,  // the last of the tokens that a policy drew for the step
@@ -40,8 +40,9 @@ std::string with_step_head(const fs::path& path, const std::string& config, cons
 /// ForTokenClassification. Errors: Failure E603, E623.
 bool classifies_tokens(const fs::path& folder);
 
-/// Returns the head that config.json of `folder` describes. Without the member `step_head`, it is
-/// that of PRMTrainer of TRL: steps are judged at a line break that follows each step.
+/// Returns the head that config.json of `folder` describes. Without the member `step_head`, returns
+/// the head of a model from PRMTrainer of TRL, which judges a step at the line break after the
+/// step.
 /// Errors: Failure E603, E623; E702 (exit 65) if the model is not a ForTokenClassification with one
 ///         or two labels, or if `step_head` is not valid.
 StepHead read_step_head(const fs::path& folder);

@@ -139,8 +139,8 @@ public:
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
   /// Adds a sequence with copies of some tokens of `origin`, and returns its number. `tokens` are
-  /// ascending ranges. The copied keys keep their rotation, and later tokens have the positions
-  /// after the number of copied ones. The sequence has no hidden state until it gets input.
+  /// ascending ranges. The copied keys keep their rotation. Positions of later tokens begin at the
+  /// number of copied tokens. The sequence has no hidden state until it gets input.
   ///
   /// Errors: Error when `origin` has pending input, or the session has logit processors; ShapeError
   ///         when the pool has too few pages.

@@ -90,7 +90,7 @@ using SeeHidden =
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
-/// place. Prompts are prefilled in chunks, in the same passes that decode other sequences. The
+/// place. A prompt may be prefilled over several passes, which also decode other sequences. The
 /// completions of a prompt share the prompt's cache pages. Prompts of a run that have a common
 /// prefix share the pages of the prefix, unless prompts are scored or shown to SeeHidden. On the
 /// CPU the result of a prompt depends neither on other prompts nor on batch_size, prefill_tokens or

@@ -52,7 +52,7 @@ public:
                    const ChangeStates& change = {});
 
   /// Draws tokens until each sequence has ended, and drops it then. A sequence ends with a stop id,
-  /// after `max_new_tokens` tokens, or without a learned position for the next one.
+  /// after `max_new_tokens` tokens, or when no learned position is left for the next token.
   void complete(std::vector<std::int64_t> sequences, std::int64_t max_new_tokens,
                 const SeeCompletion& see);
 

@@ -23,8 +23,8 @@ public:
   /// Shapes: rows N; ids [N, K] int64; offsets [N, K] float32
   void add(std::span<const DrawSite> rows, const at::Tensor& ids, const at::Tensor& offsets);
 
-  /// Returns the offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each with
-  /// T = count. For a negative number, which is no draw, all ids are -1.
+  /// Returns the offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each with T =
+  /// count. Draws with negative numbers do not exist, and all their ids are -1.
   /// Errors: Error when a draw was not added.
   CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;
 

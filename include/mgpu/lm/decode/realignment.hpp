@@ -9,7 +9,7 @@ namespace mgpu::lm {
 
 /// Maps hidden states after the last norm to input embeddings, so that a state can be the next
 /// input of the model. The map is the matrix A that minimizes |W_out A - W_in|^2 + ridge |A|^2 over
-/// the rows of the vocabulary head W_out [V, D] and of the embedding W_in [V, D]. The result is
+/// the rows of the vocabulary head W_out [V, D] and of the embedding W_in [V, D]. Each embedding is
 /// scaled to the mean norm of the rows of W_in.
 /// Source: LatentMAS, arXiv 2511.20639, 3.1.
 class Realignment {
@@ -21,8 +21,8 @@ public:
   /// in blocks, one after the other. With tensor parallelism, each rank sums its rows.
   ///
   /// Memory: two matrices [D, D] of float64 on the model's device, and a block of rows.
-  /// Ranks:  collective over the ranks of the model; all ranks get the same bits. A pipeline gives
-  ///         those of one rank.
+  /// Ranks:  collective over the ranks of the model; all ranks get the same bits. In a pipeline,
+  ///         these are the bits that a model on one rank gives.
   /// Errors: Failure E704 (exit 79) if the sums are not finite.
   static Realignment solve(const LanguageModel& model, bool is_on = true);
 

@@ -23,8 +23,8 @@ struct SamplingConfig {
   std::uint32_t round = 0;  // < 2^24; part of the key of all random numbers
 };
 
-/// Returns how many copies of a piece of logits a draw holds at once. Usually these are 2. With a
-/// repetition penalty and top_p but no top_k, they are 3.
+/// Returns how many copies of a block of logits are in memory at once during a draw: usually 2, but
+/// 3 with a repetition penalty and top_p but no top_k.
 std::int64_t logit_copies(const SamplingConfig& config);
 
 /// Where a token is drawn. The random numbers of the draw depend on seed, round, sample and

@@ -21,10 +21,10 @@ struct ModelStates {
 };
 
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
-/// models, divided by `temperature`. `offsets` are added to logits of p first. It is never
-/// negative, and exactly 0 where all logits are equal. The vocabulary heads are applied in blocks,
-/// so the logits [N, vocabulary] are never in memory. Sums are float64. On the CPU the bits of a
-/// token's result depend on its two states only.
+/// models, divided by `temperature`. `offsets` are added to logits of p first. The divergence is
+/// never negative, and exactly 0 where all logits are equal. The vocabulary heads are applied in
+/// blocks, so the logits [N, vocabulary] are never in memory. Sums are float64. On the CPU the bits
+/// of a token's result depend on its two states only.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
@@ -34,8 +34,8 @@ struct ModelStates {
 std::vector<double> token_divergence(const ModelStates& p, const ModelStates& q, double temperature,
                                      const CandidateOffsets& offsets = {});
 
-/// Computes the divergence of a model from a reference at each token of completions. A Generator
-/// that generates no tokens runs both models over each prompt with its completion.
+/// Computes the divergence of a model from a reference at each token of completions. Two
+/// Generators, which generate no tokens, run the models over each prompt with its completion.
 class SequenceDivergence {
 public:
   /// A prompt with a completion.
@@ -43,7 +43,7 @@ public:
     std::span<const std::int64_t> prompt;      // at least one token
     std::span<const std::int64_t> completion;  // may be empty
     std::uint64_t sample = 0;                  // DrawSite::sample of the completion
-    std::int64_t begun = 0;                    // first tokens of the completion that were not drawn
+    std::int64_t begun = 0;                    // number of first tokens that were not drawn
   };
 
   /// Keeps references to both models, which must outlive this object. They must be split in the

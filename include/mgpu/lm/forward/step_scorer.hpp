@@ -42,8 +42,7 @@ public:
   ///
   /// Shapes: each sequence has at least one step; returns [sequences.size()][steps]
   /// Errors: ShapeError when an id is not in the vocabulary, or a sequence has no steps or is
-  /// longer
-  ///         than the learned positions.
+  ///         longer than the learned positions.
   std::vector<std::vector<double>> score(std::span<const SteppedSequence> sequences) const;
 
 private:

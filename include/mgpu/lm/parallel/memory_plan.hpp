@@ -28,7 +28,7 @@ struct MemoryDemand {
   std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: pass_sizes() of the device
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
-  std::int64_t logit_copies = 2;  // copies of a piece of logits, see logit_copies()
+  std::int64_t logit_copies = 2;  // copies of a block of logits, see logit_copies()
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
   DeviceKind device = DeviceKind::cpu;

@@ -6,12 +6,12 @@
 
 namespace mgpu::lm {
 
-/// How much data the vocabulary head processes at a time in training. On a CPU, the logits of a
-/// block are small enough for its caches. A GPU needs thousands of rows per matrix product, and few
+/// How much data the vocabulary head processes at a time in training. On a CPU, temporary tensors
+/// are small enough for its caches. A GPU needs thousands of rows per matrix product, and few
 /// launches. The choice changes results only by the rounding of sums.
 struct HeadBlocks {
-  std::int64_t rows;              // hidden states, with all their logits
-  std::int64_t vocabulary_block;  // tokens per piece of the logits
+  std::int64_t rows;  // hidden states whose logits [rows, vocabulary] are in memory at once
+  std::int64_t vocabulary_block;  // tokens per temporary tensor [rows, vocabulary_block]
 };
 
 /// Returns the block sizes for a vocabulary of `vocab` tokens on this kind of device.

@@ -25,9 +25,9 @@ struct TrainingOptions {
   /// activations.
   bool checkpoint_layers = false;
 
-  /// Tokens with which neighboring sequences of a group of LmBatch::groups begin are computed once.
-  /// In float32 on the CPU, this changes no bit of a loss or a measured value. Gradients change by
-  /// rounding, because terms are added in another order.
+  /// If neighboring sequences of a group (LmBatch::groups) begin with the same tokens, these tokens
+  /// are computed once. In float32 on the CPU, this changes no bit of a loss or a measured value.
+  /// Gradients change by rounding, because terms are added in another order.
   bool shares_prefixes = false;
 
   DType dtype = DType::f32;  // f64 for checks of gradients

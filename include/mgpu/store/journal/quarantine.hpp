@@ -42,8 +42,9 @@ struct QuarantinedRow {
 };
 
 /// Returns the samples that killed a rank twice, in the order of their second death in `deaths`. At
-/// the first death the rank worked on the sample, alone or with others. At the second death it
-/// worked on the sample alone. A death counts as the first death of one sample only.
+/// the first death the rank worked on the sample, alone or together with other samples. At the
+/// second death it worked on the sample alone. A death counts as the first death of one sample
+/// only.
 std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier

@@ -31,8 +31,8 @@ struct AttemptRecord {
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// Returns the records of all attempts of a run, by ascending number. A record that is
-/// damaged or no file has only its number. Local.
+/// Returns the records of all attempts of a run, by ascending number. If a record is damaged or is
+/// not a regular file, only its number is set. Local.
 ///
 /// Errors: Failure E603 (exit 74) when the disk fails.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
