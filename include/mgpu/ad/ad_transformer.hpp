@@ -25,13 +25,13 @@ struct StepTokens {
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
   at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A: none
   at::Tensor reward;     // [B, T] int64 previous reward, 0 or 1; 0 at the first token
-  at::Tensor landing_x;  // [B, T] int64 column of the previous landing; x at the first token
-  at::Tensor landing_y;  // [B, T] int64 row of the previous landing; y at the first token
+  at::Tensor landing_x;  // [B, T] int64 column that the previous step reached; x at the first token
+  at::Tensor landing_y;  // [B, T] int64 row that the previous step reached; y at the first token
 };
 
 /// Input of a model with TokenKind::transition. Row b consists of transitions 0 .. lengths[b]-1 and
-/// then a query: the current state, whose action the model predicts. Elements of `transitions` from
-/// index lengths[b] on are padding.
+/// then a query: the current state, for which the model predicts an action. Elements of
+/// `transitions` from index lengths[b] on are padding.
 ///
 /// Memory: on the model's device, except `lengths`.
 struct TransitionTokens {

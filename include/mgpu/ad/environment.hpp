@@ -67,8 +67,8 @@ public:
 
 protected:
   /// Keeps the arguments.
-  /// Errors: Error when the number of states or actions does not fit into a byte, when an episode
-  ///         has no steps, or when a task is not in exactly one of the two lists.
+  /// Errors: Error when the number of states or actions does not fit into a byte, or an episode has
+  ///         no steps. Error when a task is not in exactly one of the two lists.
   Environment(std::string name, EnvironmentShape shape, std::vector<int> train_tasks,
               std::vector<int> test_tasks);
 

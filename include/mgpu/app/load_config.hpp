@@ -15,8 +15,8 @@ namespace mgpu::app {
 /// values, to find further mistakes (see ConfigSources::rules).
 ///
 /// Ranks:  collective over the group of `files`; `rules` must not communicate.
-/// Errors: the same on every rank: ConfigFailure with all mistakes, what `rules` throws, or Failure
-///         E603 (exit 66) if a file cannot be read.
+/// Errors: the same on every rank: ConfigFailure with all mistakes, the failure of `rules`, or
+///         Failure E603 (exit 66) if a file cannot be read.
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files,
                    const std::function<void(const Config&)>& rules = {});
 

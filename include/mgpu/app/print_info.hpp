@@ -12,8 +12,8 @@
 namespace mgpu::app {
 
 /// Answers options that need no run: --help, --version, --env, --explain, --print-config. Returns
-/// nullopt when the options ask for something else. Every rank writes the answer to `out`; the
-/// caller decides whose `out` is shown.
+/// nullopt when the options ask for something else. Every rank writes the answer to its `out`. The
+/// caller decides which rank's text is shown.
 /// Ranks:  collective over the group of `files` for --print-config, local otherwise.
 /// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) for --explain of
 ///         something unknown.

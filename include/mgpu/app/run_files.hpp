@@ -32,14 +32,15 @@ public:
            const store::RunDirectory& directory, double elapsed_s);
 
   /// Writes an event to this rank's log and to the memory of its crash file. An event about
-  /// progress only sets the phase that the crash file names. Rank 0 also writes every event to the
-  /// screen, run.log and events.jsonl.
+  /// progress only sets the phase that the crash file names. Rank 0 also gives it to its EventLog,
+  /// for the screen, run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// print() shows a text on the screen, print_if_quiet() shows a text only with option -q, and
-  /// print_last_line() shows the last line of the run. They do nothing on ranks other than 0.
+  /// print() writes a text to run.log and, without option -q, to the screen. print_if_quiet() shows
+  /// a text only with option -q, and print_last_line() shows the last line of the run. These
+  /// functions do nothing on ranks other than 0.
   void print(std::string_view text);
   void print_if_quiet(std::string_view text);
   void print_last_line(std::string_view line);

@@ -9,8 +9,8 @@
 
 namespace mgpu {
 
-/// Returns `text` without what looks like a secret (token=..., password: ..., hf_...) and without
-/// control bytes other than line ends.
+/// Returns `text` without parts that look like secrets (token=..., password: ..., hf_...) and
+/// without control bytes other than line ends.
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and

@@ -23,7 +23,8 @@ std::string_view name_of(StopReason reason);
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
 /// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
-/// installs the handlers and unblocks the signals, and the last destructor restores the handlers.
+/// one installs the handlers and unblocks the signals, and the last destructor restores the
+/// previous handlers.
 class StopSignals {
 public:
   StopSignals();
@@ -49,7 +50,7 @@ public:
   struct Options {
     fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
-    double elapsed_s = 0.0;  // part of the time limit used before this object existed
+    double elapsed_s = 0.0;  // seconds of the time limit that had passed at construction
     /// Time to finish a step and to save: the run stops this long before the limit. A tenth of the
     /// time that was left when this object was made is used instead if it is shorter.
     double margin_s = 30.0;

@@ -43,10 +43,11 @@ struct DevicePlan {
   std::string note;             // the backend and its reason, for the banner
 };
 
-/// Assigns a device to each rank. A rank takes the GPU whose index is its node rank modulo the
-/// number of GPUs. This is correct whether a task sees all GPUs of its node (mpirun, --gres) or
-/// only one (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different
-/// NCCL_HOSTID, which is a slow way to try NCCL on one card.
+/// Assigns a device to each rank. The rank with node rank r takes GPU r modulo n, where n is the
+/// number of visible GPUs. If devices.gpus is a list, it takes element r modulo the length of the
+/// list. This is correct whether a task sees all GPUs of its node (mpirun, --gres) or only one
+/// (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different NCCL_HOSTID,
+/// which is a slow way to try NCCL on one card.
 ///
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
 ///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when no GPU exists

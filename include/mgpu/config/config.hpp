@@ -97,8 +97,8 @@ public:
   /// this YAML gives an equal config.
   std::string resolved_yaml() const;
 
-  /// Returns the SHA-256 of the values of those keys of the job that can change results.h5. All
-  /// attempts of one run have the same identity.
+  /// Returns a SHA-256 over the values of the keys that the job reads and that can change
+  /// results.h5. All attempts of one run have the same identity.
   std::string identity() const;
 
   const KeyTable& table() const { return *table_; }

@@ -29,7 +29,7 @@ enum class BadRow {
   mark,  // results keep these rows, with the reason
 };
 
-/// Which rows of which file to read, and the columns that the job needs.
+/// Says which rows of a file to read, and which columns the job needs.
 ///
 /// This program has its own names for columns: text, prompt, completion, chosen, rejected,
 /// messages, token_ids, completion_ids, answer, label, cut, group and id. `columns` tells where the

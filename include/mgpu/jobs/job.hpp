@@ -57,8 +57,7 @@ public:
 
   /// Runs the job. `run.config` must be the configuration from which the job was made.
   /// Ranks:  collective over the world.
-  /// Errors: Failures of the job's phases. If several ranks can detect a failure, all ranks throw
-  ///         the same one.
+  /// Errors: Failures of the job's phases. All ranks throw a failure that they have agreed on.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
   /// Writes the result files of an unfinished run from its journal, for --merge. `place.config`

@@ -55,8 +55,8 @@ enum class Verbosity { quiet, normal, verbose };
 ///
 /// An event with a field `total` reports progress, and may come in every iteration of a loop. The
 /// screen redraws the progress bar at most five times a second. File run.log gets a line after 1,
-/// 2, 5, 10 and 30 s, then each minute. File events.jsonl gets the first and the last event of the
-/// loop, and at most one event a second in between.
+/// 2, 5, 10 and 30 s, then each minute, and at the end of the loop. File events.jsonl gets the
+/// first and the last event of the loop, and at most one event a second in between.
 ///
 /// Only one thread may use an EventLog.
 class EventLog : public EventSink {

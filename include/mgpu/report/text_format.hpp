@@ -28,8 +28,8 @@ std::string utc_millis(std::chrono::system_clock::time_point when);
 /// Formats bytes with binary units and one decimal: "17 B", "3.4 MiB", "79.3 GiB".
 std::string bytes_text(std::uint64_t bytes);
 
-/// Formats a speed: three significant digits below 100, whole numbers below 100,000, then "123k"
-/// and "12.3M".
+/// Formats a speed: two decimals below 10, one below 100, whole numbers below 100,000, then "123k"
+/// and "12.3M". A speed that is not finite gives "-".
 std::string rate_text(double per_second);
 
 /// Formats a whole number with commas: "412,300".

@@ -35,8 +35,8 @@ struct ModelRowKeys {
 ModelRowKeys read_model_row_keys(const Config& config);
 
 /// Returns what run.chunk_size=auto means for the rows of `keys`, each of which gives
-/// `results_per_row` results. Returns 1 if the rows cannot be counted, which the job then reports.
-/// Local.
+/// `results_per_row` results. Returns 1 if the rows cannot be counted; the job reports the failure
+/// later. Local.
 std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row = 1);
 
 /// Checks the keys of any job that runs a language model over rows. The keys must name a model, and

@@ -67,8 +67,9 @@ public:
 
   /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. Both are texts, or
   /// both are lists of messages. If they are lists and `prompt` is not, the prompt consists of the
-  /// messages with which both lists begin. The loss covers both completions from the same token on.
-  /// That is the first token at which one of them differs from the prompt alone.
+  /// messages with which both lists begin. A `prompt` that is a text must then equal the last of
+  /// these messages. The loss covers both completions from the same token on. That is the first
+  /// token at which one of them differs from the prompt alone.
   /// Errors: JsonError for a row that cannot be used, such as one with equal completions; the
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);

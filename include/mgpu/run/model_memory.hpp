@@ -82,8 +82,8 @@ Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::Mode
 std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand);
 
-/// Callbacks of run_within_memory(): `run` processes a chunk in batches, the others get and set the
-/// size of the batches.
+/// Callbacks of run_within_memory(). `run` processes rows in batches, and the others get and set
+/// the size of the batches.
 struct BatchWork {
   std::function<void()> run;
   std::function<std::int64_t()> batch_size;

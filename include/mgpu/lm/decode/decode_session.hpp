@@ -81,8 +81,8 @@ struct PassView {
 
 /// Additional work for the vocabulary head during a draw.
 struct HeadRequests {
-  /// Hidden states [n, D], and the n tokens whose log-probabilities after these states are needed.
-  /// The states are undefined on ranks without the head.
+  /// Hidden states [n, D], and for each state the token whose log-probability is needed. The states
+  /// are undefined on ranks without the head.
   struct Scored {
     at::Tensor rows;
     std::span<const std::int64_t> targets;

@@ -17,8 +17,8 @@ public:
   static constexpr double kRidge = 1e-5;
 
   /// Solves the normal equations of a model in float64 by a Cholesky decomposition. With `is_on`
-  /// false, A is the identity, and only the scaling remains. The rows of the vocabulary are summed
-  /// in blocks, one after the other. With tensor parallelism, each rank sums its rows.
+  /// false, A is the identity, and only the scaling remains. Sums over the rows of the vocabulary
+  /// are made block by block. With tensor parallelism, each rank sums its own rows.
   ///
   /// Memory: two matrices [D, D] of float64 on the model's device, and a block of rows.
   /// Ranks:  collective over the ranks of the model; all ranks get the same bits. In a pipeline,

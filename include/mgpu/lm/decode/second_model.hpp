@@ -22,9 +22,9 @@ namespace mgpu::lm {
 /// then need equal widths.
 class SecondModelProcessor : public CandidateProcessor {
 public:
-  /// `model` is the second model and has to outlive the processor. `sizes` needs cache pages for
-  /// all sequences and for N * K forks, each of which takes one or two pages. sizes.page_tokens
-  /// must divide the page_tokens of the first model's pool.
+  /// `model` is the second model and has to outlive the processor. sizes.pages must suffice for all
+  /// sequences and for N * K forks. A fork takes one or two pages. sizes.page_tokens must divide
+  /// the page_tokens of the first model's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 

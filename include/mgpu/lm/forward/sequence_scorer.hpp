@@ -37,7 +37,7 @@ ScorerFacts read_scorer_facts(const fs::path& folder);
 
 /// A ForSequenceClassification model with one output, such as a reward model. It gives each
 /// sequence of tokens a number: the output of `score` at the last token that is not the padding
-/// token of config.json. Without such a token, it is the output at the last token.
+/// token of config.json. Without such a token, it is the output at the first token.
 ///
 /// On the CPU the bits of a number depend on its sequence only.
 class SequenceScorer {

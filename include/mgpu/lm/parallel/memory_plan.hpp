@@ -34,8 +34,9 @@ struct MemoryDemand {
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
 
-  /// Returns how many bytes other models on the rank need for a demand with another batch size, in
-  /// addition to their weights. Empty: there are no other models.
+  /// Returns how many bytes the other models on the rank need for `demand`, in addition to their
+  /// weights. The batch size of `demand` may differ from this one. Empty: there are no other
+  /// models.
   std::function<std::int64_t(const MemoryDemand& demand)> others{};
 };
 
