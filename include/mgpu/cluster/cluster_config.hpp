@@ -21,7 +21,7 @@ struct ClusterConfig {
   std::vector<int> groups;               // sizes of the groups if they differ; see Topology
   std::optional<Backend> backend;        // nullopt: chosen by the visible devices
   int threads = 1;                       // compute threads of a rank
-  double memory_margin = 0.08;           // share of GPU memory that the plan keeps free
+  double memory_margin = 0.08;           // share of the memory of a GPU or node that stays free
   std::int64_t clear_cache_every = 0;  // steps between two frees of libtorch's GPU cache; 0: never
   double timeout_s = 300.0;            // deadline of a collective
   std::int64_t bucket_mb = 25;         // MiB of gradients that are reduced at a time
@@ -34,8 +34,9 @@ struct ClusterConfig {
 void add_cluster_keys(KeyTable& table);
 
 /// Returns the values of the keys devices.* and comm.*.
-/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E124 when both devices.groups
-///         and devices.gpus_per_model are set; those of Config's getters.
+/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E124 when devices.groups is
+///         set and devices.gpus_per_model is not 1, or when devices.gpu is set and devices.backend
+///         is `mpi`; those of Config's getters.
 ClusterConfig read_cluster_config(const Config& config);
 
 /// read_gpus_per_model() and read_groups() return the values of devices.gpus_per_model and

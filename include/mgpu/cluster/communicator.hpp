@@ -80,8 +80,8 @@ struct CommunicatorOptions {
 /// Makes a communicator over the ranks of `group`, for buffers on `device`.
 ///
 /// Ranks:  collective over `group`, which can still be used independently.
-/// Errors: NotBuiltError for nccl and staged in a build without CUDA; Failure E402 when NCCL does
-///         not start within the deadline, E403 with NCCL's text when NCCL reports an error.
+/// Errors: NotBuiltError in a build without CUDA, for nccl or a CUDA device; Failure E402 when NCCL
+///         does not start within the deadline, E403 with NCCL's text when NCCL reports an error.
 std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,
                                                 const CommunicatorOptions& options = {});
 

@@ -5,12 +5,12 @@
 
 namespace mgpu::report {
 
-/// Escapes a text so that it stays on one line and cannot control the terminal. Control bytes (C0,
-/// DEL, C1) and bytes that are not UTF-8 become \n, \t or \xNN.
+/// Escapes a text so that it stays on one line and cannot control the terminal. Control characters
+/// (C0, DEL, C1), bidirectional controls and bytes that are not UTF-8 become \n, \t or \xNN.
 std::string escape_log(std::string_view text);
 
-/// Escapes a text for an element or a quoted attribute of HTML and XML. Control characters, which
-/// XML forbids, and bytes that are not UTF-8 become U+FFFD.
+/// Escapes a text for an element or a quoted attribute of HTML and XML. Tabs and line ends stay.
+/// Other control characters, bidirectional controls and bytes that are not UTF-8 become U+FFFD.
 std::string escape_html(std::string_view text);
 
 }  // namespace mgpu::report

@@ -42,8 +42,8 @@ private:
   std::string body_;
 };
 
-/// Returns about `count` round numbers that span [low, high]. They are 1, 2 or 5 times a power of
-/// ten apart.
+/// Returns about `count` round numbers in [low, high], which are 1, 2 or 5 times a power of ten
+/// apart. Returns only `low` if the range is empty or not finite.
 std::vector<double> round_ticks(double low, double high, int count);
 
 /// Formats the label of a tick. It has as many decimals as `step`, the distance between ticks,

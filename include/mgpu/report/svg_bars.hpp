@@ -27,10 +27,10 @@ struct BarChart {
 /// Draws the chart as SVG. Returns "" if there are fewer than two bars, or if no value is above 0.
 std::string svg_bars(const BarChart& chart);
 
-/// Counts whole numbers in at most `count` classes of equal, round width.
+/// Counts whole numbers in at most `count` + 1 classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// Counts whole numbers in at most `count` classes of equal, round width. In each bar, numbers
+/// Counts whole numbers in at most `count` + 1 classes of equal, round width. In each bar, numbers
 /// whose entry in `marked` is not 0 have the second color.
 /// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,

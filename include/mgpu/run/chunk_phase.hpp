@@ -56,7 +56,8 @@ struct ChunkHooks {
   /// Processes a chunk, and returns the bytes that the journal records. It may communicate only if
   /// a model group processes the chunk, and only inside that group.
   std::function<std::vector<std::byte>(const Chunk&)> work;
-  /// Called between chunks. If it returns true on any rank, the loop ends on all ranks.
+  /// Called before each chunk, or before each block if there is a ChunkSharing. If it returns true
+  /// on any rank, the loop ends on all ranks.
   std::function<bool()> stop_asked;
   /// Called after each chunk of this rank, with the number of samples of the chunk.
   std::function<void(std::int64_t samples)> finished;

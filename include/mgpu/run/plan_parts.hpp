@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 /// Truncates to whole bytes and limits the result to 2^60, so that sums of results do not overflow.
 std::uint64_t whole_bytes(double bytes);
 
-/// Starts a plan: sets only its name, machine, ranks, unit and memory size.
+/// Starts a plan: sets only its name, machine, kind of device, ranks, unit and memory size.
 report::Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit);
 
 /// Returns the estimated memory of a process without data and models, including what its libraries

@@ -72,9 +72,10 @@ struct SealResult {
 /// Root attribute `status` is "complete" or "partial", and `missing_rows` counts the rows left out.
 /// Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of a small table are
 /// padded with zeros to the longest text of the column. Tables follow AnnData's encoding of data
-/// frames; tables with a plot also follow NeXus' NXdata.
+/// frames, or of dictionaries if a column is wider than 1. Tables with a plot also follow NeXus'
+/// NXdata.
 ///
-/// Failpoints: <what>.create .reserve .open .write .sync .verify .rename .dirsync
+/// Failpoints: <what>.create .reserve .open .write .close .sync .verify .rename .dirsync
 /// Memory: about 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB per
 ///         rank while it gathers compressed columns.
 /// Ranks:  collective.

@@ -26,7 +26,8 @@ struct SmallPlot {
 
 /// Returns the columns as a table for SealRequest::small_tables.
 ///
-/// Errors: ShapeError when the columns have different lengths; those of TableSpec::validate().
+/// Errors: ShapeError when the columns have different lengths; Error when two columns have the same
+///         name. seal() calls TableSpec::validate() later.
 SmallTable make_small_table(const std::string& path, const std::vector<SmallColumn>& columns,
                             const SmallPlot& plot = {});
 

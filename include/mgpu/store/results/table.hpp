@@ -87,10 +87,12 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot (y axis); "" for none
   std::string axis;    // NeXus: the column of the x axis; "" for none
 
-  /// Checks the names, widths and types of the columns.
+  /// Checks the path, the plot, and the names, widths and types of the columns.
   /// Errors: Error when a column name is empty, repeated or contains a slash, when a width is not
-  ///         positive, or when a text column is ragged. Error when `names` is set for a column that
-  ///         is not u8 with one value per row.
+  ///         positive, or when a text column is ragged or wide. Error when the path is empty or
+  ///         begins or ends with a slash, when there are no columns, or when `signal` or `axis` is
+  ///         no column. Error when `names` is set for a column that is not u8 with one value per
+  ///         row.
   void validate() const;
 
   /// Returns the index of a column in `columns`. Errors: Error when no column has that name.
