@@ -93,7 +93,7 @@ RowFile open_rows(const RowOptions& options);
 
 /// Returns the number of rows that remain after data.start and data.max_samples are applied, but at
 /// most `most`. Reads no more of the file than is needed to count them, and checks no row.
-/// Errors: those of open_rows() about a file without rows, of an unknown format or that cannot be
+/// Errors: those of open_rows() about a file that is missing, has an unknown format or cannot be
 ///         read.
 std::int64_t count_rows(const RowOptions& options, std::int64_t most);
 

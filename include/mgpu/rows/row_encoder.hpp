@@ -95,7 +95,9 @@ public:
   /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are
   /// tokenized one by one without special tokens. `separator` follows each step. The prompt begins
   /// with the bos token, and does not get a second one.
-  /// Errors: JsonError if prompt or a step has no tokens; Failure E543; E603 without a tokenizer.
+  /// Errors: JsonError if the prompt, a separator that is not empty, or a step with its separator
+  ///         has no tokens; JsonError for a token outside the vocabulary; Failure E543; E603
+  ///         without a tokenizer.
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 

@@ -61,7 +61,7 @@ FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoic
                             lm::ResidentModels* models = nullptr);
 
 /// Reads the tokenizer files and the checksum of a model folder on rank 0, and broadcasts them to
-/// every rank.
+/// every rank. The folder must have weights.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.

@@ -16,9 +16,9 @@ namespace mgpu::tensor {
 struct ParameterSpec {
   std::string name;  // such as "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
-  double init_std = 0.0;  // standard deviation of a uniform distribution; 0: use init_value
-  double init_value = 0.0;
-  bool decays = false;  // whether weight decay applies
+  double init_std = 0.0;    // standard deviation of uniform values around init_value
+  double init_value = 0.0;  // mean of the initial values
+  bool decays = false;      // whether weight decay applies
 };
 
 /// Says where a parameter is in each of the flat buffers of weights and gradients, in elements.

@@ -29,7 +29,7 @@ struct ReproFacts {
 };
 
 /// Writes repro/: config.resolved.yaml, command.txt, versions.json (`facts.versions`, and the
-/// versions of compiler, MPI and HDF5), ranks.csv, env.txt, seeds.json. Each file appears only when
+/// versions of compiler and MPI), ranks.csv, env.txt, seeds.json. Each file appears only when
 /// complete.
 ///
 /// Ranks:  collective.
