@@ -13,7 +13,8 @@ enum class AttentionKind : std::uint8_t {
   flash,  // this program's kernel; only a few rows of probabilities are in memory
 };
 
-/// The values of the keys model.* of recipe `ad`, which define its transformer.
+/// The values of the keys model.* of recipe `ad`, which define its transformer. Callers set
+/// `compute`, `grid` and `num_actions`, which come from other keys and the environment.
 struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
@@ -33,7 +34,8 @@ struct AdTransformerConfig {
 /// Adds the keys model.arch, model.tokens, model.tf_n_embd, ... to the program's table.
 void add_model_keys(KeyTable& table);
 
-/// Reads the keys model.* of recipe `ad`.
+/// Reads the keys model.* of recipe `ad`. Leaves `compute`, `grid` and `num_actions` at their
+/// defaults.
 /// Errors: Failure E107 (exit 78) when tf_n_embd is not a multiple of tf_n_head, or when a head is
 ///         wider than 64 with flash attention.
 AdTransformerConfig read_ad_transformer_config(const Config& config);

@@ -100,8 +100,8 @@ std::uint32_t crc_of(const HistorySet& histories);
 
 /// Replays the actions of every history in `environment`, and compares the landing cells and
 /// rewards.
-/// Errors: Failure E521 (exit 65) at the first step at which a landing cell or reward differs,
-///         because the histories then belong to another environment.
+/// Errors: Failure E521 (exit 65) at the first step at which a landing cell or reward differs, or
+///         whose action the environment lacks. The histories then belong to another environment.
 void check_histories(const Environment& environment, const HistorySet& histories);
 
 }  // namespace mgpu::ad

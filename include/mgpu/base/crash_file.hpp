@@ -9,25 +9,25 @@
 
 namespace mgpu {
 
-/// Returns `text` without parts that look like secrets (token=..., password: ..., hf_...) and
-/// without control bytes other than line ends.
+/// Returns `text` with *** for parts that look like secrets (token=..., password: ..., hf_...), and
+/// with ? for each control byte but line ends. Cuts lines after 4,096 bytes.
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
 /// the stack. After one rank has died, the launcher kills the others within a second, so everything
 /// is prepared in advance. The file is already open under the name .rank_NN.tmp and is renamed once
-/// it has content. Writing it takes only system calls.
+/// it has content. Writing it in a signal handler allocates no memory.
 ///
 /// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
 /// then restores the signal's previous action. Only one object may exist at a time. The file has no
-/// environment variables, data or secrets.
+/// environment variables, and *** replaces texts that look like secrets.
 class CrashFile {
 public:
   struct Options {
     fs::path directory;  // "<run directory>/crash", created if missing
     int world_rank = 0;
     int world_size = 1;      // number of ranks
-    std::string versions{};  // any lines, copied verbatim
+    std::string versions{};  // any lines; at most 4,095 bytes are kept
   };
 
   /// Errors: Failure E601 when the file or the directory cannot be created.

@@ -17,7 +17,7 @@ namespace mgpu {
 struct DeathNote {
   int rank = 0;
   std::string witness;
-  std::string cause;  // "SIGSEGV", "hang", or "unknown"
+  std::string cause;  // a signal such as "SIGSEGV", "hang", or "unknown"
 };
 
 /// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note(),

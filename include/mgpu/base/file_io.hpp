@@ -68,8 +68,8 @@ void sync_path(const fs::path& path, std::string_view what);
 /// Errors: Failure E601 (cannot be created), E602 (I/O error or full disk).
 void write_file_durably(const fs::path& path, std::string_view text, std::string_view what);
 
-/// Returns the content of a file. Errors: Failure E603 if it is missing or unreadable (exit 66), or
-/// larger than `limit_bytes` (exit 65).
+/// Returns the content of a file. Errors: Failure E603 if it is missing or unreadable (exit 66;
+/// exit 74 after an I/O error), or larger than `limit_bytes` (exit 65).
 std::string read_file(const fs::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
 /// Returns the CRC-32C (Castagnoli) of `bytes`, continuing from `crc`. Source: RFC 3720, B.4.

@@ -11,7 +11,8 @@ namespace mgpu {
 /// Returns the host name; "unknown" if the system does not provide it.
 std::string host_name();
 
-/// Returns the value after "name:" in a file such as /proc/meminfo; "" if the name is missing.
+/// Returns the text after the colon of the first line that begins with `name`, in a file such as
+/// /proc/meminfo; "" if no line does.
 std::string system_value(const fs::path& path, std::string_view name);
 
 /// Returns `path`, or its nearest ancestor that exists.

@@ -9,7 +9,8 @@
 namespace mgpu {
 
 /// A short text that other code may read while its owner writes it: a signal handler, or another
-/// process that maps the memory. It always ends with a zero byte; text that is too long is cut.
+/// process that maps the memory. It always ends with a zero byte; text that is too long is cut. If
+/// the owner writes twice during a read, the reader may see a mixture.
 template <std::size_t kBytes>
 class SafeText {
 public:

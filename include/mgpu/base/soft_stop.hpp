@@ -23,8 +23,8 @@ std::string_view name_of(StopReason reason);
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
 /// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
-/// one installs the handlers and unblocks the signals, and the last destructor restores the
-/// previous handlers.
+/// one installs the handlers, unblocks the signals, and creates the file that MGPU_BEGUN names, for
+/// the launcher. The last destructor restores the previous handlers, unless ignore() was called.
 class StopSignals {
 public:
   StopSignals();

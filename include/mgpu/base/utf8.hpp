@@ -24,8 +24,8 @@ std::size_t utf8_offset(std::string_view text, std::size_t index);
 /// NUL and each invalid byte becomes U+FFFD.
 std::string storable(std::string_view text);
 
-/// Returns `text` as one harmless line. Tabs become spaces. Each control character, bidirectional
-/// mark and byte that is not valid UTF-8 becomes U+FFFD.
+/// Returns `text` as one harmless line. Tabs become spaces. Each control character, line separator,
+/// bidirectional mark and byte that is not valid UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
 }  // namespace mgpu

@@ -38,8 +38,8 @@ public:
   /// banner about how the values were read, for example that a key was given under an alias.
   ///
   /// Memory: `table` has to outlive the config.
-  /// Errors: Error for a name that is not in the table, or a value of the wrong type. read_config()
-  ///         finds such mistakes of users first, and reports them.
+  /// Errors: Error for a name that is not in the table, or a value that its key does not accept.
+  ///         read_config() finds such mistakes of users first, and reports them.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::vector<std::string> notes = {});
 
@@ -87,7 +87,7 @@ public:
                   std::string help = "") const;
 
   /// Returns a copy in which key `name` has the value `text`. Errors: Error for a name that is not
-  /// in the table, or a value of the wrong type.
+  /// in the table, or a value that its key does not accept.
   Config with(std::string_view name, std::string_view text) const;
 
   /// Returns the specifications of all keys that the job reads, in the order of the table.

@@ -24,7 +24,7 @@ struct KeyValue {
 
 /// Why a value of a file or of the command line is not valid.
 struct ValueProblem {
-  std::string code;   // E104 type, E105 choice, E106 range
+  std::string code;   // E104 type, E105 choice, E106 range, E107 rule, E110 or E115 a path
   std::string under;  // "expected an integer"
   std::string help{};
   Place place{};  // place of the wrong element of a list; no origin: the whole value is wrong
@@ -35,15 +35,15 @@ struct ValueProblem {
 /// shell has removed its quotes, so its text may look like a value of any type.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
-/// Reads `text` as a value of `spec`, as typed on the command line. Lists may be written [1, 3] or
-/// 1,3.
+/// Reads `text` as a value of `spec`, as typed on the command line. Lists may be written [1, 3],
+/// 1,3 or, for integers, 0-3.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, std::string_view text);
 
 /// Returns the key's default. Errors: Error when it does not parse.
 KeyValue default_value(const KeySpec& spec);
 
 /// Formats the value as YAML for --print-config. It is quoted where YAML 1.1 or 1.2 might read it
-/// as something else.
+/// as something else, and `$` is doubled where it would stand for a variable.
 std::string yaml_of(const KeySpec& spec, const KeyValue& value);
 
 }  // namespace mgpu

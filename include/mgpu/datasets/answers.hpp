@@ -11,13 +11,14 @@ namespace mgpu::datasets {
 /// it is the last formula $...$ that is a number, or the last number.
 std::optional<std::string> find_answer(std::string_view completion);
 
-/// Returns an answer without LaTeX commands for spacing, style and text, without dollar signs and
-/// other signs of currency, and without an assignment such as `x =`.
+/// Returns an answer without LaTeX commands for spacing, style and text, without signs of currency
+/// and degrees, without punctuation at its end, and without an assignment such as `x =`.
 std::string plain_answer(std::string_view answer);
 
 /// Returns whether two answers are equal. Two numbers are compared exactly, as rational numbers
 /// without rounding; units after them are ignored. Lists such as (1, 1/2) are compared item by
-/// item, in order. Other answers are compared as texts, without blanks and without case.
+/// item, in order. Other answers are compared as texts, without blanks and without case. An empty
+/// answer equals none.
 bool same_answer(std::string_view given, std::string_view expected);
 
 /// Returns whether a completion states the expected answer. `expected` is an answer, or a solution

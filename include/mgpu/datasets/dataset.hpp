@@ -19,11 +19,13 @@ struct Answer {
   std::span<const std::int64_t> ids;  // tokens of the completion
 };
 
-/// A data set that the program generates: its rows, and optionally a check of answers to them.
+/// A data set whose rows the program computes, or makes from a published data set; and optionally a
+/// check of answers to them.
 ///
 /// A row has the columns of a data file: `prompt` and `completion`, `messages`, `text`, or
-/// `token_ids` and `completion_ids`. Rows and scores are functions of their arguments and of the
-/// configuration, so that they are the same on every rank and in every run.
+/// `token_ids` and `completion_ids`. Rows and scores depend only on their arguments, on the
+/// configuration and on the files that it names. So they are the same on every rank and in every
+/// run.
 class Dataset {
 public:
   Dataset() = default;

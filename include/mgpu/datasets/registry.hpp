@@ -32,7 +32,8 @@ struct DatasetEntry {
   /// nullptr: they always have texts.
   bool (*has_texts)(const Config& config) = nullptr;
 
-  /// Makes the data set. Errors: Failure (exit 78) if its keys contradict each other.
+  /// Makes the data set. Errors: Failure E124 (exit 78) if a key is missing or contradicts others;
+  /// failures of reading the files of the data set.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;
 };
 

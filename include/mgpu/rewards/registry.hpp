@@ -56,8 +56,8 @@ std::span<const RewardEntry> rewards();
 /// Adds the keys reward.*.
 void add_reward_keys(KeyTable& table);
 
-/// Checks the keys reward.*. The rewards must be known, the weights must be numbers, and the key
-/// that a reward needs must be set.
+/// Checks the keys reward.*. The rewards must be known and different, the weights must be numbers,
+/// and the key that a reward needs must be set.
 /// Errors: Failure E107 (a value breaks a rule, exit 78) or E124 (a needed key is not set, or a key
 ///         that is set has no use, exit 78).
 void check_reward_keys(const Config& config);

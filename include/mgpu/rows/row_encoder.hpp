@@ -89,7 +89,7 @@ public:
   std::vector<std::int64_t> ended_ids(const std::string& text) const;
 
   /// Returns the tokens of a conversation as the folder's chat template renders it.
-  /// Errors: JsonError if the folder has no chat template; Failure E543 to E546.
+  /// Errors: JsonError if the folder has no chat template; Failure E543 to E547.
   std::vector<std::int64_t> rendered_ids(const std::vector<text::ChatMessage>& messages);
 
   /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are

@@ -39,8 +39,9 @@ public:
   /// Renders the messages, without tools or documents. The result contains the special tokens, so
   /// encode it without adding special tokens.
   /// Shapes: at least one message
-  /// Errors: Failure E545, with the template's error or the unsupported operation; E547 when the
-  ///         template goes beyond the limits of steps, texts, lists or calls.
+  /// Errors: Failure E543 when a message is not UTF-8; E545 with the template's error or the
+  ///         unsupported operation; E547 when the template goes beyond the limits of steps, texts,
+  ///         lists or calls.
   std::string render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;
 
 private:

@@ -35,7 +35,7 @@ TextFiles read_text_files(const fs::path& folder);
 
 /// Returns the folder's chat templates by name. The main template, if any, is named `default`.
 /// Others come from a list in tokenizer_config.json or from additional_chat_templates/NAME.jinja.
-/// Errors: Failure E541 (malformed)
+/// Errors: Failure E541 (malformed), E603 (a file cannot be read)
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
 /// A special token such as bos. Text "" and id -1 mean that there is no such token. A text with id

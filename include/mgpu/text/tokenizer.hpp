@@ -24,7 +24,7 @@ struct TokenizerParts;
 class Tokenizer {
 public:
   /// Opens a tokenizer.json, and ignores the other files of its folder. Errors: Failure E603
-  /// (missing), E541 (malformed), E542 (not supported)
+  /// (missing), E622 (a Git LFS pointer), E541 (malformed), E542 (not supported)
   static Tokenizer open(const fs::path& tokenizer_json);
 
   /// Parses the content of a tokenizer.json; `name` replaces the path in messages.
