@@ -32,11 +32,12 @@ struct StepHead {
   }
 };
 
-/// Returns `config`, the text of a config.json, with the member `step_head`.
+/// Returns `config`, the text of a config.json, with the member `step_head` and without
+/// `value_head`.
 /// Errors: Failure E623 if `config` is not a JSON object; `path` names it in messages.
 std::string with_step_head(const fs::path& path, const std::string& config, const StepHead& head);
 
-/// Returns whether config.json of `folder` names an architecture that ends with
+/// Returns whether the first architecture in config.json of `folder` ends with
 /// ForTokenClassification. Errors: Failure E603, E623.
 bool classifies_tokens(const fs::path& folder);
 

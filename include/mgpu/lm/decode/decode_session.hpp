@@ -212,7 +212,7 @@ public:
   /// Draws `count` tokens for each sequence, one per pass. Each sequence must have one pending
   /// token, and no other input may be pending. The host reads nothing back from the device, unless
   /// the model has experts or a processor reads something. The host sends all positions and cache
-  /// slots before the first pass, and the random numbers before each pass. A sequence continues
+  /// slots before the first pass, and the random numbers before each draw. A sequence continues
   /// after a stop id. The caller must ignore its tokens after the stop id.
   ///
   /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there

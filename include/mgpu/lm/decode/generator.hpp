@@ -86,15 +86,15 @@ using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
 /// A callback that receives the number of completions of this run that have ended. It is called on
-/// each rank after each pass.
+/// each rank after each pass of all batches, or after several passes without a host read.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. A prompt may be prefilled over several passes, which also decode other sequences. The
-/// completions of a prompt share the prompt's cache pages. Prompts of a run that have a common
-/// prefix share the pages of the prefix, unless prompts are scored or shown to SeeHidden. On the
-/// CPU the result of a prompt depends neither on other prompts nor on batch_size, prefill_tokens or
-/// page_tokens.
+/// completions of a prompt share the prompt's cache pages. If all prompts of a run have a common
+/// prefix, they share its pages. They do not if prompts are scored or shown to SeeHidden, or with
+/// RopeKind::dynamic. On the CPU the result of a prompt depends neither on other prompts nor on
+/// batch_size, prefill_tokens or page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks pass the same prompts,
 /// config and StopText, and all get the results. A pipeline splits the batch, so that every stage
@@ -111,10 +111,11 @@ public:
   /// Completes or scores prompts. Returns results in the order of the prompts.
   /// Errors: ShapeError for a prompt or continuation that is empty, has ids outside the vocabulary,
   ///         or is longer than the learned positions. Error for continuations with max_new_tokens
-  ///         above 0. Failure E704 when logits are not finite. When memory runs out, all ranks of
-  ///         the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
-  ///         retry with a smaller batch. DivergedFailure when ranks cannot be synchronized, as in a
-  ///         tensor-parallel group after one rank fails in a pass, except for lack of memory.
+  ///         above 0, or for Prompt::begun out of range. Failure E704 when logits are not finite.
+  ///         When memory runs out, all ranks of the group throw std::bad_alloc or a Failure with
+  ///         ExitCode::out_of_memory, and may retry with a smaller batch. DivergedFailure when
+  ///         ranks cannot be synchronized, as in a tensor-parallel group after one rank fails in a
+  ///         pass, except for lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }

@@ -25,7 +25,8 @@ public:
 
   /// Returns the offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each with T =
   /// count. Draws with negative numbers do not exist, and all their ids are -1.
-  /// Errors: Error when a draw was not added.
+  /// Errors: Error when no draw of the sample was added with the last of these numbers or a higher
+  ///         one.
   CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;
 
   void clear();

@@ -23,7 +23,7 @@ public:
   /// Memory: two matrices [D, D] of float64 on the model's device, and a block of rows.
   /// Ranks:  collective over the ranks of the model; all ranks get the same bits. In a pipeline,
   ///         these are the bits that a model on one rank gives.
-  /// Errors: Failure E704 (exit 79) if the sums are not finite.
+  /// Errors: Failure E704 (exit 79) if A is not finite, or the decomposition fails.
   static Realignment solve(const LanguageModel& model, bool is_on = true);
 
   /// Returns the embeddings of hidden states. On the CPU, the bits of a row do not depend on the

@@ -82,9 +82,9 @@ public:
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Returns whether draw_rows() supports this sampler's config and the model. The config must
-  /// have no repetition penalty. It must be greedy, or have neither top k nor top p. The vocabulary
-  /// must not be split over ranks.
+  /// Returns whether draw_rows() supports this sampler's config and the model. The config must have
+  /// no repetition penalty. It must be greedy or have top_k 1, or have neither top k nor top p. The
+  /// vocabulary must not be split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
   /// Draws the same tokens as draw(), but leaves them on the device. Nothing is read back to the

@@ -6,8 +6,8 @@
 
 namespace mgpu::lm {
 
-/// How much data a model processes at a time. The choice changes results only by the rounding of
-/// sums over the vocabulary.
+/// How much data a model processes at a time. On a CPU, the choice changes results only by the
+/// rounding of sums over the vocabulary. On a GPU, it also changes the rounding of matrix products.
 struct PassSizes {
   std::int64_t prefill_tokens;    // prompt tokens per pass
   std::int64_t head_rows;         // hidden states per call of the head

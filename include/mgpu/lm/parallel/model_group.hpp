@@ -25,8 +25,9 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
-/// Returns the free memory, in bytes, that this rank may use on `device`. Ranks on the CPU get
-/// equal parts of the free memory of their node. `node` has all ranks on this node.
+/// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU it is the
+/// capacity minus the most that this process has reserved. Ranks on the CPU get equal parts of the
+/// free memory of their node. `node` has all ranks on this node.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.
@@ -50,7 +51,8 @@ public:
   /// Opens a model folder. On each node, one rank reads each file once.
   ///
   /// Ranks:  collective over the topology's world; groups may have different sizes.
-  /// Errors: those of SharedFolder, place_layers() and tensor_shards(), on every rank.
+  /// Errors: those of SharedFolder, place_layers(), tensor_shards() and
+  ///         cluster::make_communicator(), on every rank.
   static ModelGroup open(const fs::path& folder, const cluster::Topology& topology,
                          const Options& options);
 

@@ -33,9 +33,9 @@ struct LayerMap {
 
 /// Sizes of a model's weights as float32, in bytes. Layers are assigned to ranks by these sizes.
 struct WeightBytes {
-  std::int64_t layer = 0;  // size of one layer
-  std::int64_t embedding = 0;
-  std::int64_t head = 0;  // counted even if tied, because the last stage holds a copy
+  std::int64_t layer = 0;      // size of one layer
+  std::int64_t embedding = 0;  // with learned positions
+  std::int64_t head = 0;       // counted even if tied, because the last stage holds a copy
 };
 WeightBytes weight_bytes(const LmConfig& config);
 
@@ -44,8 +44,8 @@ WeightBytes weight_bytes(const LmConfig& config);
 ///
 /// Shapes: free_bytes [R], the free memory of each rank's device; the values are used only with
 ///         LayerMap::Kind::by_memory
-/// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or a manual map is not
-///         ascending or leaves a rank without layers.
+/// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or when a manual map does
+///         not name each layer, is not ascending or leaves a rank without layers.
 std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
                               std::span<const std::int64_t> free_bytes);
 

@@ -78,15 +78,16 @@ LmWeights bind_weights(const LmConfig& config, WeightSource& source);
 /// Returns names and shapes of all tensors of a model, for a memory plan or a ParameterArena.
 std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config);
 
-/// The type of matrices and embedding. Norms, biases and attention sinks are float32.
+/// The type of matrices and embedding. Norms, biases, learned positions and attention sinks are
+/// float32.
 enum class MatrixType : std::uint8_t { f32, bf16 };
 
 struct LoadOptions {
   MatrixType matrices = MatrixType::f32;
 };
 
-/// Returns pointers to all defined matrices, including the embedding. LoadOptions::matrices is
-/// their type.
+/// Returns pointers to all defined matrices of linear layers, and to the embedding.
+/// LoadOptions::matrices is their type.
 std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 
 /// Loads the weights of a folder to the CPU. It converts float32, float16, bfloat16 and MXFP4
