@@ -51,7 +51,7 @@ auto read_of_checkpoint(const fs::path& path, Read read) {
 
 /// Reads the manifest of a checkpoint's folder.
 ///
-/// Errors: Failure E611 (exit 80) when it is damaged; E613 (exit 73) for a newer format.
+/// Errors: Failure E611 (exit 80) when it is damaged or missing; E613 (exit 73) for a newer format.
 CheckpointManifest read_manifest(const fs::path& folder);
 
 /// check_size() compares the size of the file `path` of a checkpoint with `expected`, and

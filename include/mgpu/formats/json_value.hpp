@@ -27,7 +27,8 @@ private:
   std::string why_;
 };
 
-/// A JSON document as a plain tree. All modules but `text` read and write JSON with it.
+/// A JSON document as a plain tree. All modules read and write JSON with it, except `text` and the
+/// reader of safetensors headers.
 ///
 /// Values convert implicitly: JsonValue::Members{{"step", 3}, {"host", name}} is an object.
 class JsonValue {

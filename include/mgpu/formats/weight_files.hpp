@@ -33,10 +33,10 @@ bool has_safetensors(const fs::path& folder);
 /// and the other files of the folder (configuration, tokenizer) are checked on opening, tensors by
 /// check(). Other files that the manifest lists may be absent.
 ///
-/// Errors: Failure E603 (no folder, or a shard is missing, exit 66); E621 (a malformed file), E622
-///         (only pickles, or Git LFS pointers); E623 (malformed index), E624 (index and shards
-///         disagree, or point outside the folder), each exit 65; E611 (damaged checkpoint),
-///         exit 80.
+/// Errors: Failure E603 (no folder, no weights in it, or a shard is missing, exit 66); E621 (a
+///         malformed file), E622 (only pickles, or Git LFS pointers); E623 (malformed index), E624
+///         (index and shards disagree, or point outside the folder), each exit 65; E611 (damaged
+///         checkpoint), exit 80; E613 (newer checkpoint format), exit 73.
 class WeightFiles {
 public:
   explicit WeightFiles(fs::path folder);

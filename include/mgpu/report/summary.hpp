@@ -34,8 +34,8 @@ struct Result {
   std::string interval() const;
 };
 
-/// All facts at the end of a run. The end table, summary.json and report.html show only numbers
-/// from this struct, so that no number differs between them.
+/// All facts at the end of a run. The end table, summary.json and report.html take the numbers that
+/// they share from this struct, so that no number differs between them.
 struct RunSummary {
   static constexpr int kSchema = 1;
 
@@ -100,8 +100,8 @@ Outcome outcome_of(ExitCode exit);
 /// after 50 of 3000 steps."
 std::string plain_headline(const RunSummary& summary);
 
-/// Formats the summary as indented JSON: schema, status, exit_code, and the fields of RunSummary.
-/// NaN becomes null.
+/// Formats the summary as indented JSON: schema, status, exit_code, and the fields of RunSummary
+/// except phase_notes, files and `again_command`. NaN and infinities become null.
 std::string summary_json(const RunSummary& summary);
 
 /// Writes summary_json() to `path`.

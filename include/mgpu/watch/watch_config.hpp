@@ -14,7 +14,7 @@ struct WatchConfig {
 void add_watch_keys(KeyTable& table);
 
 /// Returns the values of the keys watchdog.*. If watchdog.limit_s is `auto`, comm.timeout_s
-/// replaces it. Errors: those of Config's getters.
+/// replaces it. WatchConfig::slow_limit_s is at least limit_s. Errors: those of Config's getters.
 WatchConfig read_watch_config(const Config& config);
 
 }  // namespace mgpu::watch
