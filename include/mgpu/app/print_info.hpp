@@ -21,8 +21,8 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
                                    std::span<const ErrorPage> pages, const FileProvider& files,
                                    std::ostream& out);
 
-/// Returns the text of --explain about `topic`: a key or the last part of its name, a section of
-/// keys, an error code, or the name of a setting in another program.
+/// Returns the text of --explain about `topic`: a key, a section of keys, an error code, or the
+/// name of a setting in another program. The last part of a key's name is enough.
 /// Errors: ConfigFailure E144 (exit 64) with the nearest name when `topic` is none of these.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);

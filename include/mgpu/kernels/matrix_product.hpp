@@ -25,6 +25,7 @@ struct MatrixProductArgs {
 /// computes this product.
 ///
 /// Memory: pointers on the host. Allocates up to 3 MiB.
+/// Errors: ShapeError when neither row_stride nor input_stride is 1.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): GEMM that packs blocks of both matrices.
 namespace cpu {
 void matrix_product(const MatrixProductArgs& args);
