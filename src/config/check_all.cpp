@@ -10,7 +10,7 @@ namespace mgpu {
 namespace {
 
 ErrorReport fold(const std::vector<ErrorReport>& reports) {
-  if (reports.empty()) throw Error("FailuresTogether needs a report");
+  if (reports.empty()) throw Error("CombinedFailure needs a report");
   ErrorReport all = reports.front();
   if (reports.size() > 1 && !all.help.empty())
     all.lines.push_back("  = help: " + std::exchange(all.help, ""));

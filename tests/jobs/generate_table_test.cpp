@@ -170,6 +170,13 @@ TEST_F(GenerateTableTest, RowsThatCannotBeUsedStopTheRunOrAreMarked) {
   EXPECT_THAT(count_tokens(inputs({{"data.on_bad_row", "mark"}})), ElementsAre(1, 0));
 }
 
+TEST_F(GenerateTableTest, PromptsThatAreLeftOutBecauseOfTheContextHaveNoTokens) {
+  made_.write("rows.jsonl",
+              "{\"prompt\": \"a\"}\n{\"prompt\": \"" + std::string(513, 'a') + "\"}\n");
+  EXPECT_THAT(count_tokens(inputs()), ElementsAre(1, 513));
+  EXPECT_THAT(count_tokens(inputs({{"generate.beyond_context", "mark"}})), ElementsAre(1, 0));
+}
+
 TEST_F(GenerateTableTest, ThePhaseIsThatOfRowsAndModel) {
   const std::uint32_t phase = inputs().phase;
   EXPECT_EQ(inputs().phase, phase);

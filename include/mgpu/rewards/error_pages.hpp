@@ -14,8 +14,8 @@ inline constexpr auto kRewardErrors = std::to_array<ErrorPage>({
      "Run the command by hand with a row such as {\"prompt\": \"a\", \"completion\": \"b\", "
      "\"answer\": \"c\"}. It has to write {\"reward\": 1.0} on one line and flush it."},
     {"E552", "reward file that cannot be used",
-     "A row of reward.file lacks the text `completion` or the number `reward`. Or two rows have "
-     "the same prompt and completion.",
+     "A row of reward.file lacks the text `prompt`, the text `completion` or the number `reward`. "
+     "Or two rows have the same prompt and completion.",
      "Repair or remove those rows."},
     {"E553", "reward model that cannot be used",
      "The folder of reward.model or generate.reward.path has no ForSequenceClassification with one "

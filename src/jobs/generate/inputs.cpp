@@ -220,7 +220,8 @@ std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs) {
   for (std::int64_t first = 0; first < inputs.prompts(); first += kRowsAtOnce) {
     const std::int64_t count = std::min(kRowsAtOnce, inputs.prompts() - first);
     for (const rows::EncodedPrompt& prompt : inputs.encode(first, count, encoder, problems))
-      counts.push_back(std::ssize(prompt.ids));
+      counts.push_back(prompt.facts.status == rows::RowStatus::too_long ? 0
+                                                                        : std::ssize(prompt.ids));
   }
   problems.throw_if_any(input::kBadRowHelp);
   return counts;

@@ -87,8 +87,8 @@ std::string answer_note(const GenerateInputs& inputs);
 /// reason when it opens the file.
 std::int64_t count_prompts(const GenerateKeys& keys);
 
-/// Tokenizes all prompts and returns the number of tokens of each, or 0 for a row without a valid
-/// prompt.
+/// Tokenizes all prompts and returns the number of tokens of each, or 0 for a row that is not
+/// completed.
 /// Errors: Failure E531 for prompts that cannot be used, if data.on_bad_row is stop; also for
 ///         prompts beyond the model's context, if generate.beyond_context is stop.
 std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs);
