@@ -19,10 +19,6 @@ std::string share_text(double share, const char* what) {
   return report::percent(share) + " of the run was " + what;
 }
 
-std::string times(std::int64_t count, const char* noun) {
-  return report::grouped(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 /// Adds a note if evaluations took much time. The note suggests to double train.eval_every. If that
 /// saves no evaluation, it suggests the recipe's cheaper_evaluation, if there is one.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
@@ -36,8 +32,8 @@ void note_evaluation(const NoteFacts& facts, const NoteContext& training,
   if (then < now) {
     notes.push_back({share_text(share, "evaluation"), "train.eval_every",
                      "With train.eval_every=" + std::to_string(rarer.train.eval_every) +
-                         " the training has " + times(then, "evaluation") + " instead of " +
-                         report::grouped(now)});
+                         " the training has " + report::counted(then, "evaluation") +
+                         " instead of " + report::grouped(now)});
   } else if (training.cheaper_evaluation) {
     Note note = *training.cheaper_evaluation;
     note.text = share_text(share, "evaluation");
@@ -56,7 +52,8 @@ void note_checkpoints(const NoteFacts& facts, const NoteContext& training,
   if (then >= now) return;
   notes.push_back({share_text(share, "writing checkpoints"), "checkpoint.every",
                    "checkpoint.every=" + std::to_string(rarer.checkpoint.every) + " saves " +
-                       times(then, "checkpoint") + " instead of " + report::grouped(now)});
+                       report::counted(then, "checkpoint") + " instead of " +
+                       report::grouped(now)});
 }
 
 /// Adds a note about the sums of gradients. There is one sum for each step, however many passes the

@@ -28,17 +28,13 @@ bool on_gpus(const RunSummary& summary) {
   return summary.device == DeviceKind::cuda;
 }
 
-std::string plural(int count, const char* noun) {
-  return text_of("%d %s%s", count, noun, count == 1 ? "" : "s");
-}
-
 std::string title(const RunSummary& summary) {
   std::string text = std::string("--- ") + heading(summary.outcome) + ": " +
                      escape_log(summary.name) +
                      text_of(", %lld of %lld ", static_cast<long long>(summary.done),
                              static_cast<long long>(summary.total)) +
                      summary.unit + ", " + h_mm_ss(summary.wall_s) + " on " +
-                     plural(summary.ranks, on_gpus(summary) ? "GPU" : "CPU rank");
+                     counted(summary.ranks, on_gpus(summary) ? "GPU" : "CPU rank");
   if (on_gpus(summary)) text += text_of(" (%.1f GPU h)", summary.wall_s * summary.ranks / 3600.0);
   text += ' ';
   return text + std::string(kTableWidth - std::min(kTableWidth, width_of(text)), '-') + '\n';
@@ -158,7 +154,7 @@ std::string memory_lines(const RunSummary& summary) {
   if (peaks.size() > 1) {
     text += text_of(" on rank %td, ", most - peaks.begin()) +
             bytes_text(std::accumulate(peaks.begin(), peaks.end(), std::uint64_t{0})) + " over " +
-            plural(static_cast<int>(peaks.size()), "rank");
+            counted(std::ssize(peaks), "rank");
   }
   return text + '\n';
 }

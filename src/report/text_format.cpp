@@ -96,6 +96,10 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return grouped(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string percent(double share, int decimals) {
   return text_of("%.*f %%", decimals, share * 100.0);
 }

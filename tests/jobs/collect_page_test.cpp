@@ -56,7 +56,7 @@ TEST(CollectPageTest, ChartsCountAllSteps) {
   page.record(summary);
   EXPECT_THAT(summary.series.at("value_by_step"), ElementsAre(0.125, 1.0));
   const report::HtmlPage html = page.page(summary);
-  EXPECT_EQ(html.headline, "2 solutions of 1 questions have values for 3 steps.");
+  EXPECT_EQ(html.headline, "2 solutions of 1 question have values for 3 steps.");
   EXPECT_EQ(html.sections.size(), 2U);
   EXPECT_THAT(html.sections[1].figures[0].title, HasSubstr("The hardest question: 7"));
 }

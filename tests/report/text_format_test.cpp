@@ -54,6 +54,12 @@ TEST(TextFormatTest, GroupedSetsCommas) {
   EXPECT_EQ(grouped(-1234567), "-1,234,567");
 }
 
+TEST(TextFormatTest, CountedHasAPluralForAllNumbersButOne) {
+  EXPECT_EQ(counted(0, "prompt"), "0 prompts");
+  EXPECT_EQ(counted(1, "prompt"), "1 prompt");
+  EXPECT_EQ(counted(412300, "prompt"), "412,300 prompts");
+}
+
 TEST(TextFormatTest, RankListFoldsRuns) {
   EXPECT_EQ(rank_list({}), "");
   EXPECT_EQ(rank_list({5}), "5");

@@ -35,6 +35,9 @@ std::string rate_text(double per_second);
 /// Formats a whole number with commas: "412,300".
 std::string grouped(std::int64_t value);
 
+/// Formats a number of things: "1 prompt", "412,300 prompts". The plural of `noun` must end with s.
+std::string counted(std::int64_t count, std::string_view noun);
+
 /// Formats a share in [0, 1] as "41.3 %".
 std::string percent(double share, int decimals = 1);
 

@@ -50,7 +50,7 @@ std::vector<run::FileCheck> ClassifyJob::file_checks() const {
   return {rows::model_folder_check(config_, keys_.rows.folder),
           {keys_.rows.options.source(), [this](const cluster::Group& world) {
              const ClassifyInputs inputs = read_classify_inputs(world, config_, keys_);
-             return report::grouped(inputs.rows.rows()) + " rows, prompt strategy " +
+             return report::counted(inputs.rows.rows(), "row") + ", prompt strategy " +
                     inputs.strategy.name;
            }}};
 }

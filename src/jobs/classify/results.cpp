@@ -83,7 +83,7 @@ void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
 }
 
 void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
-  std::string text = report::grouped(plots.rows) + " texts";
+  std::string text = report::counted(plots.rows, "text");
   for (const ClassifyPlots::Metric& metric : plots.metrics) {
     if (plots.judged == 0) break;
     if (!plots.has_positive && !is_of_all_labels(metric)) continue;
@@ -109,8 +109,8 @@ void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcom
   for (const auto& [name, count] : plots.outcomes) {
     if (name == rows::name_of(rows::RowStatus::ok)) continue;
     run.log.event({"warn",
-                   {{"text", report::grouped(count) + " of " + report::grouped(plots.rows) +
-                                 " texts: " + name + "; columns `status` and `pred` of " +
+                   {{"text", report::grouped(count) + " of " + report::counted(plots.rows, "text") +
+                                 ": " + name + "; columns `status` and `pred` of " +
                                  run.store.result_file + " say which"}}});
     if (name == rows::name_of(rows::RowStatus::bad_row)) failed = count;
   }

@@ -47,9 +47,9 @@ void draw_panel(report::Svg& svg, const std::vector<std::int64_t>& counts, std::
     svg.rect(
         {x_of(low) + 1, bottom - height}, {x_of(low + each) - x_of(low) - 2, height},
         std::string(css) + " bar", 0.0,
-        report::text_of("%.2f to %.2f: ", low, low + each) + report::grouped(counts[i]) + " rows");
+        report::text_of("%.2f to %.2f: ", low, low + each) + report::counted(counts[i], "row"));
   }
-  svg.text({kLeft, top + 15}, name + ", " + report::grouped(rows) + " rows",
+  svg.text({kLeft, top + 15}, name + ", " + report::counted(rows, "row"),
            std::string(css) + " name");
 }
 

@@ -126,7 +126,7 @@ void print_banner(run::RunContext& run, const CollectInputs& inputs, std::string
   report::BannerFacts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data = report::grouped(inputs.questions()) + " questions; " +
+  facts.data = report::counted(inputs.questions(), "question") + "; " +
                cluster::on_rank_0(run.topology.world(),
                                   [&] { return rows::describe_model(inputs.folder, run.models); }) +
                run::groups_text(inputs.keys.rows.model) + "; " + collecting_text(inputs.keys) +

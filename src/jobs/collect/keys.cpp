@@ -237,9 +237,9 @@ std::string collecting_text(const CollectKeys& keys) {
     return report::grouped(keys.num_paths) + " paths of a question, " + agents_text(keys.agents) +
            draws;
   const std::string step =
-      keys.splits_lines ? "a line" : report::grouped(keys.step_tokens) + " tokens";
+      keys.splits_lines ? "a line" : report::counted(keys.step_tokens, "token");
   return report::grouped(keys.num_paths) + " paths of a question, " +
-         report::grouped(keys.rollouts) + " rollouts of a step (" + step + "), label " +
+         report::counted(keys.rollouts, "rollout") + " of a step (" + step + "), label " +
          name_of(keys.label) +
          (keys.label == StepLabel::omega_prm
               ? " with " + report::grouped(keys.omega.searches) + " searches of a question"

@@ -145,9 +145,9 @@ report::HtmlPage CollectPage::page(const report::RunSummary& summary) const {
   report::HtmlPage report;
   report.headline = plots_.paths == 0
                         ? report::plain_headline(summary)
-                        : report::grouped(plots_.paths) + " solutions of " +
-                              report::grouped(plots_.questions) + " questions have values for " +
-                              report::grouped(plots_.steps) + " steps.";
+                        : report::counted(plots_.paths, "solution") + " of " +
+                              report::counted(plots_.questions, "question") + " have values for " +
+                              report::counted(plots_.steps, "step") + ".";
   for (const report::Result& result : summary.results)
     report.tiles.push_back(report::tile_of(result));
   report.sections = {{"What came out", {value_figure(plots_), depth_figure(plots_)}, true, {}}};

@@ -42,8 +42,8 @@ std::int64_t longest_tokens(const std::vector<QuestionTokens>& counts) {
 std::string questions_text(const CollectInputs& inputs) {
   const std::vector<QuestionTokens> counts = count_question_tokens(inputs);
   const std::int64_t bad = std::ranges::count(counts, 0, &QuestionTokens::all);
-  return report::grouped(inputs.questions()) + " questions, " +
-         report::grouped(sum_of_tokens(counts)) + " tokens, the longest " +
+  return report::counted(inputs.questions(), "question") + ", " +
+         report::counted(sum_of_tokens(counts), "token") + ", the longest " +
          report::grouped(longest_tokens(counts)) +
          (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
 }

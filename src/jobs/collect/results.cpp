@@ -112,15 +112,14 @@ void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outc
   if (!counts.has_agents)
     add("rollouts", "rollouts of the steps", static_cast<double>(counts.rollouts), "", 0);
   outcome.result =
-      report::grouped(counts.questions) + " questions, " + report::grouped(counts.sampled) +
+      report::counted(counts.questions, "question") + ", " + report::grouped(counts.sampled) +
       report::text_of(" paths, %.1f %% right", 100.0 * share_of(counts.right, counts.sampled)) +
       (counts.has_agents ? report::text_of(", vote %.1f %%",
                                            100.0 * share_of(counts.voted_right, counts.questions))
                          : "") +
-      "; " + report::grouped(counts.steps) + " steps: " + report::grouped(counts.steps_0) +
+      "; " + report::counted(counts.steps, "step") + ": " + report::grouped(counts.steps_0) +
       " of value 0, " + report::grouped(between) + " between, " + report::grouped(counts.steps_1) +
-      " of value 1" +
-      (counts.has_agents ? "" : "; " + report::grouped(counts.rollouts) + " rollouts");
+      " of value 1" + (counts.has_agents ? "" : "; " + report::counted(counts.rollouts, "rollout"));
   if (rate <= 0.0) return;
   add("tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";

@@ -179,7 +179,7 @@ std::string headline_of(const Comparison& comparison) {
   if (metric.change.has_interval())
     text += report::text_of(" (95 %% interval of the difference: %+.4f to %+.4f)",
                             metric.change.low, metric.change.high);
-  return text + " over " + report::grouped(metric.change.count) + " prompts.";
+  return text + " over " + report::counted(metric.change.count, "prompt") + ".";
 }
 
 std::string page_of(const Comparison& comparison, const run::CompareRequest& request) {

@@ -29,9 +29,9 @@ void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::strin
   report::BannerFacts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data = report::grouped(inputs.prompts()) + " prompts";
+  facts.data = report::counted(inputs.prompts(), "prompt");
   if (inputs.config.num_samples > 1)
-    facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
+    facts.data += ", " + report::counted(inputs.config.num_samples, "completion") + " each";
   facts.data +=
       "; " +
       cluster::on_rank_0(run.topology.world(),

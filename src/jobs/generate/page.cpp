@@ -80,7 +80,7 @@ report::Figure rate_figure(const GeneratePlots& plots) {
           "pass@k: at least one of k samples is right. maj@k: the most frequent answer of the "
           "first k samples is right, and no other is as frequent. " +
               std::string(of_search) + "The bands are 95 % intervals over " +
-              report::grouped(plots.evaluated_prompts) + " prompts."};
+              report::counted(plots.evaluated_prompts, "prompt") + "."};
 }
 
 std::string number_text(double value) {
@@ -161,10 +161,10 @@ std::string headline(const GeneratePlots& plots, const report::RunSummary& summa
   const auto samples = static_cast<std::int64_t>(plots.output_lengths.size());
   if (samples == 0) return report::plain_headline(summary);
   if (plots.is_scoring_only) {
-    return report::grouped(plots.prompt_tokens) + " tokens of " + report::grouped(samples) +
+    return report::counted(plots.prompt_tokens, "token") + " of " + report::grouped(samples) +
            " prompts were scored.";
   }
-  return report::grouped(samples) + " completions with " + report::grouped(plots.output_tokens) +
+  return report::counted(samples, "completion") + " with " + report::grouped(plots.output_tokens) +
          " tokens were generated.";
 }
 

@@ -31,7 +31,7 @@ std::string tokenizer_text(const rows::ModelRowKeys& keys) {
   const auto files = rows::read_tokenizer_files(keys.folder, keys.chat);
   if (!files) return "no tokenizer.json: token_ids only";
   const text::TextFolder text = text::parse_text_folder(*files, keys.folder);
-  return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
+  return report::counted(static_cast<std::int64_t>(text.tokenizer.vocab_size()), "token") +
          (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
 }
 
@@ -40,8 +40,8 @@ std::string prompts_text(const GenerateInputs& inputs) {
   const std::vector<std::int64_t> counts = count_tokens(inputs);
   const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   const std::int64_t bad = std::ranges::count(counts, 0);
-  return report::grouped(inputs.prompts()) + " prompts, " + report::grouped(tokens) +
-         " tokens, the longest " + report::grouped(*std::ranges::max_element(counts)) +
+  return report::counted(inputs.prompts(), "prompt") + ", " + report::counted(tokens, "token") +
+         ", the longest " + report::grouped(*std::ranges::max_element(counts)) +
          (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
 }
 

@@ -151,7 +151,7 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
   const double rate = plots.total_tokens_per_second;
   const auto outputs = static_cast<double>(plots.output_tokens);
   const auto prompts = static_cast<double>(plots.scored_prompt_tokens);
-  std::string text = report::grouped(plots.output_tokens) + " tokens generated after " +
+  std::string text = report::counted(plots.output_tokens, "token") + " generated after " +
                      report::grouped(plots.prompt_tokens) + " of prompts";
   if (outputs > 0) {
     add_result(outcome, "output_tokens", "tokens generated", outputs, "tokens", 0);
@@ -213,7 +213,7 @@ void add_evaluation(const GenerateInputs& inputs, const Evaluation& evaluation,
   }
   if (has_interval)
     outcome.result +=
-        "; [95 % intervals] over " + report::grouped(std::ssize(evaluation.prompts)) + " prompts";
+        "; [95 % intervals] over " + report::counted(std::ssize(evaluation.prompts), "prompt");
 }
 
 /// Counts the completions without a reward.
@@ -224,7 +224,7 @@ void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcom
   if (missing == 0) return;
   add_result(outcome, "without_reward", "samples without a reward", static_cast<double>(missing),
              "", 0);
-  outcome.result += "; " + report::grouped(missing) + " samples without a reward";
+  outcome.result += "; " + report::counted(missing, "sample") + " without a reward";
 }
 
 /// Counts samples that could not be completed. The run ends as incomplete if their share is above

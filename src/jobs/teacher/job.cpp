@@ -65,8 +65,8 @@ void print_banner(run::RunContext& run, const TeacherInputs& inputs, std::string
   report::BannerFacts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
-               report::grouped(inputs.max_length()) + " tokens; " +
+  facts.data = report::counted(inputs.rows.rows(), "sample") + " of at most " +
+               report::counted(inputs.max_length(), "token") + "; " +
                cluster::on_rank_0(run.topology.world(),
                                   [&] { return rows::describe_model(inputs.folder, run.models); }) +
                run::groups_text(inputs.config.rows.model) + "; " + targets_text(inputs.config) +

@@ -50,9 +50,9 @@ std::string rows_text(const TeacherInputs& inputs) {
   std::int64_t tokens = 0;
   for (const input::Row& row : inputs.rows.read(0, count))
     tokens += std::ssize(maker.make(row, inputs.rows.path()).text.ids);
-  return report::grouped(inputs.rows.rows()) + " rows; " +
+  return report::counted(inputs.rows.rows(), "row") + "; " +
          (count < inputs.rows.rows() ? "the first " + report::grouped(count) + " have " : "") +
-         report::grouped(tokens) + " tokens";
+         report::counted(tokens, "token");
 }
 
 }  // namespace

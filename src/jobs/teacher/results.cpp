@@ -82,8 +82,8 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
   add_result(outcome, "bytes_per_token", "targets of a token", plots.bytes_per_token, "bytes", 0);
   add_result(outcome, "padding_share", "tokens that padding would have added",
              100.0 * plots.padding_share(), "%", 1);
-  std::string text = report::grouped(plots.tokens) + " tokens of " +
-                     report::grouped(outcome.total) + " samples; " +
+  std::string text = report::counted(plots.tokens, "token") + " of " +
+                     report::counted(outcome.total, "sample") + "; " +
                      report::text_of("%.0f bytes per token", plots.bytes_per_token);
   if (plots.total_tokens_per_second > 0.0) {
     add_result(outcome, "tokens_per_second", "tokens per second, all ranks",
@@ -98,10 +98,10 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
 void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
   for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;
-    run.log.event(
-        {"warn",
-         {{"text", report::grouped(count) + " of " + report::grouped(outcome.total) + " samples: " +
-                       status + "; column `reason` of " + run.store.result_file + " says why"}}});
+    run.log.event({"warn",
+                   {{"text", report::grouped(count) + " of " +
+                                 report::counted(outcome.total, "sample") + ": " + status +
+                                 "; column `reason` of " + run.store.result_file + " says why"}}});
   }
   const auto bad = plots.statuses.find(name_of(rows::RowStatus::bad_row));
   if (bad == plots.statuses.end()) return;

@@ -39,7 +39,7 @@ std::string data_text(const LmTrainSettings& settings, const LmTask& task) {
   const lm::LmWindows& windows = task.windows();
   const std::string examples =
       report::grouped(static_cast<std::int64_t>(windows.examples().size()));
-  const std::string tokens = report::grouped(std::ssize(windows.examples().ids)) + " tokens";
+  const std::string tokens = report::counted(std::ssize(windows.examples().ids), "token");
   if (task.method().has_prompts_only()) return examples + " prompts, " + tokens;
   return examples + " examples, " + tokens + " in " +
          report::grouped(static_cast<std::int64_t>(windows.size())) +
@@ -52,7 +52,7 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
   const lm::LmConfig& config = task.model().config();
   report::BannerFacts facts = batch_facts(run, settings.loop, trainer);
   facts.data = data_text(settings, task) + "; " + config.family + " of " +
-               report::grouped(trainer.num_parameters()) + " parameters";
+               report::counted(trainer.num_parameters(), "parameter");
   facts.data += task.method().banner();
   run.print_banner(facts);
   log_schedule(run, settings.loop, trainer);
