@@ -1,8 +1,9 @@
-// Processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and then the
-// values, in short runs, and prefetches the next run. Each run is used for all heads of
-// all queries that attend to it, two heads at a time. For scores the vector lanes are the head's
-// columns, and four sums are reduced together. For the softmax the lanes are keys. For products
-// with values the lanes are columns, and the keys are added in order.
+// This kernel processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and
+// then the values, in short runs, and prefetches the next run if they are float32. A run is used
+// for all query heads that attend to it, two at a time: two heads of a query, or one head of two
+// queries. For scores the vector lanes are the head's columns, and the vector sums of four keys are
+// reduced together. For the softmax the lanes are keys. For products with values the lanes are
+// columns, and the keys are added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>

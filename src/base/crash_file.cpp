@@ -83,7 +83,7 @@ void put_events() noexcept {
   }
 }
 
-/// Writes the whole crash file; `put_what` writes the cause of the death. Async-signal-safe.
+/// Writes the whole crash file; `put_what` writes the cause of death. Async-signal-safe.
 template <class PutWhat>
 void write_once(PutWhat put_what) noexcept {
   if (prepared.is_claimed.exchange(true)) {

@@ -50,8 +50,8 @@ inline CallFields words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }
 
-/// Returns a sentence that says which ranks make another call than most ranks. On a tie, the call
-/// of the lowest rank is taken as right. Returns nothing when all calls agree.
+/// Returns a sentence that says which ranks make a different call from most ranks. On a tie, the
+/// call of the lowest rank is taken as right. Returns nothing when all calls agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
 MPI_Op mpi_op(ReduceOp op);

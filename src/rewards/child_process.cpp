@@ -96,7 +96,8 @@ private:
   sigset_t before_{};
 };
 
-/// Appends what can be read from `file`. Returns false at its end.
+/// Appends what can be read from `file`. Returns false at its end or after an
+/// error.
 bool read_some(int file, std::string& text) {
   std::array<char, 65536> piece{};
   const ssize_t count = ::read(file, piece.data(), piece.size());

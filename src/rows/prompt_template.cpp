@@ -14,8 +14,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the length of `{name}` at the beginning of a text, or 0 if the text begins with
-/// something else.
+/// Returns the length of the `{name}` at the beginning of a text that begins with `{`, or 0 if no
+/// name and `}` follow.
 std::size_t column_size(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||

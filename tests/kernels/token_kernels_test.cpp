@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A quarter turn maps the column pair (0, 2) from (1, 3) to (-3, 1), and (1, 3) from (2, 4) to (-4,
-// 2).
+// A quarter turn. Columns 0 and 2 hold (1, 3), which becomes (-3, 1). Columns 1 and 3 hold (2, 4),
+// which becomes (-4, 2).
 TEST(RotateHeadsTest, ByHand) {
   const std::vector<float> x{1.0F, 2.0F, 3.0F, 4.0F};
   const std::vector<float> cosine{0.0F, 0.0F};

@@ -190,9 +190,9 @@ struct PrefixSizes {
   std::vector<std::int64_t> begins;  // [R] first token of each prefix
   std::vector<std::int64_t> counts;  // [R] tokens of each prefix
 
-  /// Lists the tokens of an array in which a copy of its prefix precedes each sequence. Returns the
-  /// indices of the copied tokens. Sets `copy_begins` to the index in the array at which each
-  /// sequence begins, followed by the array's length.
+  /// Lays out the sequences in a new array, each after a copy of its prefix. Returns the index in
+  /// the batch of each token of this array. Sets `copy_begins` to the index in the array at which
+  /// each copy of a prefix begins, followed by the array's length.
   std::vector<std::size_t> tokens_of_copies(std::vector<std::int64_t>& copy_begins) const {
     std::vector<std::size_t> tokens;
     copy_begins = {0};

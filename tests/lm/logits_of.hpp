@@ -8,7 +8,8 @@
 
 namespace mgpu::lm {
 
-/// Returns logits [N, V] from the head, with the whole vocabulary as "best".
+/// Returns all logits, [N, V]. Asks apply_head() for the V best tokens, and puts their logits in
+/// the order of the ids.
 inline at::Tensor logits_of(const LanguageModel& model, const at::Tensor& hidden) {
   const HeadResult head = apply_head(model, hidden, {}, model.config().vocab);
   return at::empty_like(head.best_logits).scatter_(1, head.best_ids, head.best_logits);

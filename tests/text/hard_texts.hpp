@@ -39,7 +39,8 @@ inline std::string utf8_of(std::uint64_t character) {
   return {byte(18, 0xF0, 0x07), byte(12, 0x80, 0x3F), byte(6, 0x80, 0x3F), byte(0, 0x80, 0x3F)};
 }
 
-/// Makes the texts of tests/oracle/hard_texts.py, from the same file.
+/// Makes the same texts as tests/oracle/hard_texts.py. `path` is hard_texts.json, which has their
+/// parts.
 inline std::vector<std::string> make_hard_texts(const std::string& path) {
   constexpr std::size_t kCount = 12'000;
   const auto made_of = nlohmann::json::parse(std::ifstream(path));

@@ -14,10 +14,10 @@ bool is_secret_name(std::string_view name);
 /// Returns the value of a setting, or kHidden if its name is secret.
 std::string shown_value(std::string_view name, std::string_view value);
 
-/// Replaces likely secrets of a line by kHidden. After a secret name (token=..., password: ...),
-/// these are words of at least six characters that are no numbers. Words with the form of a known
-/// token (hf_...) keep their prefix. Users and passwords in URLs (http://user:password@host) are
-/// replaced, too.
+/// Replaces likely secrets in a line by kHidden. The word after a secret name (token=...,
+/// password: ...) is replaced if it has at least six characters and is not a number. Words with the
+/// form of a known token (hf_...) keep only their prefix. Users and passwords in URLs
+/// (http://user:password@host) are replaced, too.
 std::string redact(std::string_view line);
 
 }  // namespace mgpu

@@ -167,7 +167,8 @@ void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) 
   plots.values = value_curves(curves, steps);
 }
 
-/// Returns the data for the plots of the HTML page after `steps` training steps.
+/// Returns the facts about a training of `steps` steps that the HTML page shows. The curves and the
+/// sample texts are still empty.
 LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const ResultNames& names,
                  std::int64_t steps) {
   const lm::LmWindows& windows = task.windows();

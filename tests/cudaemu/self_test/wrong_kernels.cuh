@@ -47,7 +47,7 @@ inline Left run(void (*kernel)(float*), std::size_t shared_bytes = 0) {
   return {code, out, num_races() - races_before, std::move(err)};
 }
 
-/// Sets an order of threads and blocks until the end of the scope.
+/// Until the end of the scope, threads and thread blocks run in the given order.
 class InOrder {
 public:
   explicit InOrder(Order order) : before_(settings().order) { settings().order = order; }
