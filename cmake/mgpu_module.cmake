@@ -7,6 +7,8 @@ target_compile_options(mgpu_warnings INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict -Wno-array-bounds
                                                           -Wno-stringop-overflow
                                                           -Wno-stringop-overread>
+  # With sanitizers, it also takes values of std::variant for uninitialized.
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<BOOL:${MGPU_SANITIZE}>>:-Wno-maybe-uninitialized>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wundef,-Werror>)
 
 # mgpu_module(<name> SOURCES <file>... [USES <module or library>...] [OWN <library>...]
