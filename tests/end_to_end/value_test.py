@@ -306,6 +306,8 @@ class Value(value_case.ValueCase):
             self.assertEqual(new["output_log_probs"][:kept], old["output_log_probs"][:kept])
             self.assertLess(kept, len(new["output_ids"]))
             self.assertLessEqual(len(new["output_ids"]), 8)
+            if len(new["output_ids"]) == 8:
+                self.assertIn(new["finish"], ("length", "stop_token"))
             self.assertEqual(len(new["output_log_probs"]), len(new["output_ids"]))
             self.assertEqual(len(new["prompt_log_probs"]), len(new["prompt_ids"]))
         self.assertNotEqual([row["output_ids"] for row in after],

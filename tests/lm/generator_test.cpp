@@ -267,6 +267,14 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
                                        // one that needs no position
 }
 
+TEST(GeneratorTest, ACompletionThatHasBegunEndsByItsWholeLength) {
+  const LanguageModel model = open_golden("gpt2");
+  const Prompt prompt{0, make_prompts(1).front(), 1, {}, 3};
+  const Completion rest = Generator(model, sampled(8)).run({&prompt, 1})[0].completions[0];
+  EXPECT_EQ(rest.ids.size(), 5U);
+  EXPECT_EQ(rest.reason, FinishReason::length);
+}
+
 // Prompt "five" continues with the tokens 45 33 47 57, and token 4 comes later. Prompt "twenty"
 // continues with 46 18 14 60 4, and has no token 57.
 TEST(GeneratorTest, EachOfSeveralStopIdsIsTheLastOfItsCompletion) {

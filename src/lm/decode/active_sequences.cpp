@@ -132,7 +132,7 @@ std::optional<FinishReason> GenerationBatch::end_of(const ActiveSequence& active
   if (watch_.stop_text &&
       watch_.stop_text(prompt.sample + static_cast<std::uint64_t>(active.index), ids))
     return FinishReason::stop_text;
-  if (std::ssize(ids) == config_.max_new_tokens) return FinishReason::length;
+  if (std::ssize(ids) + prompt.begun == config_.max_new_tokens) return FinishReason::length;
   if (std::ssize(ids) == completion_limit(model_.config(), config_, prompt))
     return FinishReason::context;
   return std::nullopt;
