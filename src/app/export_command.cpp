@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mgpu/app/commands.hpp>
@@ -54,11 +55,25 @@ run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
                  nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
 }
 
+/// Returns the configuration of the run, changed by the keys of the command line.
+/// Errors: Failure E143 (exit 64) if these keys change what the results depend on.
+Config config_to_export(const fs::path& folder, const std::vector<Override>& overrides) {
+  Config config = config_in(folder);
+  if (overrides.empty()) return config;
+  Config changed = config_in(folder, overrides);
+  if (changed.identity() == config.identity()) return changed;
+  std::vector<std::string> lines;
+  for (const Override& given : overrides)
+    lines.push_back("  --> command line: " + given.key + "=" + given.value);
+  throw Failure({"E143", ExitCode::usage, "the command line changes what the run was made of",
+                 std::move(lines), "leave out keys that change the results"});
+}
+
 }  // namespace
 
 ExitCode export_run(const Options& options, std::ostream& out) {
   const fs::path folder = options.config;
-  const Config config = config_in(folder);
+  const Config config = config_to_export(folder, options.overrides);
   const run::ExportFormat format = format_of(jobs::job_of(config), options.detail);
   const fs::path results = results_in(folder, config);
   require_samples(results, jobs::job_of(config));

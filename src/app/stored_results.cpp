@@ -9,10 +9,11 @@
 
 namespace mgpu::app {
 
-Config config_in(const std::filesystem::path& folder) {
+Config config_in(const std::filesystem::path& folder, const std::vector<Override>& overrides) {
   store::is_finished_run(folder);  // throws if the folder is no run directory
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
+  options.overrides = overrides;
   return load_config(options, program_keys(), FileProvider::alone());
 }
 

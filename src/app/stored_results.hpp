@@ -1,14 +1,16 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
+#include <mgpu/app/cli.hpp>
 #include <mgpu/config/config.hpp>
 
 namespace mgpu::app {
 
-/// Returns the configuration with which the run in `folder` was made. Local.
-/// Errors: Failure E609 (exit 66) if there is no run.
-Config config_in(const std::filesystem::path& folder);
+/// Returns the configuration with which the run in `folder` was made, changed by `overrides`.
+/// Local. Errors: Failure E609 (exit 66) if there is no run; those of load_config().
+Config config_in(const std::filesystem::path& folder, const std::vector<Override>& overrides = {});
 
 /// Returns the path of the result file of the run in `folder`. `config` has the file's name. Local.
 /// Errors: Failure E603 (exit 66) if the file is missing.

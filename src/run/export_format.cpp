@@ -34,11 +34,12 @@ std::int64_t write_export(const ExportFormat& format, const Config& config,
   const fs::path temporary = path.string() + ".part";
   try {
     const std::int64_t rows = format.write({config, results, temporary});
+    if (fs::is_directory(path)) fs::remove_all(path);  // rename() would refuse
     fs::rename(temporary, path);
     return rows;
   } catch (...) {
     std::error_code is_gone;
-    fs::remove(temporary, is_gone);
+    fs::remove_all(temporary, is_gone);
     throw;
   }
 }

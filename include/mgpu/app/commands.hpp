@@ -40,11 +40,12 @@ ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.
 /// Format `jsonl` writes table `samples` as JSON lines; each job defines its other formats. Works
-/// without MPI, GPU and driver. Under mpirun only the first rank may call it.
+/// without MPI, GPU and driver. Under mpirun only the first rank may call it. KEY=VALUE may set
+/// keys that do not change results.
 ///
-/// Errors: E143 (exit 64, no such format or no table `samples`), E609 (exit 66, not a
-///         run directory), E603 (exit 66, no result file), E602 (exit 74, write failed).
-///         Those of reading the run and of writing the format are thrown, too.
+/// Errors: E143 (exit 64, no such format, no table `samples`, or a key that changes results); E609
+///         (exit 66, not a run directory); E603 (exit 66, no result file); E602 (exit 74, write
+///         failed). Those of reading the run and of writing the format are thrown, too.
 ExitCode export_run(const Options& options, std::ostream& out);
 
 /// --compare BEFORE AFTER: prints the differences between the metrics of two runs on the same

@@ -27,6 +27,7 @@
 
 #include "error_pages.hpp"
 #include "inputs.hpp"
+#include "pt_export.hpp"
 #include "results.hpp"
 #include "stepwise.hpp"
 #include "work.hpp"
@@ -149,7 +150,7 @@ JobSpec collect_job() {
           .text = "solutions of questions, with a value for each of their steps",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
                    input::add_input_keys, datasets::add_dataset_keys, rows::add_chat_template_key,
-                   rows::add_keep_columns_key, add_collect_keys},
+                   rows::add_keep_columns_key, add_collect_keys, add_pt_key},
           .check = [](const Config& config, int /*ranks*/) { check_collect_keys(config); },
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<CollectJob>(config);
@@ -160,7 +161,8 @@ JobSpec collect_job() {
                 return rows::auto_chunk_size(keys.rows, keys.num_paths);
               },
           .errors = kCollectErrors,
-          .exports = {{"trl", "", "stepwise.jsonl", export_stepwise}},
+          .exports = {{"trl", "", "stepwise.jsonl", export_stepwise},
+                      {"pt", "", "prm_data", export_pt}},
           .has_parts = true};
 }
 

@@ -1,0 +1,223 @@
+#include "pt_export.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/datasets/registry.hpp>
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/tensor/pickle_file.hpp>
+
+#include "keys.hpp"
+#include "pt_reader.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+using formats::JsonValue;
+
+/// The rows [first, end) of a result file.
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+
+/// Returns range `part` of `parts` of `rows` rows. The first ranges have one row more.
+RowRange range_of(std::int64_t rows, std::int64_t part, std::int64_t parts) {
+  const auto begin = [&](std::int64_t p) { return p * (rows / parts) + std::min(p, rows % parts); };
+  return {begin(part), begin(part + 1)};
+}
+
+/// The records of the questions of a range of rows, and their sums.
+struct Questions {
+  c10::impl::GenericList records = tensor::pickle_list();
+  std::int64_t right = 0;
+  std::int64_t paths = 0;
+  std::int64_t left_out = 0;  // rows without solutions
+
+  std::int64_t count() const { return static_cast<std::int64_t>(records.size()); }
+
+  void add(const Questions& others) {
+    for (const c10::IValue& record : others.records)
+      records.push_back(record);
+    right += others.right;
+    paths += others.paths;
+    left_out += others.left_out;
+  }
+};
+
+Questions questions_of(const PtReader& reader, RowRange range) {
+  Questions questions;
+  for (std::int64_t row = range.first; row < range.end; ++row) {
+    if (!reader.is_used(row)) {
+      ++questions.left_out;
+      continue;
+    }
+    const PtQuestion question = reader.read(row);
+    questions.records.push_back(record_of(question));
+    questions.right += question.is_right ? 1 : 0;
+    questions.paths += std::ssize(question.nodes);
+  }
+  return questions;
+}
+
+/// Returns the data set's name, or the name of the data file without its ending.
+std::string task_of(const Config& config, const CollectKeys& keys) {
+  const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
+  return dataset != nullptr ? std::string(dataset->name) : keys.rows.options.path.stem().string();
+}
+
+/// Returns how the steps were made: the label of steps of text, or the method of the agents.
+std::string method_of(const CollectKeys& keys) {
+  if (!keys.agents.is_used) return name_of(keys.label);
+  const std::string method = name_of(keys.agents.method);
+  return keys.agents.thinks() && keys.num_paths > 1 ? method + "_multipath" : method;
+}
+
+/// Returns when the run began, in UTC: 20251125_203000.
+std::string time_of(const fs::path& folder) {
+  std::string text = formats::parse_json_object(read_file(folder / "run.json"))
+                         .get<std::string>("created");  // 2025-11-25T20:30:00Z
+  std::erase_if(text, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  std::ranges::replace(text, 'T', '_');
+  return text;
+}
+
+/// Returns the value of collect.pt_parts. With `auto` it is the number of ranks that run.h5 names.
+std::int64_t parts_of(const Config& config, const fs::path& folder) {
+  if (!config.is("collect.pt_parts", "auto")) return config.integer("collect.pt_parts");
+  const fs::path how = folder / "run.h5";
+  return fs::exists(how) ? std::max<std::int64_t>(1, store::read_table(how, "ranks").rows) : 1;
+}
+
+/// Makes a folder in place of what an export that was killed has left.
+/// Errors: Failure E601 (exit 73).
+void make_empty(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (!error) fs::create_directory(folder, error);
+  if (!error) return;
+  throw Failure({"E601",
+                 ExitCode::cannot_create,
+                 "cannot make the folder of the export: " + error.message(),
+                 {"  --> " + folder.string()},
+                 ""});
+}
+
+/// Writes the files of a run, each with its metadata.
+class PtFiles {
+public:
+  explicit PtFiles(const run::ExportRequest& request)
+      : out_(request.out),
+        keys_(read_collect_keys(request.config)),
+        task_(task_of(request.config, keys_)),
+        method_(method_of(keys_)),
+        model_(rows::read_model_path(request.config).string()),
+        time_(time_of(request.results.parent_path())) {}
+
+  const CollectKeys& keys() const { return keys_; }
+
+  /// Writes NAME.pt and NAME_metadata.json, where NAME ends in `suffix`. Returns the metadata, to
+  /// which `more` is added.
+  JsonValue::Members write(const std::string& suffix, const Questions& questions,
+                           JsonValue::Members more) const {
+    const std::string name = task_ + "_" + method_ + "_" + time_ + suffix;
+    c10::impl::GenericDict batch = tensor::pickle_dict();
+    batch.insert("batch_name", name);
+    batch.insert("timestamp", time_);
+    batch.insert("num_questions", questions.count());
+    batch.insert("questions", questions.records);
+    tensor::write_pickle(out_ / (name + ".pt"), batch);
+    JsonValue::Members metadata = metadata_of(name, questions);
+    std::ranges::move(more, std::back_inserter(metadata));
+    write_file_durably(out_ / (name + "_metadata.json"), formats::to_json(metadata), "export");
+    return metadata;
+  }
+
+private:
+  JsonValue::Members metadata_of(const std::string& name, const Questions& questions) const {
+    JsonValue accuracy;
+    if (questions.count() > 0)
+      accuracy = static_cast<double>(questions.right) / static_cast<double>(questions.count());
+    return {{"batch_name", name},
+            {"task", task_},
+            {"method", method_},
+            {"model", model_},
+            {"timestamp", time_},
+            {"num_paths", keys_.num_paths},
+            {"num_questions", questions.count()},
+            {"num_paths_total", questions.paths},
+            {"num_left_out", questions.left_out},
+            {"accuracy", accuracy}};
+  }
+
+  fs::path out_;
+  CollectKeys keys_;
+  std::string task_;
+  std::string method_;
+  std::string model_;
+  std::string time_;
+};
+
+/// Writes a file for each part, and a file with all questions, and returns these.
+Questions write_parts(const PtFiles& files, const PtReader& reader, std::int64_t parts) {
+  Questions all;
+  JsonValue::List metadata;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const RowRange range = range_of(reader.rows(), part, parts);
+    const Questions questions = questions_of(reader, range);
+    metadata.emplace_back(files.write(
+        "_gpu_" + std::to_string(part), questions,
+        {{"gpu_id", part}, {"data_start_idx", range.first}, {"data_end_idx", range.end}}));
+    all.add(questions);
+  }
+  if (all.count() > 0)
+    files.write("_merged", all, {{"num_gpus", parts}, {"gpu_metadata", std::move(metadata)}});
+  return all;
+}
+
+}  // namespace
+
+void add_pt_key(KeyTable& table) {
+  table.add({.name = "collect.pt_parts",
+             .type = KeyType::integer,
+             .default_value = "auto",
+             .summary = "files into which --export pt divides the questions, with one of all "
+                        "questions; 1: only that one; auto: a file for each rank of the run",
+             .min = 1,
+             .max = 65536,
+             .choices = {"auto"},
+             .identity = false});
+}
+
+std::int64_t export_pt(const run::ExportRequest& request) {
+  const PtFiles files(request);
+  const PtReader reader(request.results, files.keys());
+  make_empty(request.out);
+  const std::int64_t parts = parts_of(request.config, request.results.parent_path());
+  Questions all;
+  if (parts == 1) {
+    all = questions_of(reader, {0, reader.rows()});
+    if (all.count() > 0) files.write("", all, {});
+  } else {
+    all = write_parts(files, reader, parts);
+  }
+  if (all.count() > 0) return all.count();
+  throw Failure({"E143",
+                 ExitCode::usage,
+                 "the run has no solutions",
+                 {"  --> " + request.results.string()},
+                 "column `reason` of table samples says why"});
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+namespace mgpu::jobs {
+
+/// A node of a stored tree: the work of an agent, or steps of text.
+struct PtNode {
+  std::int32_t parent = 0;       // node before it; 0: the question
+  std::int32_t depth = 0;        // nodes before it, without the question
+  std::string agent{};           // its name; "step" for steps of text
+  std::int32_t agent_index = 0;  // of its agent; for steps of text, of its last step
+  std::vector<std::int32_t> children{};
+  std::optional<double> score{};  // of the path up to the node; nullopt: steps of text
+  double value = 0.0;
+  double standard_error = 0.0;
+  std::int32_t visits = 0;              // answers below the node
+  std::int32_t right = 0;               // right answers among them
+  std::string text{};                   // of its steps; "": no solution has them
+  std::optional<std::string> answer{};  // of a solution that ends here; "": it states none
+  std::optional<at::Tensor> latents{};  // [M, D] f16 or f32; nullopt: it has no latent steps
+};
+
+/// A question of a result file, with its tree.
+struct PtQuestion {
+  std::int64_t index = 0;  // in the data set
+  std::string prompt{};
+  std::string gold_answer{};
+  std::string final_answer{};  // the vote of all solutions; "": none
+  bool is_right = false;
+  std::vector<PtNode> nodes{};  // nodes[n - 1] is node n of the row; the root is left out
+};
+
+/// Returns the record of a question in a file of --export pt: a dict. docs/formats.md lists its
+/// members.
+c10::IValue record_of(const PtQuestion& question);
+
+}  // namespace mgpu::jobs

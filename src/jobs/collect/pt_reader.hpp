@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "keys.hpp"
+#include "pt_question.hpp"
+
+namespace mgpu::jobs {
+
+/// Reads the questions of a result file of job collect, one at a time, with their agents and latent
+/// states. Local.
+class PtReader {
+public:
+  /// `keys`: those of the run. Reads the file of agents again.
+  /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
+  ///         are not those written, exit 80); those of read_agents().
+  PtReader(const std::filesystem::path& results, const CollectKeys& keys);
+  PtReader(const PtReader&) = delete;
+  PtReader& operator=(const PtReader&) = delete;
+  ~PtReader();
+
+  std::int64_t rows() const;
+
+  /// Returns whether the question of a row has solutions.
+  bool is_used(std::int64_t row) const;
+
+  /// Returns the question of a row that has solutions.
+  /// Errors: Failure E605 (exit 65) if its lists contradict each other, or cannot be read.
+  PtQuestion read(std::int64_t row) const;
+
+private:
+  struct Columns;
+  struct Row;
+
+  [[noreturn]] void refuse(std::int64_t row) const;
+  Row read_row(std::int64_t row) const;
+  PtNode node_of(const Row& row, std::size_t node) const;
+  void add_solution(const Row& row, std::size_t node, PtNode& result) const;
+  void add_latents(std::int64_t row, PtQuestion& question) const;
+  void add_vote(std::int64_t row, const Row& read, PtQuestion& question) const;
+
+  std::filesystem::path path_;
+  CollectKeys keys_;
+  std::vector<std::string> agents_;  // names; empty: steps of text
+  std::unique_ptr<Columns> columns_;
+};
+
+}  // namespace mgpu::jobs
