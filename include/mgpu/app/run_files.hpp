@@ -31,9 +31,9 @@ public:
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
 
-  /// Writes an event to this rank's log and to the memory of its crash file. An event about
-  /// progress only sets the phase that the crash file names. Rank 0 also gives it to its EventLog,
-  /// for the screen, run.log and events.jsonl.
+  /// Writes an event to this rank's log and to the memory of its crash file. For an event about
+  /// progress, it instead sets the phase that the crash file names, and the position in Activity.
+  /// Rank 0 also gives it to its EventLog, for the screen, run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;

@@ -9,8 +9,9 @@
 
 namespace mgpu {
 
-/// Returns `text` with *** for parts that look like secrets (token=..., password: ..., hf_...), and
-/// with ? for each control byte but line ends. Cuts lines after 4,096 bytes.
+/// Returns `text` with *** in place of parts that look like secrets (token=..., password: ...,
+/// hf_...), and with ? in place of each control byte except line ends. Cuts each line after 4,096
+/// bytes and appends "..." to it.
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
@@ -20,7 +21,8 @@ std::string without_secrets(std::string_view text);
 ///
 /// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
 /// then restores the signal's previous action. Only one object may exist at a time. The file has no
-/// environment variables, and *** replaces texts that look like secrets.
+/// environment variables, and *** replaces texts that look like secrets, except in a text from
+/// write_in_handler().
 class CrashFile {
 public:
   struct Options {
@@ -30,7 +32,9 @@ public:
     std::string versions{};  // any lines; at most 4,095 bytes are kept
   };
 
-  /// Errors: Failure E601 when the file or the directory cannot be created.
+  /// Prepares the file and installs the handler.
+  /// Errors: Failure E601 when the file or the directory cannot be created; Error when another
+  ///         CrashFile exists.
   explicit CrashFile(const Options& options);
   CrashFile(const CrashFile&) = delete;
   CrashFile& operator=(const CrashFile&) = delete;
@@ -50,8 +54,8 @@ public:
   /// of the process is written. Any thread may call it.
   void write(std::string_view what) noexcept;
 
-  /// Writes the crash file from a signal handler, with the stack of the interrupted thread; `what`
-  /// is copied verbatim. Does nothing without a CrashFile.
+  /// Writes the crash file from a signal handler, with the stack of the calling thread; `what` is
+  /// copied verbatim. Does nothing if no CrashFile exists or its file has been written.
   static void write_in_handler(const char* what) noexcept;
 
   /// Returns whether this process has written its crash file.

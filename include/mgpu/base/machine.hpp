@@ -11,11 +11,12 @@ namespace mgpu {
 /// Returns the host name; "unknown" if the system does not provide it.
 std::string host_name();
 
-/// Returns the text after the colon of the first line that begins with `name`, in a file such as
-/// /proc/meminfo; "" if no line does.
+/// Returns the value in the first line "NAME...: VALUE" of a file such as /proc/meminfo, where the
+/// line begins with `name`; "" if the file has no such line.
 std::string system_value(const fs::path& path, std::string_view name);
 
-/// Returns `path`, or its nearest ancestor that exists.
+/// Returns the absolute form of `path` if it exists, otherwise that of its nearest ancestor that
+/// exists.
 fs::path existing_folder(const fs::path& path);
 
 /// Returns the free bytes of the file system of `path`, which need not exist yet; 0 if unknown.

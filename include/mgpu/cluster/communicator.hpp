@@ -14,7 +14,8 @@ namespace mgpu::cluster {
 /// Moves tensors between the ranks of a group: by MPI on host memory, by NCCL, or staged through
 /// the host.
 ///
-/// Every call returns when the transfer has finished, so later work on any stream sees the result.
+/// Every call returns when this rank's part of the transfer has finished, so later work on any
+/// stream sees the result.
 /// For CUDA buffers, the transfer starts after the events given to wait_for(). Without events the
 /// caller must ensure that no work still writes the buffers.
 ///
@@ -47,8 +48,9 @@ public:
   /// Copies the bytes of rank `root` to every rank, in place.
   virtual void broadcast(BufferView values, int root) = 0;
 
-  /// Sends `mine` to `peer` and receives the same number of bytes into `theirs`; the peer has to
-  /// call exchange() too.
+  /// Sends `mine` to rank `peer`, and receives the peer's `mine` into `theirs`. The peer has to
+  /// call exchange() too, with as many bytes.
+  /// Errors: ShapeError when `mine` and `theirs` differ in bytes.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
 
   /// Sends `values` to rank `peer`, which must call receive() with as many bytes. Returns when the
@@ -80,8 +82,9 @@ struct CommunicatorOptions {
 /// Makes a communicator over the ranks of `group`, for buffers on `device`.
 ///
 /// Ranks:  collective over `group`, which can still be used independently.
-/// Errors: NotBuiltError in a build without CUDA, for nccl or a CUDA device; Failure E402 when NCCL
-///         does not start within the deadline, E403 with NCCL's text when NCCL reports an error.
+/// Errors: NotBuiltError in a build without CUDA, for nccl, or for staged with a CUDA device;
+///         Failure E402 when NCCL does not start within the deadline, E403 with NCCL's text when
+///         NCCL reports an error.
 std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,
                                                 const CommunicatorOptions& options = {});
 

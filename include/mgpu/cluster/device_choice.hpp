@@ -49,10 +49,13 @@ struct DevicePlan {
 /// (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different NCCL_HOSTID,
 /// which is a slow way to try NCCL on one card.
 ///
+/// If devices.backend is auto, the backend is mpi when no rank sees a GPU and devices.gpus is not a
+/// list. Otherwise it is nccl, or staged when ranks share a GPU.
+///
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
-///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when no GPU exists
-///         although one is needed. E205 when devices.gpus lists more ids than a node has ranks, or
-///         fewer unless the backend is staged.
+///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when the ranks need
+///         GPUs and one of them sees none. E205 when devices.gpus lists more ids than a node has
+///         ranks, or fewer unless devices.backend is staged.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {
@@ -61,7 +64,8 @@ struct DeviceChoice {
   GpuInfo gpu;      // GPU of this rank; empty on the CPU
 };
 
-/// Finds the GPUs that each rank sees, and assigns a device to each rank by plan_devices().
+/// Finds the GPUs that each rank sees, unless devices.backend is mpi, and assigns a device to each
+/// rank by plan_devices().
 ///
 /// Ranks:  collective over the topology's world.
 /// Errors: those of plan_devices() and visible_gpus(), on every rank.

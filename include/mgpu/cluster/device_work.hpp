@@ -76,7 +76,8 @@ public:
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Returns a view of the first `count` elements of this buffer.
+  /// Returns a view of the first `count` elements of this buffer. Errors: ShapeError when the
+  /// buffer is smaller.
   BufferView view(std::size_t count, DType dtype) const;
 
 private:
@@ -91,11 +92,12 @@ private:
 /// frees memory. Any thread may call it.
 void keep_device_memory() noexcept;
 
-/// Returns a view of elements [begin, begin + count) of `view`.
+/// Returns a view of elements [begin, begin + count) of `view`. Errors: ShapeError when `view` ends
+/// earlier.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
-/// Copies into.bytes() bytes from `from` to `into`, in stream order. Both may be in host or device
-/// memory.
+/// Copies `from` to `into`, in stream order. Both may be in host or device memory. Errors:
+/// ShapeError when they differ in bytes.
 void copy(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Sets all bytes to 0 in stream order.

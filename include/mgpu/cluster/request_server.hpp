@@ -36,8 +36,8 @@ public:
   ~RequestServer();
 
   /// Sends a request and returns its answer. Calls `while_waiting` every 2 ms until the answer has
-  /// arrived; it may throw to end the wait. There is no deadline, because a rank may wait for work
-  /// as long as others have some.
+  /// arrived; it may throw to end the wait. There is no deadline, because rank 0 may answer only
+  /// after other ranks have finished their work.
   /// Errors: LibraryError of MPI; on rank 0 also what the handler throws for any rank.
   std::string ask(const std::string& request, const std::function<void()>& while_waiting);
 

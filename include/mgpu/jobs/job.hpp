@@ -148,8 +148,8 @@ run::JobOutcome run_job(run::RunContext& run);
 /// Adds the keys of all jobs, each key once.
 void add_job_keys(KeyTable& table);
 
-/// Returns Config::notes(), and one more note for each key that differs from its default, but that
-/// the chosen job does not read.
+/// Returns Config::notes(), and one more note for each key that is set to another value than its
+/// default although the chosen job does not read the key.
 std::vector<std::string> notes_for_job(const Config& config);
 
 }  // namespace mgpu::jobs

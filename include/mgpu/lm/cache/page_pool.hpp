@@ -17,10 +17,10 @@ public:
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
-  /// Returns the page that follows `last` if it is free, else the first page of an unused extent,
-  /// else any free page. `last` is the last page of a sequence, or -1 for a sequence without pages.
-  /// The returned page has one user.
-  /// Errors: ShapeError when no page is free.
+  /// Takes a page and returns it: the page that follows `last` if it is free, else the first page
+  /// of an unused extent, else the lowest free page. `last` is the last page of a sequence, or -1
+  /// for a sequence without pages. The returned page has one user. Errors: ShapeError when no page
+  /// is free.
   std::int64_t take(std::int64_t last);
   void share(std::int64_t page) { ++users_[static_cast<std::size_t>(page)]; }
   void give_back(std::int64_t page);

@@ -20,8 +20,8 @@ constexpr std::int64_t bytes_of(CacheType type) {
 }
 
 /// A paged KV cache: keys and values of the tokens of each sequence, in pages of a fixed pool. A
-/// fork shares the pages of its origin. A shared page is copied when one of its sequences writes to
-/// it. Not thread-safe.
+/// fork shares the pages of its origin. If a shared last page has room, extend() first copies the
+/// page for the extended sequence. Not thread-safe.
 class PagedCache {
 public:
   struct Sizes {

@@ -127,9 +127,10 @@ struct LmConfigTexts {
 /// Reads config.json and, if it exists, generation_config.json. Does not set LmConfigTexts::head.
 /// Errors: Failure E603 (no config.json).
 LmConfigTexts read_config_texts(const fs::path& folder);
-/// Does the same, and also sets LmConfigTexts::head if `weights` is `used`. Errors: those of
+/// Reads the same files, and also sets LmConfigTexts::head if `weights` is `used`. Errors: those of
 /// read_lm_config().
 LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
+/// Parses `texts`; `folder` is for messages. Errors: Failure E623, E701, E702.
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
 
 /// Returns a note for the user if config.json of `folder` ties the head to the embedding, but the

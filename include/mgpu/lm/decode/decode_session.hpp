@@ -41,8 +41,8 @@ public:
   /// enlarges the reserve.
   void reserve_rows(std::int64_t rows);
 
-  /// Returns the report of the rank that has failed, once a draw has sent this report to all ranks;
-  /// empty until then.
+  /// Returns the report of a failed rank of the group, after DecodeSession::take() or forget() has
+  /// received it; empty until then.
   const std::optional<ErrorReport>& failure() const;
 
 private:
@@ -100,7 +100,7 @@ struct Drawn {
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is not finite
+  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is NaN or +inf
   at::Tensor divergences;       // [T, S] float64, DrawnToken::divergence
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
@@ -176,7 +176,8 @@ public:
   std::int64_t length(std::int64_t sequence) const;
 
   /// Runs pending input through the layers, up to the limit of config.prefill_tokens. Without
-  /// pending input it does nothing. The result is valid until the next draw() or pass().
+  /// pending input it runs nothing and returns an empty PassView. The result is valid until the
+  /// next draw() or pass().
   ///
   /// Errors: ShapeError when the pool has too few pages.
   const PassView& pass();
@@ -189,7 +190,8 @@ public:
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
-  /// `requests` describes. take() returns the results.
+  /// `requests` describes. take() returns the results. A failure of this work is thrown here if the
+  /// model is on one rank; in a group, take() shows it.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }

@@ -57,7 +57,7 @@ struct Completion {
 
 struct PromptResult {
   std::vector<float> prompt_log_probs;  // one per token after the first; empty: not requested
-  std::vector<Completion> completions;  // as many as Prompt::num_samples
+  std::vector<Completion> completions;  // Prompt::num_samples, or none with max_new_tokens 0
 
   /// One list per continuation, with one log-probability per token. On the CPU these values have
   /// the same bits as if prompt and continuation were scored as one prompt. RopeKind::dynamic is an
@@ -85,8 +85,8 @@ struct PromptPiece {
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
-/// A callback that receives the number of completions of this run that have ended. It is called on
-/// each rank after each pass of all batches, or after several passes without a host read.
+/// A callback that receives how many completions or scored prompts of this run have ended. It is
+/// called on each rank after each pass of all batches, or after several passes without a host read.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
@@ -110,12 +110,12 @@ public:
 
   /// Completes or scores prompts. Returns results in the order of the prompts.
   /// Errors: ShapeError for a prompt or continuation that is empty, has ids outside the vocabulary,
-  ///         or is longer than the learned positions. Error for continuations with max_new_tokens
-  ///         above 0, or for Prompt::begun out of range. Failure E704 when logits are not finite.
-  ///         When memory runs out, all ranks of the group throw std::bad_alloc or a Failure with
-  ///         ExitCode::out_of_memory, and may retry with a smaller batch. DivergedFailure when
-  ///         ranks cannot be synchronized, as in a tensor-parallel group after one rank fails in a
-  ///         pass, except for lack of memory.
+  ///         or is longer than the learned positions, and for num_samples below 1. Error for
+  ///         continuations with max_new_tokens above 0, or for Prompt::begun out of range. Failure
+  ///         E704 when logits are not finite. When memory runs out, all ranks of the group throw
+  ///         std::bad_alloc or a Failure with ExitCode::out_of_memory, and may retry with a smaller
+  ///         batch. DivergedFailure when ranks cannot be synchronized, as in a tensor-parallel
+  ///         group after one rank fails in a pass, except for lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }

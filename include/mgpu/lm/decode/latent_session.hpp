@@ -51,8 +51,9 @@ public:
   at::Tensor think(std::span<const std::int64_t> sequences, std::int64_t steps,
                    const ChangeStates& change = {});
 
-  /// Draws tokens until each sequence has ended, and drops it then. A sequence ends with a stop id,
-  /// after `max_new_tokens` tokens, or when no learned position is left for the next token.
+  /// Draws tokens until all sequences have ended. Drops each sequence when it ends, and calls `see`
+  /// with its index in `sequences` and its completion. A sequence ends with a stop id, after
+  /// `max_new_tokens` tokens, or when no learned position is left for the next token.
   void complete(std::vector<std::int64_t> sequences, std::int64_t max_new_tokens,
                 const SeeCompletion& see);
 

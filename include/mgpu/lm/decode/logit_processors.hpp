@@ -34,8 +34,8 @@ struct PoolDemand {
 };
 
 /// An observer of the sequences of one DecodePool. On ranks with the head, one of its functions is
-/// called for each change, in the order of the changes. The functions must not throw; work that may
-/// fail belongs in process() or offsets().
+/// called for each change, in the order of the changes. begins() and reset() are called on every
+/// rank. The functions must not throw; work that may fail belongs in process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -45,7 +45,8 @@ public:
   SequenceWatcher& operator=(SequenceWatcher&&) = delete;
   virtual ~SequenceWatcher() = default;
 
-  /// Called at the beginning of a Generator's run, when the pool has no sequences.
+  /// Called at the beginning of a Generator's run that draws tokens, when the pool has no
+  /// sequences.
   virtual void begins(const PoolDemand& /*demand*/) {}
   virtual void added(std::int64_t /*sequence*/) {}
   /// Called after a sequence `copy` was added with the first `tokens` tokens of `origin`.

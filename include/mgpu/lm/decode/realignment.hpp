@@ -20,7 +20,8 @@ public:
   /// false, A is the identity, and only the scaling remains. Sums over the rows of the vocabulary
   /// are made block by block. With tensor parallelism, each rank sums its own rows.
   ///
-  /// Memory: two matrices [D, D] of float64 on the model's device, and a block of rows.
+  /// Memory: two matrices [D, D] of float64 and a block of rows on the model's device; with `is_on`
+  ///         also several matrices [D, D] of float64 in host memory.
   /// Ranks:  collective over the ranks of the model; all ranks get the same bits. In a pipeline,
   ///         these are the bits that a model on one rank gives.
   /// Errors: Failure E704 (exit 79) if A is not finite, or the decomposition fails.

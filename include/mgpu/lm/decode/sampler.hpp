@@ -50,7 +50,7 @@ struct DrawnToken {
 struct DrawnRows {
   at::Tensor ids;          // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;    // [N] float32
-  at::Tensor log_sums;     // [N] float32 logsumexp; not finite if a logit is not finite
+  at::Tensor log_sums;     // [N] float32 logsumexp; not finite if a logit is NaN or +inf
   at::Tensor divergences;  // [N] float64, DrawnToken::divergence
 };
 
@@ -88,7 +88,7 @@ public:
   bool can_draw_rows(const LanguageModel& model) const;
 
   /// Draws the same tokens as draw(), but leaves them on the device. Nothing is read back to the
-  /// host, except what a processor reads.
+  /// host, except what a processor reads. Errors: Error when can_draw_rows() is false.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
 

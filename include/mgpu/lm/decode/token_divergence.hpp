@@ -43,7 +43,7 @@ public:
     std::span<const std::int64_t> prompt;      // at least one token
     std::span<const std::int64_t> completion;  // may be empty
     std::uint64_t sample = 0;                  // DrawSite::sample of the completion
-    std::int64_t begun = 0;                    // number of first tokens that were not drawn
+    std::int64_t begun = 0;                    // first tokens of `completion` that were not drawn
   };
 
   /// Keeps references to both models, which must outlive this object. They must be split in the

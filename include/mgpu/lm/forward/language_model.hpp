@@ -62,8 +62,9 @@ public:
   ///
   /// Shapes: weights have the shapes of weight_specs(config) and are on one device; they are
   ///         float32, but the matrices that matrices_of() returns may all be bfloat16
-  /// Memory: on the CPU each matrix is packed into a new copy and its original is released, one
-  ///         matrix at a time. The model does not see later changes of the originals.
+  /// Memory: on the CPU the matrix of each linear layer is packed into a new copy and its original
+  ///         is released, one matrix at a time. The model does not see later changes of the
+  ///         originals.
   LanguageModel(LmConfig config, LmWeights weights);
 
   /// Makes one shard of a model, with weights from shard_weights(). `peers` connects to the ranks
@@ -82,6 +83,8 @@ public:
 
   /// Returns the batch and block sizes of a pass. The default depends on the device.
   const PassSizes& sizes() const { return sizes_; }
+  /// Replaces sizes(). Errors: Error unless all sizes are positive, and vocabulary_block is a
+  /// multiple of kVocabularyBlock.
   void set_sizes(const PassSizes& sizes);
 
   /// Returns the hidden states of whole sequences, after the last norm. Uses no cache. Not

@@ -28,14 +28,13 @@ public:
   };
 
   /// Opens a folder on one rank, on the CPU.
-  /// Errors: those of read_value_head(), read_lm_config() and load_weights(). Failure E702 (exit
-  ///         65) if the folder's model is not a ForTokenClassification.
+  /// Errors: those of require_value_head(), read_lm_config(), WeightFiles and load_weights().
   static ValueModel open(const fs::path& folder, const LoadOptions& options = {});
 
   /// Opens a folder on all ranks. On each node, one rank reads each file once.
   ///
   /// Ranks:  collective over the topology's world
-  /// Errors: those of SharedFolder and read_value_head(), on every rank.
+  /// Errors: those of SharedFolder and require_value_head(), on every rank.
   static ValueModel open(const fs::path& folder, const cluster::Topology& topology,
                          const Options& options);
 

@@ -35,8 +35,8 @@ struct MemoryDemand {
   MatrixType matrices = MatrixType::f32;
 
   /// Returns how many bytes the other models on the rank need for `demand`, in addition to their
-  /// weights. The batch size of `demand` may differ from this one. Empty: there are no other
-  /// models.
+  /// weights. The batch size of `demand` may differ from that of this object. Empty: there are no
+  /// other models.
   std::function<std::int64_t(const MemoryDemand& demand)> others{};
 };
 
@@ -51,8 +51,8 @@ MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDema
 std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
                            int ranks, std::int64_t bytes);
 
-/// Returns the part of the model on each rank, for a group of `ranks` ranks. Errors: Failure E126
-/// if such a split is not possible.
+/// Returns the part of the model on each rank, for a group of `ranks` ranks with equal memory.
+/// Errors: Failure E126 if such a split is not possible.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 /// Returns whether the model can be split over a group of `ranks` ranks.

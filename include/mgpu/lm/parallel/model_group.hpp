@@ -23,6 +23,8 @@ struct GroupPlan {
 };
 
 void add_model_group_keys(KeyTable& table);
+/// Reads the keys model.parallel and model.device_map. Errors: Failure E124 (exit 78) if both
+/// model.parallel=tensor and model.device_map are set.
 GroupPlan read_group_plan(const Config& config);
 
 /// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU it is the

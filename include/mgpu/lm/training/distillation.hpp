@@ -56,8 +56,9 @@ private:
 /// student. The vocabularies may have different numbers of unused ids at their ends. The divergence
 /// is between the distributions over those ids that both have.
 ///
-/// Memory: one block of the teacher's logits, as large as a block of the student's, and kPieces
-///         temporary tensors of the same size as those of StoredTargetLoss.
+/// Memory: the teacher's hidden states of a batch; one block of the teacher's logits, as large as a
+///         block of the student's; and kPieces temporary tensors of the same size as those of
+///         StoredTargetLoss.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
   static constexpr std::int64_t kPieces = 11;

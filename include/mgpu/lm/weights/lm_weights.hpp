@@ -98,7 +98,7 @@ std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 ///
 /// Memory: a copy; the files are not needed afterwards.
 /// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; names the first
-///         five), E706 (a value is not finite), exit 65.
+///         five), E706 (a value is not finite), both exit 65; those of WeightFiles::check().
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
                        const LoadOptions& options = {});
 
