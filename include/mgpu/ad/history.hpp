@@ -66,7 +66,7 @@ public:
   History operator[](std::size_t index) const;
   HistorySlot slot(std::size_t index);
 
-  /// Return the columns task, stream, action, reward and landing, with one row per history.
+  /// These functions return the columns of the same name, with one row per history.
   /// Shapes: task and stream [N]; action, reward and landing [N, T]
   std::span<const std::int32_t> task() const { return task_; }
   std::span<const std::int32_t> stream() const { return stream_; }
@@ -74,8 +74,7 @@ public:
   std::span<const std::uint8_t> reward() const { return reward_; }
   std::span<const std::uint8_t> landing() const { return landing_; }
 
-  /// Return the columns action, reward and landing as writable spans, for code that fills them from
-  /// a file.
+  /// These functions return columns as writable spans, for code that fills them from a file.
   /// Shapes: [N, T]
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }

@@ -24,7 +24,7 @@ struct WindowRules {
 };
 
 /// Returns the rules for windows of at most `n_transit` tokens. A window is never longer than a
-/// history, because no history would train the positions after its end. With TokenKind::step, the
+/// history, because no history would train the later positions. With TokenKind::step, the
 /// window's length is rounded down to whole episodes.
 /// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
 ///         two episodes, because an agent that sees only one cannot improve from one to the next.

@@ -83,7 +83,7 @@ public:
   explicit WeightedRewards(const RewardSettings& settings,
                            std::unique_ptr<Reward> of_model = nullptr);
 
-  /// Errors: those of Reward::score().
+  /// Returns the rewards of all rows. Errors: those of Reward::score().
   Scores score(std::span<const RewardRow> rows);
 
 private:

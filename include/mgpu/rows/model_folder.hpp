@@ -11,7 +11,8 @@ namespace mgpu::rows {
 /// Checks that `folder`, the value of `key`, exists and has a config.json, which is enough for a
 /// plan. Called on one rank.
 /// Errors: Failure E603 (exit 66) that points at the key. Its help has the command that makes or
-///         downloads the model, or says where the path starts. If the Hugging Face cache has an
+///         downloads the model, names a folder below that has a model, or says where the path
+///         starts. If the Hugging Face cache has an
 ///         incomplete copy of the model, the message names that copy.
 void check_model_config(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");

@@ -41,7 +41,8 @@ std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_
 
 /// Checks the keys of any job that runs a language model over rows. The keys must name a model, and
 /// either a data file or a data set. If the size of a group affects the results, devices.groups
-/// must give all groups the same size. run.worker_id must be below run.total_workers. `data` is the
+/// must give all groups the same size. With a data set, keys about the format of a file must keep
+/// their defaults. run.worker_id must be below run.total_workers. `data` is the
 /// argument to suggest if data.path is missing.
 /// Errors: Failure E114 (a key is missing) or E124 (a value that does not fit), exit 78.
 void check_model_keys(const Config& config, const char* data);

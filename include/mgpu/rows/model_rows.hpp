@@ -30,22 +30,22 @@ struct ModelRows {
   input::RowFile rows;
   KeptColumns kept;
   std::uint32_t fingerprint = 0;  // result of model_fingerprint() of `folder`
-  std::uint32_t crc = 0;  // checksum of rows, weights, tokenizer and chat template; if sums depend
-                          // on the number of ranks that share the model, also of that number
+  std::uint32_t crc = 0;  // checksum of the rows, `fingerprint` and the chat template; if sums
+                          // depend on the number of ranks that share the model, also of that number
   std::map<std::string, std::string> inputs{};  // what `crc` is made of, see record_inputs()
 };
 
 /// Opens the rows, and reads the files of the model except for the weights.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns; every
-///         rank throws the same.
+/// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns; every rank
+///         throws the same.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
 /// Opens the rows, and reads the files of the model except for the weights, on a single rank. Used
 /// by --check and --plan.
-/// Errors: those of open_rows(), read_lm_config(), read_tokenizer_files() and KeptColumns.
+/// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
 /// Formats a checksum as in run.json: "1a2b3c4d".

@@ -44,7 +44,8 @@ struct LabelNames {
   std::vector<std::string> values{};  // one for each name; empty: the data have the names
 
   /// Returns the index of the label of a row.
-  /// Errors: formats::JsonError for a value that stands for no label. The message names the user's
+  /// Errors: formats::JsonError for a row without a label, or a value that stands for no label. For
+  ///         such a value, the message names the user's
   ///         column, the value, and the allowed values.
   std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
 };

@@ -13,9 +13,8 @@ namespace mgpu::rows {
 /// Checks configuration and tokenizer of the folder of reward.model, if the reward `model` is
 /// chosen. A plan (--plan) needs no further check. Called on one rank.
 /// Errors: those of check_model_config() for key reward.model; Failure E553 (exit 65) if the
-/// model's
-///         family is not supported, or the folder has no tokenizer; those of
-///         parse_tokenizer_files().
+///         family of the model is not supported, or the folder has no tokenizer; those of
+///         read_lm_config() and parse_tokenizer_files().
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
 
 /// Checks that the folder of reward.model has weights with one output, if the reward `model` is

@@ -84,7 +84,8 @@ public:
   /// the failures of encode().
   LearnedText encode_judged(const formats::JsonValue& row);
 
-  /// Returns the tokens of a text with the tokenizer's special tokens and the eos token at the end.
+  /// Returns the tokens of a text with the tokenizer's special tokens. The last token is the eos
+  /// token if the folder has one.
   /// Errors: Failure E543; E603 without a tokenizer.
   std::vector<std::int64_t> ended_ids(const std::string& text) const;
 

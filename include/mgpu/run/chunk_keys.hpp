@@ -8,7 +8,7 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// The keys run.* about the seed and the chunks, which all jobs share.
+// This header handles the keys run.* about the seed and the chunks, which all jobs share.
 namespace mgpu::run {
 
 /// The largest chunk, in samples, that run.chunk_size=auto can choose.

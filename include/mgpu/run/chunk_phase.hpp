@@ -37,10 +37,10 @@ struct ChunkPhase {
   ChunkPart part{};              // the part that the loop covers
 };
 
-/// How chunks are assigned to groups of ranks. A group works on a block of consecutive chunks at
-/// once, so that small chunks do not make small batches. All groups get equally many blocks of up
-/// to `at_once` chunks, unless a fast group claims more. On a CPU, the contents of a chunk do not
-/// depend on the assignment.
+/// How chunks are assigned to groups of ranks. A group works at once on a block of chunks, which
+/// are consecutive among those to do, so that small chunks do not make small batches. All groups
+/// get equally many blocks of up to `at_once` chunks, unless a fast group claims more. On a CPU,
+/// the contents of a chunk do not depend on the assignment.
 struct ChunkSharing {
   bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim

@@ -13,7 +13,7 @@ namespace mgpu::run {
 struct ModelKeys {
   lm::GroupPlan plan{};
   lm::MatrixType matrices = lm::MatrixType::f32;
-  std::vector<int> group_sizes = {1};  // size of each group in order; the last one repeats
+  std::vector<int> group_sizes = {1};  // size of each group in order, repeated cyclically
   bool has_groups = false;             // whether devices.groups gives the sizes
 
   /// Returns how many ranks add up each sum of the model. The rounding of the sums depends on this

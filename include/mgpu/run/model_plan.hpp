@@ -25,9 +25,9 @@ public:
   /// The speed that a plan assumes for a rank. Decoding is limited by the memory bandwidth, prompts
   /// by the speed of matrix products.
   struct Rates {
-    double decode_bytes;
-    double prompt_flops;
-    const char* on;
+    double decode_bytes;  // bytes of memory read per second
+    double prompt_flops;  // operations per second
+    const char* on;       // the hardware in question: "one core", "one GPU"
   };
 
   struct Work {

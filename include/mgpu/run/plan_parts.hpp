@@ -11,7 +11,7 @@
 #include <mgpu/run/plan_machine.hpp>
 #include <mgpu/train/batch_plan.hpp>
 
-// Arithmetic that the plans of all jobs share.
+// These functions compute parts of a plan (--plan) in the same way for all jobs.
 namespace mgpu::run {
 
 inline constexpr double kShareOfPeak = 0.4;  // part of a GPU's peak speed that products reach

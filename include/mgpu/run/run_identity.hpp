@@ -9,12 +9,13 @@
 
 namespace mgpu::run {
 
-/// Returns the keys, and other sizes, that change results on this kind of device but not on others.
-/// On a GPU, a matrix product may sum in another order when it has another number of rows. So on a
-/// GPU, the keys *.batch_size and the sizes of passes belong to the identity of a run.
+/// Returns the values that change results on this kind of device but not on others: on a GPU, the
+/// keys *.batch_size and the sizes of passes. A GPU may sum a matrix product in another order when
+/// the product has another number of rows. On a CPU the result is empty.
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
-/// Returns the result of device_keys() in a run whose run.json has these `keys`.
+/// Returns the result of device_keys() in a run whose run.json has these `keys`. `config` tells
+/// which keys count on every device, and so are left out.
 std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
                                                   const Config& config);
 

@@ -57,6 +57,9 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 /// too, unless the whole node failed.
 class Quarantine {
 public:
+  /// Adds new deaths to quarantine.jsonl, removes the files of earlier attempts from working/, and
+  /// calls prepare_death_note() for this attempt.
+  ///
   /// Ranks:  collective.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
   ///         failed); E604 (exit 80) for a damaged quarantine.jsonl.

@@ -31,7 +31,8 @@ struct ReadColumn {
 
 struct ReadTable {
   std::int64_t rows = 0;
-  std::int64_t missing_rows = 0;  // rows missing in the whole file, all tables added up
+  std::int64_t missing_rows = 0;  // rows missing in the whole file, all tables added up; in the
+                                  // result of read_chunks(), those missing in this table
   std::vector<ReadColumn> columns;
 
   /// Returns a number column by name. Errors: Failure E605 (exit 65) when the table has no such

@@ -47,9 +47,10 @@ public:
   /// Errors: Failure on all ranks. E601 if a file cannot be created; E602 if a write fails or the
   ///         disk has too little space; E607 (exit 81) if another process uses the directory; E609
   ///         (exit 66) if it is not a run directory; E608 (exit 73) if the run has an older format,
-  ///         or another configuration; the report lists the keys that differ. E604 or E605 if
-  ///         run.json cannot be read. If the run that `resume` names is finished: E604 (exit 80) if
-  ///         its files are damaged, or else a Failure with the exit code of that run.
+  ///         or another configuration; the report lists the keys that differ. If `resume` names
+  ///         a run: E604 or E605 if its run.json cannot be read. If that run is finished and
+  ///         `reopens` is false: E604 (exit 80) if its files are damaged, or else a Failure with
+  ///         the exit code of that run.
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
