@@ -34,6 +34,9 @@ public:
   /// Returns steps or samples per second; nullopt until there were two calls of update() at least
   /// 0.2 s apart.
   std::optional<double> rate() const;
+
+  /// Returns the seconds until update() would report `total` at the present rate; nullopt if rate()
+  /// is nullopt or 0.
   std::optional<double> eta_s(std::int64_t total) const;
 
 private:
@@ -62,8 +65,8 @@ private:
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
 /// Formats progress as one line for a screen of `terminal.columns`. If the line is too long, the
-/// bar shrinks first, then fields are dropped from the right. `rate` is computed by ProgressMeter,
-/// and `eta` is the result of eta_text().
+/// bar shrinks first, then fields are dropped from the right; the first field stays, if necessary
+/// without a bar. `rate` is computed by ProgressMeter, and `eta` is the result of eta_text().
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 

@@ -16,7 +16,8 @@ public:
   TextPattern(TextPattern&&) noexcept;
   TextPattern& operator=(TextPattern&&) noexcept;
 
-  /// The result of a search. `gave_up`: the search took more steps than PCRE2's limit.
+  /// The result of a search. `gave_up`: PCRE2 stopped the search with an error, for example because
+  /// the search took more steps than PCRE2's limit.
   enum class Found { no, yes, gave_up };
 
   /// Searches a text from its start. Bytes that are not UTF-8 match nothing.
