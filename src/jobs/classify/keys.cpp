@@ -36,8 +36,8 @@ void check_positive(const Config& config) {
                        "classify.positive=" + labels.back());
 }
 
-/// Refuses a label that begins with another label, because the shorter label never has a lower
-/// log-probability than the longer one.
+/// Refuses a label that begins with another label if the scores are sums of log-probabilities. The
+/// shorter label would never have the lower sum.
 void check_prefixes(const Config& config) {
   if (config.is("classify.score", "generate") || config.is("classify.normalize", "mean")) return;
   const std::vector<std::string> labels = config.texts("classify.labels");

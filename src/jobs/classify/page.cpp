@@ -36,7 +36,7 @@ report::Table confusion_table(const ClassifyPlots& plots) {
 }
 
 /// Returns "yes" if the intervals of both error rates of a group are below kFairRate. Returns "no"
-/// if one of the intervals is above it, and otherwise "not decided".
+/// if one of the intervals begins at kFairRate or above, and otherwise "not decided".
 std::string fair_text(const ClassifyPlots::GroupErrors& group) {
   bool is_below = true;
   for (const ShownRate* rate : {&group.false_positive, &group.false_negative}) {

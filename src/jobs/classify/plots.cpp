@@ -67,8 +67,8 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPlots
   add("false_negative_rate", "false negative rate", rates.false_negative);
 }
 
-/// Returns the ROC curve for a chart. It may have millions of points, one for each score, so only
-/// both ends and points that are far enough apart are kept.
+/// Returns the points of `roc` that a chart needs: both ends, and points that are far enough apart.
+/// `roc` may have millions of points, one for each score.
 Curve drawn(const Roc& roc) {
   Curve curve;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
@@ -137,7 +137,8 @@ void add_each_roc(const fs::path& path, const Judged& judged, ClassifyPlots& plo
   }
 }
 
-/// Counts rows in bins of the score, by class. Shapes: scores [N] in [0, 1], is_positive [N]
+/// Counts rows in bins of their score, separately for the positive label and for all others.
+/// Shapes: scores [N] in [0, 1], is_positive [N]
 void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
                     ClassifyPlots& plots) {
   plots.positive_scores.assign(kScoreBins, 0);

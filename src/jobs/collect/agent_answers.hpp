@@ -26,7 +26,7 @@ struct AnsweredQuestion {
 };
 
 /// Judges the answers, lets them vote with the scores of their paths as weights, and makes the
-/// tree. Returns all three.
+/// tree. Returns the judged answers, the vote and the tree.
 CollectedQuestion collect_answers(const AnsweredQuestion& question, std::vector<AgentNode> nodes,
                                   std::vector<AgentAnswer> answers);
 

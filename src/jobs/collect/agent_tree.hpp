@@ -11,7 +11,7 @@
 
 namespace mgpu::jobs {
 
-/// Adds to a StepNode the data of a node in the tree of agents.
+/// A node in the tree of agents: the question, or a path of one agent.
 struct AgentNode {
   std::int32_t agent = -1;       // -1: the question
   std::int32_t path = -1;        // number among the paths of its agent

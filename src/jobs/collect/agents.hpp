@@ -8,8 +8,8 @@
 
 namespace mgpu::jobs {
 
-/// Stands for the texts of other agents while a prompt is rendered. Prompts and questions may not
-/// contain it.
+/// The character that marks the place of the texts of other agents while a prompt is rendered.
+/// Prompts and questions may not contain it.
 inline constexpr const char* kContextMark = "\x1e";
 
 /// An agent that works on each question. Its prompt may have the placeholders {question} and

@@ -71,7 +71,7 @@ CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys)
 /// Reads the agents on this rank alone. Errors: those of read_file() and parse_agents().
 std::vector<Agent> read_agents(const AgentKeys& keys);
 
-/// The tokens of a question; 0 if it cannot be used.
+/// The numbers of tokens of a question. Both are 0 if the question cannot be used.
 struct QuestionTokens {
   std::int64_t all = 0;
   std::int64_t longest = 0;  // Question::longest

@@ -203,7 +203,8 @@ void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
   }
 }
 
-/// Gives the nodes of a tree's paths their states and scores.
+/// Stores the states and scores of a tree's paths in the nodes of the paths. `states` has the
+/// states of all paths, [paths, steps, hidden size].
 void LatentCollector::keep_states(Growing& tree, const float* states) {
   std::vector<const std::vector<float>*> of_paths;
   for (const Path& path : tree.paths) {

@@ -20,7 +20,7 @@ namespace mgpu::jobs {
 /// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
 /// collect.num_paths paths, or one path without noise. The next agent continues the best of these
 /// paths. The prompt of that agent runs through the model once for each path that it continues. All
-/// new paths that continue the same path share the cache pages. The paths of all questions in a
+/// new paths that continue the same path share its cache pages. The paths of all questions in a
 /// batch make their latent steps together. The judger draws one answer for each path, or
 /// collect.num_paths answers to the only path without noise. Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {

@@ -13,8 +13,8 @@ constexpr unsigned kBitsOfPath = 12;
 constexpr unsigned kBitsOfAgent = 6;
 constexpr unsigned kBitsOfQuestion = 29;
 
-/// The number of draws of the stream for each kind of noise in a step. Wider states would share
-/// draws with the next kind.
+/// The number of draws of the stream for each kind of noise in a step. A state with more elements
+/// would share draws with the next kind.
 constexpr std::uint64_t kDrawsOfNoise = std::uint64_t{1} << 20;
 
 // The places of draws within a kind of noise. Normal numbers take the draws from kOfNormals on.

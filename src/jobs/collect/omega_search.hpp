@@ -67,7 +67,8 @@ private:
     std::size_t solution = 0;  // index in solutions_
     std::int64_t steps = 0;    // 0: root
     Visits visits{};
-    std::vector<std::size_t> rollouts{};  // in solutions_: wrong ones that no search has taken
+    std::vector<std::size_t> rollouts{};  // indices in solutions_ of wrong rollouts that no search
+                                          // has taken
     std::int64_t searches = 0;            // N: searches from this state
   };
 

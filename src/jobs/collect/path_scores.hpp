@@ -9,7 +9,7 @@
 // Shapes in this header: P = paths of an agent, M = latent steps, D = width.
 namespace mgpu::jobs {
 
-/// How good the latent steps of a path look, without knowing the answer.
+/// The score of a path, computed from its latent states alone.
 struct PathScore {
   double score = 0.0;
   double consistency = 0.0;  // mean similarity to the other paths, in [0, 1]

@@ -12,7 +12,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the question of a row.
+/// Returns the text of a row's question: its `prompt`, or its last message of a user. Errors:
+/// JsonError if the row has token ids or no question.
 std::string text_of_question(const JsonValue& row) {
   if (rows::member_of(row, "token_ids") != nullptr)
     throw JsonError("agents need a question as text, and it has token ids");

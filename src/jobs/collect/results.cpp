@@ -45,9 +45,9 @@ struct CollectCounts {
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-/// Returns how many solutions of each question were sampled. With omega_prm, column n_paths also
-/// counts rollouts. With agents, it may be below collect.num_paths, because some paths have no
-/// solution.
+/// Returns how many solutions were sampled of each question, if it has any: column n_paths with
+/// agents, and collect.num_paths otherwise. With omega_prm, n_paths also counts rollouts. With
+/// agents, some paths have no solution.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())

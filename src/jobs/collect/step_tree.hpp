@@ -13,7 +13,8 @@ enum class StepLabel : std::uint8_t {
   monte_carlo,         // share of right answers among the rollouts and the path's own end
   math_shepherd_hard,  // 1 if the answer of any rollout is right, else 0
   math_shepherd_soft,  // share of right answers among the rollouts
-  omega_prm,           // the same share, only for the steps that OmegaSearch asks for
+  omega_prm,           // share of right answers among the rollouts, only for steps that OmegaSearch
+                       // asks for
 };
 
 /// Returns "monte_carlo", "math_shepherd_hard", "math_shepherd_soft" or "omega_prm".

@@ -20,7 +20,7 @@ struct ReadStep {
 
 struct ReadPath {
   bool is_right = false;
-  std::string answer{};  // that the solution gives; "": none
+  std::string answer{};  // the answer that the solution gives; "": none
   std::vector<ReadStep> steps{};
 };
 
@@ -35,8 +35,8 @@ struct ReadTree {
 /// Reads the trees of a result file of job collect, one at a time, and checks their lists. Local.
 class TreeReader {
 public:
-  /// Errors: Failure E603 (missing, exit 66), E605 (columns or texts are missing, exit 65), E604
-  /// (the bytes are not those written, exit 80).
+  /// Errors: Failure E603 (missing, exit 66), E605 (columns or texts are missing, or lists of a row
+  ///         have different lengths; exit 65), E604 (the bytes are not those written, exit 80).
   explicit TreeReader(const std::filesystem::path& results);
   TreeReader(const TreeReader&) = delete;
   TreeReader& operator=(const TreeReader&) = delete;

@@ -18,7 +18,8 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kPrompts = 3;
-constexpr std::int64_t kRowsRead = 256;  // rows; many samples per prompt leave fewer prompts
+constexpr std::int64_t kRowsRead = 256;  // rows that are read; with many samples per prompt, they
+                                         // may have fewer than kPrompts prompts
 constexpr std::size_t kLongest = 300;    // characters of a shown text
 
 /// Returns the first completion of each of the first prompts.

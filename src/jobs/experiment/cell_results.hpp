@@ -28,7 +28,7 @@ struct CellResult {
   std::optional<report::Result> kl{};      // per token from the reference, in nats
   double tokens = 0.0;                     // mean tokens of a completion
   /// The mean reward of the reference, and the best reward at this KL. Set only if the reference,
-  /// experiment.baseline, has a reward above 0 and below 1.
+  /// experiment.baseline, has a reward above 0 and below 1. `best` also needs the KL of this cell.
   std::optional<double> reference{};
   std::optional<double> best{};
   std::vector<CellAnswer> answers{};  // set by read_answers()

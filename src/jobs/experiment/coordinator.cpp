@@ -94,8 +94,8 @@ void Coordinator::start_ready() {
   write_states();
 }
 
-/// Prepares all ready stages. Returns whether one of them was reused or failed, so that others may
-/// be ready now.
+/// Prepares each ready stage that was not prepared before. Returns whether one of them was reused
+/// or failed, so that others may be ready now.
 bool Coordinator::reuse_ready() {
   bool has_changed = false;
   for (const std::size_t stage : schedule_.ready())
@@ -166,7 +166,7 @@ std::vector<Answer> Coordinator::deliver() {
   return answers;
 }
 
-/// Adds an event about the new state of a stage.
+/// Copies the state of a stage from the schedule to its record, and adds an event about the state.
 void Coordinator::tell(std::size_t stage) {
   StageRecord& record = records_[stage];
   record.state = schedule_.state(stage);

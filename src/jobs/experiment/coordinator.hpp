@@ -34,8 +34,8 @@ public:
   Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
               std::filesystem::path states_file);
 
-  /// Handles one request, and returns the orders that are now known. The caller makes one call at a
-  /// time.
+  /// Handles the request of a rank. Returns the orders for all ranks that wait for one and can get
+  /// it now. The caller makes one call at a time.
   std::vector<cluster::RequestServer::Answer> take(int rank, const std::string& request);
 
   /// Returns the events since the last call. Any thread may call it.

@@ -16,7 +16,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Describes a file by its size and the time of its last change, "" if it does not exist.
+/// Describes a file by its name, its size and the time of its last change. Returns "" if the file
+/// does not exist.
 std::string file_mark(const fs::path& path) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(path, error);
@@ -44,7 +45,7 @@ bool is_input(const Stage& stage, const std::string& key) {
   return std::ranges::find(stage.inputs, key, &StageInput::key) != stage.inputs.end();
 }
 
-/// Returns whether the last attempt of the run ended with exit 0.
+/// Returns whether the run is finished, and the last exit that its attempts recorded is 0.
 bool is_done(const fs::path& run) {
   if (!store::is_finished_run(run)) return false;
   std::optional<ExitCode> exit;

@@ -35,7 +35,7 @@ void check_stages(const Config& config) {
     throw config.problem("E107", kStages, "a stage comes twice", "remove one of the two");
 }
 
-/// Returns a positive integer; 0 if the text is none.
+/// Returns the positive integer that a text gives, or 0 if it gives none.
 int count_of(const std::string& text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);

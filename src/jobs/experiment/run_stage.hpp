@@ -11,7 +11,8 @@
 namespace mgpu::jobs {
 
 /// Runs a stage as a session on the ranks of the order, with the results that the job alone would
-/// have. Exports that other stages read, and outcome.json, are written before the session ends.
+/// have. Before the session ends, it writes outcome.json unless the job was stopped. If the job is
+/// done, it also writes the exports that other stages read.
 ///
 /// Ranks:  collective over the members of the order.
 /// Returns: how the stage ended, on the first member; on others only the exit is meaningful.

@@ -84,7 +84,7 @@ void sort_without_repeats(std::vector<std::size_t>& indices) {
 }
 
 /// Returns evaluations of the round before the round of `cell`: those of cells that agree with
-/// `cell` except in eta, or those of all cells if `is_of_all`.
+/// `cell` in all other values but eta, or those of all cells if `is_of_all`.
 std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
                                     bool is_of_all) {
   CellValues wanted = cell.values;

@@ -27,7 +27,8 @@ struct Stage {
   std::string name;
   Config config;                       // of `file`, with the keys that the experiment sets
   std::filesystem::path file;          // the file NAME.yaml that describes the stage
-  std::filesystem::path output;        // outputs/NAME/latest, which begins the paths of its readers
+  std::filesystem::path output;        // outputs/NAME/latest; paths of keys that read the output
+                                       // begin with it
   std::string file_name{};             // NAME of that file
   CellValues values{};                 // values that the file, or a stage before this one, uses
   std::vector<StageInput> inputs{};    // what it reads from other stages
@@ -55,7 +56,8 @@ struct StageGraph {
 /// Ranks:  collective over the group of `files`.
 /// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
 ///         or experiment.ranks that is no stage. E124 for a stage that is an experiment itself, for
-///         an algorithm without a stage, for two stages with one name or output, and for a cycle.
+///         an algorithm without a stage, for a placeholder without a value, for two stages with one
+///         name or output, and for a cycle.
 StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
                       const FileProvider& files);
 

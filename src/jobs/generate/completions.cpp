@@ -6,8 +6,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Moves the last `prompt.begun` tokens of the prompt, which begin the completion, to the start of
-/// all completions.
+/// Adds the last `prompt.begun` tokens of the prompt, which begin the completion, to the start of
+/// each completion. Moves their log-probabilities there from the prompt.
 void add_beginning(const rows::EncodedPrompt& prompt, lm::PromptResult& result) {
   if (prompt.begun == 0) return;
   const auto ids = std::span(prompt.ids).last(static_cast<std::size_t>(prompt.begun));
