@@ -30,7 +30,8 @@ bool reads(const RecipeSpec& recipe, std::string_view key) {
   return table.find(key) != nullptr;
 }
 
-/// Returns the first recipe that adds the key, or nullptr if job train adds it for all recipes.
+/// Returns the first recipe that adds the key; nullptr if no recipe does, as for keys that job
+/// train adds for all recipes.
 const RecipeSpec* reader_of(std::string_view key) {
   const auto all = recipes();
   const auto found =

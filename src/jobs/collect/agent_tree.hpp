@@ -11,7 +11,7 @@
 
 namespace mgpu::jobs {
 
-/// A node in the tree of agents: the question, or a path of one agent.
+/// A node in the tree of agents. It stands for the question, or for a path of one agent.
 struct AgentNode {
   std::int32_t agent = -1;       // -1: the question
   std::int32_t path = -1;        // number among the paths of its agent

@@ -56,8 +56,8 @@ struct StageGraph {
 /// Ranks:  collective over the group of `files`.
 /// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
 ///         or experiment.ranks that is no stage. E124 for a stage that is an experiment itself, for
-///         an algorithm without a stage, for a placeholder without a value, for two stages with one
-///         name or output, and for a cycle.
+///         an algorithm without a stage, and for a placeholder without a value. E124 also for two
+///         stages with one name or output, and for a cycle.
 StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
                       const FileProvider& files);
 

@@ -32,7 +32,7 @@ struct GuideFacts {
   std::uint32_t fingerprint = 0;
 };
 
-/// The models other than model.path on which results depend.
+/// The facts of models other than model.path on which results depend.
 struct OtherModels {
   std::optional<std::uint32_t> reference{};  // checksum of generate.reference
   std::optional<GuideFacts> guide{};

@@ -23,17 +23,18 @@ public:
   /// them.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Returns an upper bound of the bytes of the journal and results.h5, or 0 without prompts.
+  /// Returns an estimate of the bytes of the journal and results.h5. Returns 0 if the data has no
+  /// prompts or cannot be read.
   std::uint64_t disk_bytes() const override;
 
   /// Estimates memory, time and disk space of a run. It tokenizes all prompts.
-  /// Errors: those of check_files(); Failure E531 for rows that cannot be used.
+  /// Errors: those of check_files() and count_tokens().
   report::Plan plan(const run::PlanMachine& machine) const override;
 
   /// Completes all prompts and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks, with the first rows that cannot be used; those of
-  ///         run::RowPhase and store::seal().
+  /// Errors: Failure E531 on all ranks for the same rows as count_tokens(), with the first of them;
+  ///         those of run::RowPhase and store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

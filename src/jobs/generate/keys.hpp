@@ -105,12 +105,13 @@ GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& d
 /// (what is not given is the folder's)".
 std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& generate);
 
-/// Names the options in generation_config.json of the model's folder that would affect the
-/// completions, but that this program does not support, such as num_beams. Otherwise returns "".
+/// Returns a note with the options of the model's generation_config.json, such as num_beams, that
+/// would affect the completions but that this program does not support. Returns "" without such
+/// options.
 std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaults& folder);
 
-/// Names the given keys that have no effect, because generate.max_new_tokens=0 only scores the
-/// prompts. Returns "" if all keys have an effect.
+/// Returns a note with the given keys that have no effect, because generate.max_new_tokens=0 only
+/// scores the prompts. Returns "" if all keys have an effect.
 std::string scoring_note(const Config& config, const GenerateKeys& keys);
 
 }  // namespace mgpu::jobs

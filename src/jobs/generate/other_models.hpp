@@ -6,7 +6,8 @@
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/lm/parallel/shard.hpp>
 
-// The memory on a rank of the models next to model.path: the guide, and the reference of the KL.
+// Computes the memory that models other than model.path need on a rank: the guide, and the
+// reference of the KL.
 namespace mgpu::jobs {
 
 /// Describes the part of a model that one rank holds, in a group of `ranks` ranks.

@@ -37,8 +37,8 @@ struct CompletionScore {
 /// A process reward model gives each step a probability. It reads the kind of tokens that it was
 /// trained on: drawn tokens, or the tokens of texts and separators. A reward model gives each
 /// completion one number, whose logistic function is the score. A completion is not scored if it is
-/// longer than the learned positions of the model, or if its tokenizer or chat template refuses the
-/// text.
+/// longer than the learned positions of the model, or if the tokenizer or the chat template of the
+/// model refuses the text.
 class CompletionScorer {
 public:
   CompletionScorer() = default;

@@ -74,7 +74,7 @@ const lm::Completion& completion_of(const CompletionRow& row) {
 }
 
 /// Returns one log-probability for each token of the prompt. It is NaN for the first token, which
-/// has no prediction.
+/// has no prediction. Returns an empty list for a row that was left out.
 std::vector<float> scored_prompt(const CompletionRow& row) {
   if (row.completed->facts.status != rows::RowStatus::ok) return {};
   std::vector<float> log_probs{std::numeric_limits<float>::quiet_NaN()};

@@ -22,8 +22,8 @@ public:
   /// Returns checks of the model's folder and of the rows of the data file.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Returns an upper bound of the bytes of the journal and results.h5. It assumes one token per
-  /// three bytes of the data file.
+  /// Returns an estimate of the bytes of the journal and results.h5, with one token per three bytes
+  /// of the data file.
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
