@@ -14,8 +14,9 @@ namespace {
 
 using PerEpisode = AdPlots::PerEpisode;
 
-/// A curve over the episodes of a context: name in summary.json, label, CSS class, members of
-/// PerEpisode. The curve of the early checkpoint has no band, because only its means are kept.
+/// Describes a curve over the episodes of a context: its name in summary.json, its label, its CSS
+/// class, and its members of PerEpisode. The curve of the early checkpoint has no band, because
+/// only its means are kept.
 struct EpisodeCurve {
   const char* name;
   const char* label;

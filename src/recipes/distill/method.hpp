@@ -21,7 +21,8 @@ public:
 
   /// Adds the examples of a row to `examples`. With distill.on_policy, a row for training must have
   /// a prompt.
-  /// Errors: those of LmMethod::encode().
+  /// Errors: those of LmMethod::encode(); JsonError for a row for training without a prompt, with
+  ///         distill.on_policy.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

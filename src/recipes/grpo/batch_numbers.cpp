@@ -7,7 +7,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The setting without which a number is not reported.
+/// The setting that must be on for a number to be reported.
 enum class Needs : std::uint8_t { nothing, reference, refills };
 
 /// A number that is reported for each batch.

@@ -24,9 +24,9 @@ inline constexpr const char* kTruncatedColumn = "is_truncated";  // per sequence
 /// Per sequence: largest difference between kSampledColumn and the log-probabilities of training's
 /// forward pass with the same weights.
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
-/// Both are per sequence, and exist if GrpoSettings::refills is above 0. The first has the reward
-/// of the completion that was in this place before any refill. The second says how many times the
-/// group was replaced.
+/// The next two columns are per sequence, and exist if GrpoSettings::refills is above 0. The first
+/// has the reward of the completion that was in this place before any refill. The second says how
+/// many times the group was replaced.
 inline constexpr const char* kFirstRewardColumn = "first_reward";
 inline constexpr const char* kRefillsColumn = "refills";
 

@@ -54,8 +54,8 @@ struct PolicyLoss {
 
 PolicyLoss loss_of(const PolicyRule& rule, const PolicySequence& sequence);
 
-/// Counts the ratios below and above the clipping range. With one ratio per completion, each count
-/// is 0 or 1, and `all` is 1.
+/// Counts the ratios below the clipping range, above it, and all ratios. With one ratio per
+/// completion, `all` is 1. For variants without clipping, all counts are 0.
 struct ClipCounts {
   std::int64_t below = 0;
   std::int64_t above = 0;

@@ -19,7 +19,7 @@ struct SentRollout {
   std::vector<double> sampled{};    // log-probabilities of the sampler, one per id
 };
 
-/// Appends a completion that its rank keeps: only its place and reward.
+/// Appends a completion that its rank keeps, without ids and log-probabilities.
 void append_reward(std::size_t place, const Rollout& row, std::string& bytes);
 
 /// Appends a completion for another rank.

@@ -97,7 +97,8 @@ void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t r
   std::iota(made_.begin(), made_.end(), first_);
 }
 
-/// Makes the completions ready for the steps that use them.
+/// Ends a sampling: stores the facts about refills, measures the completions of this rank, and
+/// allows steps to use them.
 void RolloutItems::finish() {
   for (std::size_t place = first_; settings_.refills > 0 && place < first_ + count_; ++place) {
     rows_[place].first_reward = first_rewards_[place];

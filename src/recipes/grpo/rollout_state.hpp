@@ -76,7 +76,7 @@ private:
   at::Tensor lengths_;  // [global batch] int64
   at::Tensor ids_;      // [global batch, max_new_tokens] int64
   at::Tensor old_;      // [global batch, max_new_tokens] float64, nats
-  at::Tensor start_;    // the same under the start model; undefined: none
+  at::Tensor start_;    // like old_, under the start model; undefined: none
   at::Tensor facts_;    // [global batch, 3 or 5] float64: reward, is_truncated, difference, and
                         // first_reward and refills if GrpoSettings::refills is above 0
   at::Tensor next_;     // [1] int64, number of the next prompt; undefined: no refills

@@ -20,8 +20,7 @@ namespace mgpu::recipes {
 class ExampleEncoder {
 public:
   /// An example has at most `seq_len` tokens. A longer `text` is cut into pieces, and each piece
-  /// begins with the last token of the previous piece. A row with a longer completion cannot be
-  /// used.
+  /// begins with the last token of the previous piece. A longer row with a prompt cannot be used.
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
                  rows::RowEncoder::Options options);
 
@@ -62,7 +61,8 @@ public:
   void add_judged(const formats::JsonValue& row, lm::LmExamples& examples);
 
   /// Adds one example, a prompt with the steps of a solution. The loss covers the last token of
-  /// each step. Errors: JsonError if the example has more than seq_len tokens.
+  /// each step. Errors: JsonError if the example has more than seq_len tokens, or no step ends
+  /// after its first token.
   void add_steps(const rows::StepTokens& tokens, lm::LmExamples& examples) const;
 
   /// Returns the encoder of rows, for methods that need tokens of texts.
@@ -95,8 +95,8 @@ struct EncodedExamples {
 };
 
 /// Encodes all rows of a file, in order. With BadRow::mark, rows that cannot be used are left out.
-/// Errors: those of open_rows(); Failure E531 with the rows that cannot be used. With BadRow::mark
-///         E531 is thrown only if no row can be used.
+/// Errors: those of open_rows() and LmMethod::complete(); Failure E531 with the rows that cannot be
+///         used. With BadRow::mark E531 is thrown only if no row can be used.
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method = LmMethod(), RowUse use = RowUse::training);
 

@@ -110,7 +110,7 @@ std::optional<rows::RowTemplate> read_template(const Config& config) {
 }
 
 /// Returns whether a tokenizer is needed. It is not needed if a generated data set gives all rows
-/// as token ids, and the method needs no tokenizer.
+/// as token ids, without data.eval_path, and the method needs no tokenizer.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts == nullptr || dataset->has_texts(config) ||
