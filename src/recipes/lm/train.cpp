@@ -58,7 +58,8 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
   log_schedule(run, settings.loop, trainer);
 }
 
-/// Reports what a user has to know about the model and about the data.
+/// Logs a note about the model, a note about the data, and a warning for each file with rows that
+/// are left out.
 void log_notes(run::RunContext& run, const std::string& of_model, const LmData& data) {
   for (const std::string& note : {of_model, data.method.note})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
@@ -167,8 +168,8 @@ void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) 
   plots.values = value_curves(curves, steps);
 }
 
-/// Returns the facts about a training of `steps` steps that the HTML page shows. The curves and the
-/// sample texts are still empty.
+/// Returns the facts that the page shows in addition to curves and texts, which stay empty. `steps`
+/// is the number of finished steps.
 LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const ResultNames& names,
                  std::int64_t steps) {
   const lm::LmWindows& windows = task.windows();

@@ -150,6 +150,7 @@ struct CollectedRows::Question {
   store::ReadLists node_value;
 };
 
+/// Returns the row of a solution, the path with the index `path` in this question.
 /// Errors: std::out_of_range if the lists contradict each other.
 JsonValue CollectedRows::Question::row_of(std::int64_t path) const {
   const std::int32_t begin = at(path_offsets, path);

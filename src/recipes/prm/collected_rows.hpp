@@ -10,9 +10,9 @@
 
 namespace mgpu::recipes {
 
-/// The solutions in a result file of job collect, a row each. A row has the members `prompt`,
-/// `completions` (texts of the steps), `labels` and `values`, as rows of texts have. It also has
-/// the tokens that the model drew:
+/// Reads the solutions in a result file of job collect. Each solution gives a row. A row has the
+/// members `prompt`, `completions` (texts of the steps), `labels` and `values`, as rows of texts
+/// have. It also has the tokens that the model drew:
 ///
 /// - `prompt_ids` and `output_ids`, tokens of the question and of the solution,
 /// - `ends`, the number of tokens of the solution up to the end of each step,

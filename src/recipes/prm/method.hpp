@@ -33,9 +33,9 @@ public:
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
-  /// Leaves out the questions of prm.held_out, or all others. Numbers the questions. With
-  /// prm.shuffle_labels, the steps of each question exchange their labels. For pairwise training,
-  /// makes groups of two solutions of the same question.
+  /// Leaves out the questions that prm.held_out selects, or for held-out rows all others. Numbers
+  /// the questions. With prm.shuffle_labels, the steps of each question exchange their labels. For
+  /// pairwise training, makes groups of two solutions of the same question.
   /// Errors: Failure E531 (exit 65) if no question is left, or if no question has two solutions
   ///         with different labels, which pairwise training needs.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;

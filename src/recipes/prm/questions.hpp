@@ -4,7 +4,8 @@
 
 #include <mgpu/lm/training/lm_windows.hpp>
 
-// Facts about questions, which have several solutions: the examples of recipe prm.
+// Selects, numbers and pairs the examples of recipe prm. An example is a solution, and a question
+// may have several solutions.
 namespace mgpu::recipes {
 
 /// The text column whose text is equal for all solutions of a question.

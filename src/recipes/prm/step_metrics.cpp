@@ -13,7 +13,8 @@ namespace {
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kBins = 10;
 
-/// Returns whether a logit is NaN, as after a diverged step of training. Such steps have no order.
+/// Returns whether a logit is NaN, as after a diverged step of training. Judged steps without a
+/// logit have no order.
 bool lacks_logits(std::span<const JudgedStep> steps) {
   return std::ranges::any_of(steps, [](const JudgedStep& step) { return std::isnan(step.logit); });
 }

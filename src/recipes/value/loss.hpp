@@ -31,7 +31,7 @@ struct ValueSettings {
   ValueLossKind kind = ValueLossKind::bce;
   bool has_pairs = false;  // rows are preferences: prompt, chosen, rejected
   double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
-  // Above 0: which completion of a pair is preferred is drawn, by the Bradley-Terry model.
+  // Above 0: the preferred completion of each pair is drawn with the Bradley-Terry model.
   double preference_beta = 0.0;
   std::uint64_t seed = 0;  // run.seed, for these draws
 
