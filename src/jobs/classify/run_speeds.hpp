@@ -11,7 +11,8 @@ namespace mgpu::jobs {
 
 /// Identifies runs whose speeds can be compared.
 struct SpeedKind {
-  std::uint32_t key = 0;  // ClassifyPlots::run_key: equal for equal keys, rows and model
+  std::uint32_t key = 0;  // ClassifyPlots::run_key: equal for equal keys, rows, model and prompt
+                          // strategy
   std::string host;       // host of rank 0
   std::string device;     // "cpu", "cuda"
 };

@@ -19,7 +19,8 @@ struct AgentNode {
   std::int32_t answer = -1;      // of the judger: index of its solution; -1: no answer
   double score = 0.0;            // of the path up to this node
   std::string text{};            // text of an agent before the judger
-  std::vector<float> latents{};  // [steps, hidden size] state that each step's input is made from
+  std::vector<float> latents{};  // [steps, hidden size] the states from which the inputs of the
+                                 // steps are made
 };
 
 /// Makes the tree of a question. The value of an answer is 1 or 0. The value of another node is the

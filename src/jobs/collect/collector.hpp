@@ -16,10 +16,10 @@
 namespace mgpu::jobs {
 
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// steps. All solutions of a call grow in one batch, and then all rollouts. With label omega_prm,
-/// the searches of all questions run side by side, and the rollouts of one state of each question
-/// grow in one batch. A rollout begins with the path up to the end of a step, which runs through
-/// the model once; the rollouts of the step share its cache pages.
+/// steps. All solutions of a call grow in one batch, and then all rollouts grow in one batch. With
+/// label omega_prm, the searches of all questions run side by side, and the rollouts of one state
+/// of each question grow in one batch. A rollout begins with the path up to the end of a step. This
+/// beginning runs through the model once, and all rollouts of the step share its cache pages.
 class Collector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.

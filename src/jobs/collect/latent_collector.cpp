@@ -60,7 +60,8 @@ std::vector<CollectedQuestion> LatentCollector::run(std::span<const Question> qu
   return collected;
 }
 
-/// Returns the sizes of a cache for all paths of these questions and one copy of a path.
+/// Returns the sizes of a cache for all paths of these questions, and for one copy of a path, which
+/// carried() makes.
 lm::PagedCache::Sizes LatentCollector::sizes_for(std::span<const std::size_t> places) const {
   const lm::GenerationConfig& generation = inputs_.generation;
   std::int64_t all = 0;

@@ -39,7 +39,8 @@ private:
   struct Path {
     std::int32_t node = 0;
     std::int64_t sequence = 0;
-    std::int64_t own_first = 0;        // first token of the agent's prompt
+    std::int64_t own_first = 0;        // index of the first token of the agent's prompt in the
+                                       // sequence
     std::vector<lm::Range> latents{};  // ranges of the tokens of latent steps
   };
 

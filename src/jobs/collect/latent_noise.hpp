@@ -20,11 +20,12 @@ public:
   /// `stream` is a result of stream_of_agent().
   LatentNoise(const AgentKeys& keys, std::uint64_t seed, std::uint64_t stream);
 
-  /// Adds noise to the state from which the input of step `step` is made. With `temperature` it is
-  /// N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps), and with `noise` 0.3 N U(0.01, 1.5)
-  /// (1 - 0.3 step / steps) min(T / T0, 2). `hybrid` adds one and then the other. N is a normal
-  /// number for each element, and U(a, b) is a uniform number for each step. `steps` is
-  /// collect.latent.steps, T0 is collect.latent.temperature, and T is temperature().
+  /// Adds noise to the state from which the input of step `step` is made. With
+  /// Diversity::temperature it is N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps), and with
+  /// Diversity::noise it is 0.3 N U(0.01, 1.5) (1 - 0.3 step / steps) min(T / T0, 2).
+  /// Diversity::hybrid adds first the one and then the other. N is a normal number for each
+  /// element, and U(a, b) is a uniform number for each step. `steps` is collect.latent.steps, T0 is
+  /// collect.latent.temperature, and T is temperature().
   void add(std::int64_t step, std::span<float> state) const;
 
   /// Returns T, which is in [T0 - 0.3, T0 + 0.3].

@@ -10,10 +10,11 @@ namespace mgpu::jobs {
 /// How far a cell is. Its stages are its evaluation and all stages before it.
 enum class CellState {
   not_started,
-  data_generated,  // all its stages that make data are done, except the evaluation
-  model_trained,   // all its stages are done, except the evaluation
+  data_generated,  // of the stages before the evaluation, all that make data are done (at least
+                   // one)
+  model_trained,   // all stages before the evaluation are done (at least one)
   eval_completed,  // its evaluation is done
-  failed,          // one of its stages failed
+  failed,          // one of its stages failed or was left out
 };
 
 /// Returns the name of a state in job_states.json: "EVAL_COMPLETED".

@@ -27,8 +27,8 @@ Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   return shared;
 }
 
-/// Returns the configuration with the output folder of the stage. A stage without a run.name gets a
-/// folder of the experiment.
+/// Returns the configuration. If it gives no run.name, run.name becomes `name`, and run.output
+/// becomes the folder of the experiment's stages.
 Config with_output(const Config& config, const Config& experiment, const std::string& name) {
   if (config.is_given("run.name")) return config;
   const fs::path folder = stages_folder(store::read_store_config(experiment));
@@ -103,7 +103,8 @@ const std::string& StageReader::text_of(const fs::path& file) {
 
 /// Reads the configuration of a stage, and records what it uses.
 Config StageReader::read(Open& open) {
-  std::exception_ptr failure;  // of a placeholder; read_config() would blame an include
+  std::exception_ptr failure;  // the first one of a placeholder; read_config() would report it as a
+                               // failure of an include
   ConfigSources sources = files_.sources(open.file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {

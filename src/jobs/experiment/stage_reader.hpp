@@ -21,8 +21,8 @@ namespace mgpu::jobs {
 /// Reads stage files with the values of a cell. Names in them are replaced: ${algorithm},
 /// ${dataset}, ${model}, ${round} and ${eta} by the values. The name ${phase} becomes "first" in
 /// round 0 and "later" in others. The name ${stage.NAME} becomes the output of the stage of file
-/// NAME.yaml with the same values, and ${previous.NAME} becomes the same output of the round
-/// before.
+/// NAME.yaml with the same values, and ${previous.NAME} becomes the output of that stage in the
+/// round before.
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
 /// its file names the value, or the output of a stage that uses the value.
@@ -70,7 +70,8 @@ private:
   const Config& experiment_;
   const FileProvider& files_;
   std::map<std::filesystem::path, std::string> texts_{};
-  std::vector<const Open*> way_{};  // stages that are being read, each for the one before it
+  std::vector<const Open*> way_{};  // stages that are being read; each but the first is read
+                                    // because the one before it names its output
   std::vector<Stage> stages_{};
 };
 

@@ -45,7 +45,7 @@ lm::GuideSettings read_settings(const Config& config) {
   return settings;
 }
 
-/// Refuses keys without effect, instead of ignoring them.
+/// Refuses keys generate.guide.*, which have no effect without generate.guide.path.
 void refuse_keys_without_guide(const Config& config) {
   for (const std::string& name : config.not_default())
     if (name.starts_with("generate.guide."))

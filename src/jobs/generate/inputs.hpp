@@ -83,8 +83,8 @@ GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& ke
 /// completions. Otherwise returns "".
 std::string answer_note(const GenerateInputs& inputs);
 
-/// Returns the number of rows of data.path, or 0 if the file is not valid. The run reports the
-/// reason when it opens the file.
+/// Returns the number of rows of the data, or 0 if the data cannot be read. The run reports the
+/// reason when it opens the data.
 std::int64_t count_prompts(const GenerateKeys& keys);
 
 /// Tokenizes all prompts and returns the number of tokens of each, or 0 for a row that is not

@@ -12,7 +12,7 @@
 namespace mgpu::jobs {
 namespace {
 
-// Keys without effect in greedy decoding.
+// The keys that have no effect in greedy decoding.
 constexpr std::array kDrawKeys = {"generate.temperature", "generate.top_k", "generate.top_p",
                                   "generate.num_samples"};
 

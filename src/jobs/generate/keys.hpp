@@ -74,7 +74,8 @@ struct GenerateKeys {
   /// given.
   bool asks_for_draws() const { return !draw_keys().empty(); }
 
-  /// Returns whether at least one sampling parameter comes from the model's folder.
+  /// Returns whether at least one sampling parameter is not given, so that the model's folder can
+  /// decide it.
   bool has_folder_values() const {
     return !do_sample || !temperature || !top_k || !top_p || !repetition_penalty;
   }

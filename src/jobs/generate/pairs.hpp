@@ -6,7 +6,7 @@
 
 #include <mgpu/run/export_format.hpp>
 
-// Pairs of completions of one prompt, from which recipes dpo, reward and value learn.
+// Forms pairs of completions of one prompt, from which recipes dpo, reward and value learn.
 namespace mgpu::jobs {
 
 /// A chosen and a rejected completion, as rows of table `samples`.

@@ -84,8 +84,8 @@ private:
                                       inputs_.keys.rows.model.group_sizes.front());
   }
 
-  /// Returns how many bytes the offsets of one completion take, which the KL from a reference
-  /// needs.
+  /// Returns how many bytes the guide's offsets for one completion take. They are kept only for the
+  /// KL from a reference.
   std::int64_t kept_offset_bytes() const {
     if (!inputs_.guide || !inputs_.keys.has_reference()) return 0;
     return new_tokens() * inputs_.keys.guide->settings.candidates * 8;

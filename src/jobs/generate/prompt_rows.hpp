@@ -20,7 +20,7 @@ struct RowRange {
 /// Returns the rows of each prompt. The rows of a prompt are adjacent.
 std::vector<RowRange> ranges_of(std::span<const std::int64_t> prompt_index);
 
-/// Returns the number column with this name; nullptr if the table lacks it.
+/// Returns the column with this name; nullptr if the table lacks it.
 const store::ReadColumn* find_column(const store::ReadTable& rows, const std::string& name);
 
 }  // namespace mgpu::jobs

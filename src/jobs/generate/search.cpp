@@ -23,7 +23,7 @@ constexpr std::array kAggregates = {std::pair{"min", StepAggregate::min},
                                     std::pair{"product", StepAggregate::product},
                                     std::pair{"last", StepAggregate::last}};
 
-/// Refuses keys without effect, instead of ignoring them.
+/// Refuses keys generate.reward.*, which have no effect without generate.search.
 void refuse_keys_without_search(const Config& config) {
   for (const std::string& name : config.not_default())
     if (name.starts_with("generate.reward."))

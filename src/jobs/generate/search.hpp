@@ -38,7 +38,8 @@ void add_search_keys(KeyTable& table);
 /// Errors: Failure (exit 78).
 void check_search_keys(const Config& config);
 
-/// Returns the values of the keys; nullopt if generate.search is none.
+/// Returns the values of the keys; nullopt if generate.search is none or generate.reward.path is
+/// null.
 std::optional<SearchKeys> read_search_keys(const Config& config);
 
 /// Returns whether the folder of generate.reward.path has a process reward model. If not, it must
