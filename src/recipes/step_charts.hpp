@@ -6,7 +6,7 @@
 #include <mgpu/report/html_page.hpp>
 #include <mgpu/report/svg_chart.hpp>
 
-// Charts over optimizer steps, for the pages of all recipes.
+// Draws charts over optimizer steps, for the pages of all recipes.
 namespace mgpu::recipes {
 
 /// The maximum number of points of a curve on a page and in summary.json.
@@ -24,8 +24,9 @@ report::Figure loss_chart_figure(const char* title, report::LineChart chart, std
 /// `series`, and has at most kShownPoints points.
 std::string series_key(const std::string& series, const report::Curve& curve);
 
-/// Returns a noisy curve with kShownPoints points at most. Each point is the mean of about equally
-/// many steps, and a band shows their range. `series` is the name of the curve in summary.json.
+/// Returns `noisy` with kShownPoints points at most. If it has more points, each returned point is
+/// the mean of about equally many steps, and a band shows their range. `series` is the name of the
+/// curve in summary.json.
 report::DrawnCurve banded_curve(const std::string& label, const std::string& series,
                                 const report::Curve& noisy, const std::string& css);
 

@@ -108,8 +108,8 @@ private:
   train::LossScaler* scaler_;
   TrainCurves* curves_;
   at::Tensor weights_;        // [elements] float32, host copy; on the CPU backend the arena itself
-  at::Tensor first_moment_;   // of AdamW, stored as weights_
-  at::Tensor second_moment_;  // of AdamW, stored as weights_
+  at::Tensor first_moment_;   // of AdamW, stored like weights_
+  at::Tensor second_moment_;  // of AdamW, stored like weights_
   std::vector<KeptTensor> kept_;
   std::vector<formats::NamedTensor> model_tensors_;  // views into weights_
   std::vector<formats::NamedTensor> trainer_tensors_;

@@ -18,13 +18,13 @@ namespace mgpu::jobs {
 struct TokenTargets {
   std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
 
-  // These members have values with teacher.targets=topk.
+  // The next three members have values only with teacher.targets=topk.
   std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id
   std::vector<Half> log_probs;     // [T, K] nats
   std::vector<float> tail_mass;    // [T] probability of all tokens that are not in `ids`
 
-  // These members have values with teacher.targets=random_sampling. The ids and counts of all
-  // tokens are concatenated.
+  // The next three members have values only with teacher.targets=random_sampling. The ids and
+  // counts of all tokens of the text are concatenated.
   std::vector<std::uint8_t> num_drawn;   // [T] number of different tokens that were sampled
   std::vector<std::uint32_t> drawn_ids;  // sampled tokens, ascending for each token of the text
   /// The number of times that each token in `drawn_ids` was drawn. At each position of the text,

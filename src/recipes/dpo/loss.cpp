@@ -9,8 +9,8 @@
 namespace mgpu::recipes {
 namespace {
 
-// The first two are indices in the result of facts(). kChosenTokens is an index in the result of
-// digest(), after the reported values.
+// The first two constants are indices in the result of facts(). kChosenTokens is an index in the
+// result of digest(), after the reported values.
 constexpr std::size_t kLogProb = 0;
 constexpr std::size_t kLogRatio = 1;
 constexpr std::size_t kChosenTokens = 5;

@@ -5,7 +5,8 @@
 
 namespace mgpu::recipes {
 
-/// The standard deviation by which advantages are divided. It has the divisor N - 1.
+/// The rewards whose standard deviation (divisor N - 1) divides the advantages. With `none`, the
+/// advantages are not divided.
 enum class RewardScale : std::uint8_t { group, batch, none };
 
 /// The value that is subtracted from a reward to get its advantage.

@@ -94,7 +94,7 @@ private:
   void measure(const lm::TrainableModel& model, std::size_t first, std::size_t count);
   double penalty_of(const Rollout& row) const;
 
-  // These functions implement train::ItemRounds.
+  // The next three functions implement train::ItemRounds.
   std::string result() const override;
   bool read(const std::vector<std::string>& results) override;
   void make() override;

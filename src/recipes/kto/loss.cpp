@@ -8,8 +8,8 @@
 namespace mgpu::recipes {
 namespace {
 
-// The first three are indices in the result of facts(). kKlOfDigest is an index in the result of
-// digest().
+// The first three constants are indices in the result of facts(). kKlOfDigest is an index in the
+// result of digest().
 constexpr std::size_t kJudgedLogProb = 0;
 constexpr std::size_t kJudgedLogRatio = 1;
 constexpr std::size_t kIsGood = 2;

@@ -56,7 +56,7 @@ struct LossMeaning {
   std::string name = "cross-entropy";
   std::string per = "token";  // the loss is a mean over these
   std::string unit = "nats";  // of the loss; "": it has no unit
-  /// These members say whether the loss of training and the loss on held-out rows are
+  /// The next two members say whether the loss of training and the loss on held-out rows are
   /// cross-entropies. The perplexity of a cross-entropy is exp(loss).
   bool is_cross_entropy = true;
   bool held_out_is_cross_entropy = true;
@@ -221,7 +221,7 @@ public:
 
   /// Returns the label of the fraction of correct predictions in the end table and on the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }
-  /// Returns the name of that fraction in TensorBoard. It is the name that TRL uses, too.
+  /// Returns the name of that fraction in TensorBoard.
   virtual std::string accuracy_scalar() const { return "mean_token_accuracy"; }
 
   /// Returns descriptions of the first numbers of SequenceLoss::digest(), which curves and tables

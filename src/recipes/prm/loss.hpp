@@ -41,9 +41,9 @@ struct PrmSettings {
   std::uint64_t seed = 0;        // run.seed, for these draws
 };
 
-/// Judges the steps of solutions. The head is applied at the last token of each step. The loss of a
-/// step of training is the mean over the steps of the global batch. With pairwise it is the mean
-/// over all pairs of steps of the same question in the global batch whose labels differ.
+/// Judges the steps of solutions. The head is applied at the last token of each step. The loss of
+/// an optimizer step is the mean over the judged steps in the global batch. With pairwise it is the
+/// mean over all pairs of such steps that belong to the same question and whose labels differ.
 ///
 /// Source: Lightman et al., arXiv 2305.20050 (bce); Wang et al., arXiv 2312.08935, eq. 3.
 class PrmLoss final : public lm::SequenceLoss {

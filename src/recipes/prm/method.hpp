@@ -47,8 +47,8 @@ public:
   double held_out_share() const override { return settings_.held_out; }
   bool takes_token_ids() const override { return true; }
 
-  /// Errors: ConfigFailure E107 (exit 78) if `folder` is a process reward model with another number
-  ///         of outputs, or that judges steps at another place.
+  /// Errors: ConfigFailure E107 (exit 78) if `folder` is a process reward model that has another
+  ///         number of outputs, or that judges steps at another token than the rows need.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }

@@ -11,9 +11,9 @@
 
 namespace mgpu::recipes {
 
-/// Learns a value model, which predicts the return of a completion after each of its tokens. The
-/// value head replaces the vocabulary head. Checkpoints are model folders that transformers loads
-/// as a ForTokenClassification model.
+/// Learns a value model, which predicts the return of a completion after each of its tokens. With
+/// value.lm_weight=0, the value head replaces the vocabulary head. Checkpoints are model folders
+/// that transformers loads as a ForTokenClassification model.
 class ValueMethod final : public LmMethod {
 public:
   explicit ValueMethod(const ValueSettings& settings) : settings_(settings), loss_(settings) {}
