@@ -38,8 +38,8 @@ function(mgpu_module name)
   endif()
 endfunction()
 
-# mgpu_compile_alone(<target> <pattern>): MGPU_UNITY then compiles each of these sources alone, as
-# it does with sources that have compile definitions.
+# mgpu_compile_alone(<target> <pattern>): marks the sources that match the pattern. MGPU_UNITY then
+# compiles each of them alone, as it does with sources that have compile definitions.
 function(mgpu_compile_alone target pattern)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
   set_property(TARGET ${target} APPEND PROPERTY MGPU_ALONE ${sources})

@@ -167,8 +167,8 @@ source "$top/launch/jinja.sh"
 source "$top/launch/arrow.sh"
 
 # install_venv yes|no: installs the Python packages that tests compare with and read files with.
-# PyTorch comes from the wheel in .deps/python if that is complete, which takes a CUDA toolkit.
-# Otherwise `yes` downloads PyTorch (2 GB), and `no` goes without. `yes` also installs the libraries
+# PyTorch comes from the wheel in .deps/python if that is complete, as on machines with a CUDA
+# toolkit. Otherwise `yes` downloads PyTorch (2 GB), and `no` goes without. `yes` also installs the libraries
 # that made the goldens. A later `no` accepts an environment that `yes` has made.
 install_venv() {
   local venv=$deps/venv list=$top/launch/requirements-test.txt
@@ -194,7 +194,8 @@ install_venv() {
   printf '%s\n' "$wanted" >"$venv/launch.stamp"
 }
 
-# venv_stamp TORCH [LIST...]: prints a text; .deps/venv has to be made again when it changes
+# venv_stamp TORCH [LIST...]: prints a text about what .deps/venv should contain. If this text
+# changes, .deps/venv has to be made again
 venv_stamp() {
   printf '%s' "$(cat "$top"/launch/requirements-{test,torch}.txt "${@:2}")$1$(python3 -V)"
 }

@@ -82,7 +82,8 @@ remove_cuda_half() {
         "$1"/torch/lib/lib{torch,torch_python,caffe2_nvrtc}.so
 }
 
-# wheels_lacking FOLDER: prints the libraries that the loader misses for FOLDER, as pip names them
+# wheels_lacking FOLDER: prints the wheels, as pip names them, of the libraries that the loader does
+# not find for FOLDER
 wheels_lacking() {
   local library soname path
   path=$(printf '%s:' "$1"/nvidia/*/lib)${LD_LIBRARY_PATH:-}

@@ -271,6 +271,7 @@ private:
   }
 
   /// Takes the configuration from the words that belong to no option, and refuses further words.
+  /// With --merge, all these words are run directories.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)

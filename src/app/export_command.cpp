@@ -36,8 +36,8 @@ void require_samples(const fs::path& results, const jobs::JobSpec& job) {
                  "FOLDER/tb"});
 }
 
-/// Returns the export format called `name`. Errors: E143 (exit 64), which lists the formats of the
-/// job, if the job has no such format.
+/// Returns the export format called `name`. Errors: Failure E143 (exit 64) if the job has no such
+/// format; its help names a format with a similar name, or else all formats of the job.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
   std::vector<std::string> names;
   for (const run::ExportFormat& format : jobs::export_formats(job)) {

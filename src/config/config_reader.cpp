@@ -188,8 +188,8 @@ private:
     }
   }
 
-  /// Handles keys that name a model folder which does not exist. If the value is the name of a
-  /// model on a hub, replaces it with the model's folder in the local cache of that hub.
+  /// Looks up the models of keys whose path does not exist. If the Hugging Face cache has a model
+  /// of the written name, replaces the key's value by the model's folder there, and adds a note.
   void find_models() {
     for (const KeySpec& spec : table_.keys()) {
       const auto found = values_.find(spec.name);

@@ -29,7 +29,7 @@ struct Chain {
   std::string lines{};  // one for each partial sum: "3 + 15 = 18"
   std::int64_t sum = 0;
 
-  /// Adds a line that computes `value` from the sum so far, and makes it the sum.
+  /// Adds a line that computes `value` from the sum so far. Then sets the sum to `value`.
   void step(const std::string& operation, std::int64_t value) {
     lines += std::to_string(sum) + operation + " = " + std::to_string(value) + "\n";
     sum = value;

@@ -61,7 +61,7 @@ std::optional<ExactNumber> number_of(std::string_view plain) {
 }
 
 /// Returns a text for comparison: lower case, without blanks, and without braces around one
-/// character after ^ or _. A single letter in parentheses loses these.
+/// character after ^ or _. If the text is a single letter in parentheses, returns only the letter.
 std::string bare_text(std::string_view plain) {
   std::string text;
   for (std::size_t i = 0; i < plain.size(); ++i) {

@@ -30,7 +30,7 @@ struct StarGraph {
   /// Returns `start,...,goal`.
   std::string path_text() const;
 
-  /// Returns the nodes of `random_arm` in the same form.
+  /// Returns the nodes of `random_arm`, separated by commas like those of path_text().
   std::string random_arm_text() const;
 
   /// Returns the tokens of the prompt. The token of a node is its label, below N = `nodes`. The

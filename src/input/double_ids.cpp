@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
-/// Gathers the ids of all ranks that belong to pass `pass` (from 0) of `passes`. Returns them
-/// sorted, so that equal ids are adjacent; they always belong to the same pass. Collective over the
+/// Gathers the ids of all ranks that belong to pass `pass` (from 0) of `passes`. Equal ids belong
+/// to the same pass. Returns the ids sorted, so that equal ones are adjacent. Collective over the
 /// readers.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                  std::uint64_t pass, std::uint64_t passes) {

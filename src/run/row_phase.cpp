@@ -70,8 +70,9 @@ ChunkSharing RowPhase::sharing(std::int64_t batch_size) const {
   return sharing;
 }
 
-/// Returns the chunks of `block`, with consecutive ones joined, so that their rows are encoded and
-/// processed together. Joins no chunks if a rank died earlier while it worked on one of these rows.
+/// Returns the chunks of `block`. Merges consecutive chunks into one, so that their rows are
+/// encoded and processed together. Merges no chunks if a rank died earlier while it worked on these
+/// rows.
 std::vector<Chunk> RowPhase::joined(std::span<const Chunk> block) const {
   std::vector<Chunk> joined;
   for (const Chunk& chunk : block) {

@@ -59,7 +59,7 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 }
 
 /// Returns the number of predictions of the global batch that begins with item `first`. If items
-/// are generated, each rank generates and counts its share.
+/// are generated, each rank generates and counts its share. Collective over the group.
 double TrainLoop::predictions(std::int64_t first) {
   Objective& objective = parts_.objective;
   if (!objective.makes_items()) return measured(first);
@@ -72,6 +72,7 @@ double TrainLoop::predictions(std::int64_t first) {
 
 /// If the objective has an ItemSurvey, lets it measure the global batch that begins with item
 /// `first`. Then returns the number of predictions of this batch, which every rank can compute.
+/// Collective over the group.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
   return static_cast<double>(
@@ -225,7 +226,7 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
 }
 
 /// Returns whether `here` is true on all ranks. All ranks must skip or update together, even if
-/// only a faulty device sees NaN.
+/// only a faulty device sees NaN. Collective over the group.
 bool TrainLoop::holds_on_all_ranks(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }

@@ -30,11 +30,12 @@ public:
   void publish(const SharedState& shared);
 
   struct Update {
-    bool is_new = false;  // true: the file has changed since the last read()
+    bool is_new = false;  // true: the file is complete, and has changed since the last read()
     int verdict = Verdict::none;
     std::string text{};  // text of the verdict; "" if `verdict` is none
   };
-  /// Reads the file of a node, and copies its data into the slots of that node's ranks.
+  /// Reads the file of a node. If the file is complete and has changed since the last read(),
+  /// copies its data into the slots of that node's ranks.
   Update read(int node, const SharedState& shared);
 
   /// Removes this node's file. Call it when all ranks of the node have ended normally.

@@ -125,8 +125,8 @@ void Watchdog::Watcher::follow_verdict() {
   leave();
 }
 
-/// Waits until the ranks of this node have written their crash files, and tells the other nodes.
-/// The node that gave the verdict waits for this message.
+/// Writes the crash file of this rank, waits for those of the node's other ranks, and then tells
+/// the other nodes and ends the process. The node that gave the verdict waits for this message.
 void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();

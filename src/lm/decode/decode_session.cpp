@@ -41,8 +41,8 @@ const PassView& DecodeSession::pass() {
   return view_;
 }
 
-/// For each sequence whose input is completely processed, copies the newest state to one common
-/// tensor, so that the other rows of the pass can be freed.
+/// Collects the newest states of all sequences whose input is completely processed in one tensor,
+/// so that the other rows of the pass can be freed.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   std::vector<std::int64_t> ended = fed;
   std::vector<std::int64_t> rows(fed.size());

@@ -28,8 +28,8 @@ class GroupFailure {
 public:
   explicit GroupFailure(const LanguageModel& model) : model_(&model) {}
 
-  /// Reserves memory for passes of up to `rows` rows. A failed rank uses it to take part in
-  /// all-reduces. Does nothing without tensor parallelism.
+  /// Reserves memory for passes of up to `rows` rows. A failed rank uses this memory to take part
+  /// in all-reduces. Does nothing without tensor parallelism.
   void reserve(std::int64_t rows, const at::TensorOptions& options);
 
   /// Returns whether this rank has failed and the other ranks do not know yet.

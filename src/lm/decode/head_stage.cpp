@@ -36,7 +36,8 @@ PassOutcome HeadStage::run(const HeadRequests& requests, std::span<const DrawSit
   return outcome;
 }
 
-/// Scores short requests together in one call of the head.
+/// Appends the log-probabilities of the targets of all requests to `scores`. Short requests share a
+/// call of the head.
 void HeadStage::score(std::span<const HeadRequests::Scored> requests,
                       std::vector<float>& scores) const {
   for (std::size_t i = 0; i < requests.size();) {

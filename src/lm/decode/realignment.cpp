@@ -50,8 +50,8 @@ struct VocabularyRows {
   at::Tensor in;
 };
 
-/// Returns rows first .. first + count - 1 of those that this rank holds. In a pipeline, the first
-/// rank sends its rows of the embedding to all, and the last one those of the head.
+/// Returns rows first .. first + count - 1 of those that this rank holds. In a pipeline, an
+/// all-reduce gives all ranks the embedding's rows of the first rank and the head's of the last.
 VocabularyRows vocabulary_rows(const LanguageModel& model, std::int64_t first, std::int64_t count) {
   const LmWeights& weights = model.weights();
   const Shard& shard = model.shard();

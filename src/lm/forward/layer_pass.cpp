@@ -111,7 +111,7 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
 }
 
 /// Adds `values`, the output of attention or MLP, to the residual stream x. With tensor
-/// parallelism, first sums `values` over the ranks, in place; then it is collective.
+/// parallelism, first sums `values` over the ranks, in place; such a call is collective.
 void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
   if (call.shard.is_tensor_parallel) call.peers->all_reduce(values);
   x.add_(values);

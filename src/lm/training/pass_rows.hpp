@@ -25,9 +25,9 @@ struct PassRows {
   bool are_shared() const { return tokens.size() < rows.size(); }
 };
 
-/// Returns the rows of a pass. With `shares`, each sequence uses the rows of the first sequence of
-/// its group for the ids with which both begin. Sequences of a group must be neighbors in the batch
-/// for that. With RopeKind::dynamic, sequences share only if they are rotated alike.
+/// Returns the rows of a pass. With `shares`, each sequence is compared with the last earlier one
+/// that has no prefix. If both have the same group, it uses the rows of that sequence for the ids
+/// with which both begin. With RopeKind::dynamic, sequences share only if they are rotated alike.
 PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
 /// Returns the sequences of a pass with shared rows, on the device of `like`. Their keys are in

@@ -11,13 +11,13 @@ namespace mgpu::lm {
 /// E706 (a value is not finite).
 class CheckedSource : public WeightSource {
 public:
-  /// Checks that take() has found every requested tensor, and has taken all tensors of the folder.
-  /// Call finish() last. Errors: Failure E705 if the check fails.
+  /// Checks that take() has found every requested tensor, and that the folder has no tensors that
+  /// are unknown to the program. Call finish() last. Errors: Failure E705 if the check fails.
   virtual void finish() = 0;
 };
 
 /// Returns a source of the tensors in `files`, which must outlive it. finish() accepts a stored
-/// head that `config` does not use.
+/// head that `config` does not use, causal masks of GPT-2 and rotary frequencies of Llama.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
                                                   const LmConfig& config);
 

@@ -106,7 +106,8 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 
-/// The tensors of the folder that this rank needs. After the loading, the views are real tensors.
+/// The tensors of the folder that this rank needs. The constructor fills `weights` with meta
+/// tensors, and each call of keep() replaces those of one tensor of the folder by real tensors.
 class SharedFolder::Request {
 public:
   Request(const LmConfig& config, const Shard& shard, const ModelHead* own,

@@ -87,7 +87,7 @@ struct SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 };
 
-/// A process whose output this process reads.
+/// A process that inspects a file, and whose output this process reads.
 class Inspector {
 public:
   Inspector(std::vector<std::string> command, const std::filesystem::path& path) {

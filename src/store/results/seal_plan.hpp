@@ -67,8 +67,8 @@ struct SealPlan {
 };
 
 /// Returns the plan of a seal.
-/// Errors: Error when chunks are missing and the request is not for a partial file. Also when a
-///         table has a column `id`, or two columns would be written to the same data set.
+/// Errors: Error when a table has a column `id`, when two columns would be written to the same data
+///         set, or when chunks are missing and the request is not for a partial file.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
 /// Fills in TablePlan::list_starts. Each rank reads some of the journaled chunks.
