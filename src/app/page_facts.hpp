@@ -24,7 +24,8 @@ report::Table settings_table(const Config& config, const Facts& found);
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();
 
-/// Formats host, processor, cores and GPU of this rank, and the number of nodes.
+/// Formats host, processor, cores and GPU of rank 0, which has to make the call. Adds the number of
+/// nodes if there are several.
 std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
 
 /// Formats the versions of the libraries: "hdf5 1.10.8, libtorch 2.11.0".

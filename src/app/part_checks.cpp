@@ -75,8 +75,8 @@ Facts named_inputs(const PartRun& run) {
   return named;
 }
 
-/// Throws if two runs read different contents under the same key. Runs of earlier versions are not
-/// checked, because they did not record their inputs.
+/// Throws if the inputs of two runs differ in their names or checksums. Runs of earlier versions
+/// are not checked, because they did not record their inputs.
 void check_inputs(const std::vector<PartRun>& runs) {
   const auto has_inputs = [](const PartRun& run) { return !run.inputs.empty(); };
   const auto first = std::ranges::find_if(runs, has_inputs);

@@ -26,9 +26,9 @@ struct PartRun {
 /// Makes the Failure E610 (exit 65), which says that runs cannot be merged.
 Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
 
-/// Checks that runs can be merged. Their formats, configurations, inputs and batch sizes on GPUs
-/// must be equal, and all runs must be finished. If all have the same number of parts, no part may
-/// be missing. `runs` has at least one run. Local.
+/// Checks that runs can be merged. Their job must support parts. Their formats, configurations,
+/// inputs and batch sizes on GPUs must be equal, and all runs must be finished. If all have the
+/// same number of parts, no part may be missing. `runs` has at least one run. Local.
 /// Errors: Failure E610 (exit 65), which names what differs and what to type.
 void check_part_runs(const std::vector<PartRun>& runs);
 

@@ -78,7 +78,8 @@ at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache&
 }
 
 /// Takes part in the communication of a pass that this rank cannot compute. Returns meaningless
-/// numbers, [W, D]. In a pipeline they are NaN, so the rank with the head cannot draw from them.
+/// numbers, [W, D]. In a pipeline, they are NaN, so the rank with the head cannot draw from them;
+/// ranks without the head return [0, D].
 at::Tensor GroupFailure::dummy_hidden(std::span<const SequenceSpan> spans,
                                       const at::TensorOptions& options) {
   const auto [rows, outputs] = count_rows(spans);

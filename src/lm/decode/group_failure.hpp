@@ -41,7 +41,7 @@ public:
 
   /// Runs `step`, unless this rank has failed before. If `step` throws, the failure is stored, as
   /// long as this rank can still make the same collective calls as other ranks of the model.
-  /// Otherwise it is rethrown.
+  /// Otherwise, or if the model is on one rank, the failure is rethrown.
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If

@@ -16,7 +16,7 @@ public:
   virtual void finish() = 0;
 };
 
-/// Returns a source of the tensors in `files`, which must outlive it. finish() accepts a stored
+/// Returns a source of the tensors in `files`, which must outlive it. Its finish() accepts a stored
 /// head that `config` does not use, causal masks of GPT-2 and rotary frequencies of Llama.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
                                                   const LmConfig& config);

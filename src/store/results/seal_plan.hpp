@@ -67,8 +67,8 @@ struct SealPlan {
 };
 
 /// Returns the plan of a seal.
-/// Errors: Error when a table has a column `id`, when two columns would be written to the same data
-///         set, or when chunks are missing and the request is not for a partial file.
+/// Errors: Error when a table has a column `id`, or two columns would be written to the same data
+///         set. The same error is thrown for missing chunks, unless the file may be partial.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
 /// Fills in TablePlan::list_starts. Each rank reads some of the journaled chunks.

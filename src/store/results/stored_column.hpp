@@ -87,8 +87,8 @@ private:
 /// Bytes of the pieces in which a column is read.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
-/// Calls visit(piece) for the pieces of a whole column. Compares the checksum of the pieces with
-/// the one that the file has, and returns the former. Errors: Failure E604 (exit 80); Hdf5Error.
+/// Calls visit(piece) for the pieces of a whole column. Returns the checksum of the pieces, after a
+/// comparison with the checksum in the file. Errors: Failure E604 (exit 80); Hdf5Error.
 template <class Visit>
 std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   ReadColumn piece{stored.spec(), {}};
