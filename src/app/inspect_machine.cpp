@@ -51,8 +51,8 @@ void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) 
   if (each > 0) machine.ranks_per_node = static_cast<int>(each);
 }
 
-/// Returns a machine with the ranks and the GPU that the keys devices.world and devices.gpu name.
-/// Its other facts stay unknown.
+/// Returns a machine with planned_ranks() and the GPU that devices.gpu names. The facts about the
+/// host stay unknown.
 run::PlanMachine planned_machine(const cluster::ClusterConfig& cluster) {
   constexpr int kGpusOfANode = 8;
   const cluster::GpuCard& card = *cluster.card;

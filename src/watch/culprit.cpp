@@ -55,8 +55,9 @@ bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
   return false;
 }
 
-/// Returns the silent ranks, except those that wait for a rank that makes progress, or are in the
-/// same collective as such a rank.
+/// Returns for each rank whether it hangs. A silent rank hangs unless it waits for a rank that does
+/// not hang, or is in the same collective as such a rank. A silent rank that is stopped or is in no
+/// call always hangs.
 std::vector<bool> hung(std::span<const RankState> ranks) {
   std::vector<bool> hangs(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)

@@ -89,7 +89,7 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
 }
 
 /// Returns log_sums [N]. If the logits of a row are not finite after the processors have changed
-/// them, the row's value is replaced by one that is not finite, so the row is refused later.
+/// them, the row gets a value that is not finite. Such a row is refused later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});

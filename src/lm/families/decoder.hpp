@@ -17,12 +17,14 @@ inline constexpr std::int64_t kMaxExperts = 4096;
 /// Reads all fields of a decoder like Llama, except biases and windows, which depend on the family.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
-/// Reads the sliding windows of Qwen, if `use_sliding_window` is true. `layer_types` names the
-/// layers with a window. If it is absent, all layers with index >= `max_window_layers` have one.
+/// Reads the sliding windows of Qwen, if `use_sliding_window` is true and `sliding_window` is not
+/// null. `layer_types` names the layers with a window. If this field is absent, all layers with
+/// index >= `max_window_layers` have one. Errors: those of read_layer_types().
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
 /// Sets LayerConfig::window of the layers that `layer_types` marks as sliding. Returns false if
-/// `layer_types` is absent.
+/// `layer_types` is absent. Errors: Failure E701 for other types of attention, E702 if the field
+/// does not name one type per layer.
 bool read_layer_types(const ConfigFields& fields, std::int64_t window, LmConfig& config);
 
 LmWeights bind_decoder(const LmConfig& config, WeightSource& source);
