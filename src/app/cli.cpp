@@ -80,7 +80,8 @@ private:
     }
   }
 
-  /// Refuses "-gpus", which would be four options of one letter.
+  /// Refuses an argument such as "-gpus" if one of its letters is no option, because cxxopts would
+  /// read each letter as an option.
   void refuse_letters() {
     for (std::size_t i = 1; i < line_.size() && line_[i] != "--"; ++i) {
       const std::string& text = line_[i];
@@ -271,7 +272,7 @@ private:
   }
 
   /// Takes the configuration from the words that belong to no option, and refuses further words.
-  /// With --merge, all these words are run directories.
+  /// With --merge, these words are the run directories after the first one.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
