@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """barriers.py PLAIN TSAN: removes each __syncthreads() from the kernels, one at a time.
 
-It fails if the sweep does not notice. PLAIN, the program of the sweep, notices a wrong result in
-one of three orders of threads. TSAN, the same with ThreadSanitizer, notices a race.
+It fails if the sweep does not notice that a barrier is missing, or notices one of REDUNDANT. PLAIN,
+the program of the sweep, notices a wrong result in one of three orders of threads. TSAN, the same
+program with ThreadSanitizer, notices a race.
 """
 import os
 import pathlib
@@ -12,7 +13,8 @@ import sys
 
 KERNELS = pathlib.Path(__file__).resolve().parent.parent.parent / "kernels"
 BARRIER = re.compile(r"^(?!\s*//).*__syncthreads\(\);")
-# Barriers inside the next CUB call order the same accesses: (kernel, number of its barrier).
+# The barriers (kernel, number in the kernel) that the kernels do not need, because barriers inside
+# the next CUB call order the same accesses.
 REDUNDANT = {("draw_with_replacement", 2), ("rms_norm", 2), ("rotate_heads", 2)}
 
 

@@ -1,4 +1,4 @@
-"""Compares runs on two emulated GPUs, by NCCL's stand-in and staged, with backend mpi."""
+"""Compares runs on emulated GPUs: backends nccl (its stand-in) and staged with backend mpi."""
 import hashlib
 import os
 import pathlib
@@ -46,7 +46,7 @@ class OnGpus(program.ProgramTest):
         return max((output / "tiny").glob("2*"))
 
     def compare(self, *arguments, names, backends=("nccl", "staged"), ranks=2, **options):
-        """Expects that these files are equal with all backends."""
+        """Expects that the files `names` of a run are equal with all backends and with mpi."""
         hashes = {}
         for backend in ("mpi", *backends):
             run = self.run_on(backend, *arguments, ranks=ranks, **options)

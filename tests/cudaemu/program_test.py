@@ -244,7 +244,7 @@ class Inference(BothWays):
         numpy.testing.assert_array_equal(gpu["topk_ids/values"], cpu["topk_ids/values"])
         for name in ("topk_logprobs", "log_sum_exp", "tail_mass"):
             values = [arrays[f"{name}/values"][:].astype(float) for arrays in (gpu, cpu)]
-            # float16 is stored, whose last digit is 2^-11 of the value
+            # The results are rounded to float16, each by at most 2^-11 of the value.
             numpy.testing.assert_allclose(*values, rtol=2.0**-10, atol=1e-5, err_msg=name)
 
     def test_a_teacher_draws_the_same_tokens(self):

@@ -20,7 +20,7 @@ def blanked(text):
 
 
 def name_begin(code, end):
-    """Returns where the kernel name begins that ends at `end`: name, space::name, name<types>."""
+    """Returns the begin of the name that ends at `end`: name, space::name or name<types>."""
     at = len(code[:end].rstrip())
     if code[at - 1] == ">":
         depth = 0

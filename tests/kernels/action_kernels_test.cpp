@@ -82,7 +82,7 @@ TEST_P(CrossEntropyCpuTest, IsTheReference) {
     const Loss expected = loss_of(reference::cross_entropy, logits, aims, smoothing);
     const Loss actual = loss_of(cpu::cross_entropy, logits, aims, smoothing);
 
-    // Terms of the exponential sum are float: half an ulp each, relative to the loss.
+    // The kernel rounds each term of the sum of exponentials to float, by at most half an ulp.
     EXPECT_NEAR(actual.sums.loss, expected.sums.loss, 1e-6 * (1.0 + expected.sums.loss));
     EXPECT_EQ(actual.sums.count, expected.sums.count);
     EXPECT_EQ(actual.sums.correct, expected.sums.correct);

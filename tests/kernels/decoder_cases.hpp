@@ -82,7 +82,7 @@ inline const std::vector<AttentionSizes>& attention_sizes() {
   return kSizes;
 }
 
-/// The initial state of each row.
+/// The state of online_logsumexp before the first block.
 struct FoldState {
   FoldState(std::size_t rows, std::size_t best)
       : tops(rows, -std::numeric_limits<float>::infinity()),

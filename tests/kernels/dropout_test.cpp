@@ -67,7 +67,7 @@ TEST(DropoutCpuTest, KeepsTheShareAndTheMean) {
 
   double kept = 0.0;
   double sum = 0.0;
-  double neighbors = 0.0;  // both of two adjacent elements are kept
+  double neighbors = 0.0;  // pairs of adjacent elements that are both kept
   for (std::size_t i = 0; i < kCount; ++i) {
     kept += out[i] != 0.0F ? 1.0 : 0.0;
     sum += out[i];

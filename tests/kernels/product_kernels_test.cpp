@@ -15,7 +15,7 @@
 namespace mgpu::kernels {
 namespace {
 
-/// Returns the size of all panels of a matrix.
+/// Returns the number of elements in all panels of a matrix.
 std::size_t panel_floats(std::size_t outputs, std::size_t inputs) {
   const std::size_t width = cpu::panel_width();
   return (outputs + width - 1) / width * inputs * width;

@@ -67,8 +67,8 @@ inline std::vector<double> rotate_heads(const HeadsCase& input, bool is_normed) 
 
 }  // namespace reference
 
-/// Rows with equal scores in three blocks, each row with different uniforms; every seventh token is
-/// excluded.
+/// Rows that all have the same scores, in three blocks, but different uniforms. Every seventh token
+/// is excluded.
 struct DrawCase {
   static constexpr std::size_t kRows = 20000;
   static constexpr std::size_t kBlocks = 3;
@@ -112,7 +112,7 @@ struct DrawCase {
   std::vector<double> uniforms[kBlocks];
 };
 
-/// The state of each row's sample.
+/// The state of online_draw for all rows, here before the first block.
 struct DrawState {
   std::vector<double> tops =
       std::vector<double>(DrawCase::kRows, -std::numeric_limits<double>::infinity());

@@ -16,7 +16,7 @@
 
 namespace mgpu::lm {
 
-/// Writes a folder like a checkpoint of the model.
+/// Writes the model's weights and `files` to `folder`, like a checkpoint.
 inline void write_folder(const TrainableModel& model, const CompanionFiles& files,
                          const fs::path& folder) {
   for (const auto& [name, text] : files)
@@ -29,8 +29,9 @@ inline void write_folder(const TrainableModel& model, const CompanionFiles& file
   formats::write_safetensors(folder / "model.safetensors", tensors, {});
 }
 
-/// Writes a value model to `folder`: the weights of `source`, and a head whose weights are random
-/// numbers times `spread`. Returns the model.
+/// Writes a value model to `folder`: the weights of `source`, and a head. The head's weights are
+/// random with standard deviation `spread`, and its biases rise from -spread to spread. Returns the
+/// model.
 inline TrainableModel write_value_folder(const fs::path& source, const ValueHead& head,
                                          double spread, const fs::path& folder) {
   const LmConfig config = read_lm_config(source);
@@ -50,7 +51,8 @@ inline TrainableModel write_value_folder(const fs::path& source, const ValueHead
   return model;
 }
 
-/// Writes a process reward model with random weights to `folder`.
+/// Writes a process reward model to `folder`: the weights of `source`, and a random head. Returns
+/// the model.
 inline TrainableModel write_step_folder(const fs::path& source, const StepHead& head,
                                         const fs::path& folder) {
   TrainableModel model = write_value_folder(

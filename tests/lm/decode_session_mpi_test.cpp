@@ -44,7 +44,7 @@ Ids make_ids(std::size_t count, std::int64_t seed) {
   return ids;
 }
 
-/// The results of a prompt, two latent steps of two forks, and drawn tokens.
+/// The results of two latent steps of a sequence and its fork, and of five drawn tokens of each.
 struct Walk {
   std::vector<at::Tensor> states;  // [2, D] of each latent step
   Ids ids;

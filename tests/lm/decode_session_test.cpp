@@ -171,7 +171,7 @@ TEST_P(DecodeSessionTest, SequencesThatComeBetweenStepsGetTheTokensOfTheGenerato
 }
 
 /// Returns the tokens of a fork during six steps. The fork starts after two steps of its origin,
-/// together with `siblings` other forks.
+/// and continues together with the origin and `siblings` other forks, or alone if `siblings` is 0.
 Text child_of(const LanguageModel& model, std::int64_t siblings) {
   DecodePool pool(model, {128, 4});
   DecodeSession session(model, pool, {.sampling = sampled(), .prefill_tokens = 5});

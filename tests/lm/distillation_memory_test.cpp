@@ -41,8 +41,8 @@ private:
 };
 
 /// Returns the peak of temporary tensors while the loss and its gradients are computed, in pieces.
-/// A piece has the logits of all kRows for one block of the vocabulary. Does not count `whole`
-/// tensors of all logits.
+/// A piece has the logits of all kRows for one block of the vocabulary. The result does not include
+/// `whole` tensors of all logits, [kRows, kVocab].
 double pieces_of(const BlockLoss& loss, std::int64_t whole) {
   const at::Tensor hidden = at::randn({kRows, 2});
   const bool on_gpu = tensor::runs_on_gpu(hidden);

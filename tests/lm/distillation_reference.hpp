@@ -18,8 +18,8 @@ inline at::Tensor teacher_logits(std::int64_t tokens, std::int64_t vocab, std::u
   return at::randn({tokens, vocab}, at::kDouble) * 3.0;
 }
 
-/// Returns the ids with the largest probabilities, with the mass of the others as tail or without a
-/// tail.
+/// Returns targets with the `k` most probable ids of each token. With `has_tail`, the mass of the
+/// other ids is the tail. Otherwise the probabilities are divided by their sum.
 inline TeacherTargets best_of(const at::Tensor& probs, std::int64_t k, bool has_tail) {
   TeacherTargets targets;
   const auto [best, ids] = probs.topk(k, 1);
@@ -55,7 +55,8 @@ inline TeacherTargets drawn_of(const at::Tensor& probs, std::int64_t draws) {
   return targets;
 }
 
-/// Log-probabilities of classes, [N, K + 1], according to the targets and to the student.
+/// Log-probabilities of classes, [N, K + 1], according to the targets and to the student. A class
+/// is one of K ids, or all other ids together.
 struct Classes {
   at::Tensor log_p;
   at::Tensor log_q;

@@ -50,7 +50,7 @@ void expect_equal(const at::Tensor& made, const at::Tensor& expected) {
   EXPECT_LT((made - expected).abs().max().item<double>(), 1e-11 * scale);
 }
 
-/// Returns all kinds of losses for targets.
+/// Returns all divergences, each with several weights of the cross-entropy and temperatures.
 std::vector<Distillation> ways() {
   std::vector<Distillation> result;
   for (const Divergence kind :

@@ -19,7 +19,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Makes ShardPeers for a group of one rank, and records the number of tokens of each pass.
+/// The ShardPeers of a group of one rank. Records the number of tokens of each pass.
 class CountingPeers : public ShardPeers {
 public:
   int rank() const override { return 0; }

@@ -35,7 +35,8 @@ Ids make_ids(std::size_t count, std::int64_t seed) {
   return ids;
 }
 
-/// The map, the states of three paths, and their answers after a copy of their latent steps.
+/// The realignment, the states of three paths, and the answers of copies that keep only the latent
+/// steps of these paths.
 struct Walk {
   at::Tensor matrix;  // [D, D]
   double mean_norm = 0.0;

@@ -44,8 +44,10 @@ TEST_P(LatentSessionTest, TheMapIsThatOfTransformers) {
   EXPECT_NEAR(realignment_.mean_norm(), values_of<double>(*file_.find(name + ".norm"))[0], 1e-5);
 }
 
-/// Replaces a sequence by one that has only the tokens for the next agent, and returns it. Sets
-/// `latents` to the places of latent steps in it.
+/// Returns a sequence with the tokens that the next agent sees: for `carry` "all" the same
+/// sequence, and otherwise a copy that replaces it. The copy has the tokens of the ranges
+/// `latents`, or for "last_agent" those from token `own` on. Then sets `latents` to all tokens of
+/// the copy.
 std::int64_t carried(DecodeSession& session, std::int64_t sequence, const std::string& carry,
                      std::vector<Range>& latents, std::int64_t own) {
   if (carry == "all") return sequence;
@@ -88,13 +90,13 @@ TEST_P(LatentSessionTest, AgentsThinkAndAnswerAsInTransformers) {
 INSTANTIATE_TEST_SUITE_P(Families, LatentSessionTest, testing::Values("gpt2", "llama", "qwen3"),
                          [](const auto& tested) { return std::string(tested.param); });
 
-/// The states of two agents, and the answer of a third one.
+/// The states of two agents, and the tokens drawn after them.
 struct Thoughts {
   at::Tensor states;  // [2, M, D]
   Ids ids;
 };
 
-/// Lets a path think together with `siblings` forks that have other noise.
+/// Returns the thoughts of a path without noise that thinks together with `siblings` noisy forks.
 Thoughts thoughts_of(const LanguageModel& model, std::int64_t siblings) {
   const Realignment realignment = Realignment::solve(model);
   LatentSession latents(model, realignment,

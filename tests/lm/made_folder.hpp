@@ -22,14 +22,15 @@ struct MadeModel {
   double head_spread = 0.2;  // standard deviation of the head, which makes distributions sharp
 };
 
-/// Writes `folder`/config.json and model.safetensors. Its weights follow from the sizes alone.
+/// Writes `folder`/config.json and model.safetensors. Equal `model` gives equal weights.
 void make_folder(const fs::path& folder, const MadeModel& model);
 
 /// Runs make_folder() in another process, so that the heap of this process does not change. Call it
 /// before this process starts threads.
 void make_elsewhere(const fs::path& folder, const MadeModel& model);
 
-/// A folder that rank 0 makes and later removes, and all ranks can read.
+/// A folder that rank 0 makes and later removes, and all ranks can read. Ranks: the constructor and
+/// the destructor are collective over `world`.
 class MadeFolder {
 public:
   MadeFolder(const cluster::Group& world, const MadeModel& model) : world_(world) {

@@ -45,7 +45,8 @@ GenerationConfig config_of(const MemoryDemand& demand) {
   return config;
 }
 
-/// Returns the peak memory of this rank while all ranks generate.
+/// Opens the model and generates on all ranks. Returns by how much the memory of this rank grew at
+/// most. Ranks: collective.
 std::int64_t measured_peak(const fs::path& path, Split split, const MemoryDemand& demand) {
   const std::vector<std::int64_t> ids(static_cast<std::size_t>(demand.longest - 2), 7);
   std::vector<Prompt> prompts;

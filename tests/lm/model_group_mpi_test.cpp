@@ -230,7 +230,7 @@ TEST(ModelGroupTest, SplitSumsOfUnevenPartsGiveTheTokensOfOneRank) {
   expect_close(generate(group.model(), greedy()), generate(alone, greedy()));
 }
 
-/// Returns the largest |ours - theirs| / (1 + |theirs|).
+/// Returns the largest |ours - theirs| / (1 + |theirs|) of all values but the first.
 double largest_relative(const std::vector<float>& ours, const std::vector<float>& theirs) {
   EXPECT_EQ(ours.size(), theirs.size());
   double worst = 0.0;

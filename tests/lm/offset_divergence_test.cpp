@@ -170,8 +170,8 @@ TEST_F(LargeVocabularyTest, OffsetsOfZeroAndNoProcessorDoNotDiverge) {
   }
 }
 
-// The recorded log-probability of a draw with cuts is that of the model, although the best tokens
-// have other logits.
+// The recorded log-probability of a draw is that of the model without offsets, although the draw
+// adds offsets to the logits of the best tokens.
 TEST_F(LargeVocabularyTest, LogProbabilitiesAreThoseOfTheModel) {
   KnownOffsets offsets(20, wave);
   for (const SamplingConfig& sampling : ways_to_draw()) {

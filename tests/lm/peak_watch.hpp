@@ -18,7 +18,7 @@ inline std::int64_t anonymous_bytes() {
   return 0;
 }
 
-/// Measures the peak of anonymous memory during its lifetime.
+/// Reads the anonymous memory every 200 microseconds until end(), which returns the largest value.
 class PeakWatch {
 public:
   PeakWatch() : thread_([this] { watch(); }) {}

@@ -77,7 +77,7 @@ at::Tensor completion_of(const DenseLlama& dense, const Sequence& sequence, doub
   return log_probs.narrow(0, 1, log_probs.size(0) - 1);
 }
 
-// Returns the loss by the formula of the paper on whole sequences, for autograd.
+/// Returns the DPO loss by the formula of its paper (see DpoLoss), for autograd.
 at::Tensor dense_dpo(const DenseLlama& dense, const LmExamples& examples, double beta, double t) {
   const auto& reference = examples.sequence_columns.at("reference");
   const std::vector<Sequence> items = items_of(examples);

@@ -13,7 +13,8 @@ namespace {
 using Numbers = std::vector<std::int64_t>;  // one per rank
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-constexpr std::int64_t kLikeALayer = 642;  // this many embeddings are as large as a layer
+constexpr std::int64_t kLikeALayer =
+    642;  // an embedding of this many tokens is as large as a layer
 
 LmConfig llama_of(std::size_t layers, std::int64_t vocab) {
   LmConfig config;

@@ -89,7 +89,7 @@ TrainableModel open(const std::string& name, const TrainingOptions& options = {}
   return model;
 }
 
-/// Returns the largest difference relative to the largest value of the tensor.
+/// Returns the largest difference relative to the largest value of `b`.
 double relative_difference(const at::Tensor& a, const at::Tensor& b) {
   const double difference = (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
   return difference / b.abs().max().item<double>();

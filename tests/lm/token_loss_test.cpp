@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kSeqLen = 16;
 
-/// Computes the squared error of K values per token to a column, in one sweep.
+/// Computes the squared error between the head's K values of a token and column `old`, in one
+/// sweep.
 class ValueLoss final : public TokenLoss {
 public:
   PassLoss bind(const LmBatch& batch) const override {

@@ -45,7 +45,7 @@ inline train::BatchShape lanes_of(std::int64_t items) {
   return {lanes * items, 1, lanes, 1, true};
 }
 
-/// Runs three steps of a model with kVocab tokens.
+/// Runs three steps of a model with kVocab tokens. Ranks: collective over `group`.
 inline Trained train(const cluster::Group& group, const TokenLoss& loss, LmItems& items,
                      const TrainingOptions& options, const train::BatchShape& shape) {
   TrainableModel model = dense_model(options, kVocab);

@@ -1,5 +1,6 @@
 // Tests a trained model with expected values in float64 (oracle.json in its folder).
-// MGPU_TRAINED_MODEL names the folder. If it is not set, the test is skipped with a message.
+// MGPU_TRAINED_MODEL names the folder; the default is shared/data/models/dreams-260k next to the
+// sources. The test is skipped with a message if the folder has no oracle.json.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

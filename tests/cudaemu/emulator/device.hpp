@@ -15,7 +15,7 @@
 namespace cudaemu {
 
 /// The emulated device: its null stream, which is a queue of launches and copies, and its last
-/// error. Any thread may call its functions.
+/// error. Any thread may call its functions, but allow_shared() takes no lock.
 class Device {
 public:
   Device();
@@ -23,7 +23,7 @@ public:
   Device& operator=(const Device&) = delete;
   ~Device();
 
-  /// Queues a kernel in its stream.
+  /// Queues a kernel in its stream, or sets the last error if CUDA would refuse the launch.
   void launch(Launch launch);
   std::int64_t launches();  // so far
 

@@ -5,7 +5,8 @@
 
 #include <sys/mman.h>
 
-// Saves the callee-saved registers on the stack of `from`, then restores those of `to`.
+// Saves the callee-saved registers on the current stack, and the top of this stack in `*from`. Then
+// continues on the stack with the top `to`, with the registers that were saved there.
 extern "C" void cudaemu_hand_over(void** from, void* to);
 asm(R"(
 .text

@@ -12,17 +12,18 @@ public:
   /// Returns the fiber of the calling thread of the operating system.
   static Fiber current();
 
-  /// Puts `main`, which never returns, at the start of the stack. `index` differs between fibers.
+  /// Lets the next switch to this fiber call `main`, which must never return. `index` is the number
+  /// of the fiber. Allocates the stack in the first call.
   void begin(void (*main)(), std::size_t index);
 
-  /// Abandons the fiber's current work.
+  /// Drops the work on this fiber's stack. `caller` is the fiber that calls this function.
   void abandon(const Fiber& caller);
 
   /// Switches fibers; returns when another fiber switches to `from`.
   static void hand_over(Fiber& from, Fiber& to);
 
 private:
-  char* stack_ = nullptr;  // valid for the whole program
+  char* stack_ = nullptr;  // never freed
   void* top_ = nullptr;    // saved registers
   WatchedFiber watched_;
 };

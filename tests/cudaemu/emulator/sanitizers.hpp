@@ -1,5 +1,5 @@
-// Informs the sanitizers about fibers, because they see only the kernels: the emulator itself is
-// compiled without them. ThreadSanitizer treats each fiber as a thread.
+// Informs the sanitizers about fibers, because the emulator, which switches fibers, is compiled
+// without sanitizers. ThreadSanitizer treats each fiber as a thread.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ public:
 #endif
   }
 
-  /// Orders everything that the fiber did before what the caller does next.
+  /// Ends the fiber. Orders everything that it did before the next accesses of `caller`.
   void destroy([[maybe_unused]] const WatchedFiber& caller) const {
 #ifdef CUDAEMU_TSAN
     __tsan_switch_to_fiber(handle_, 0);
@@ -80,7 +80,7 @@ private:
   [[maybe_unused]] char tag_ = 0;
 };
 
-/// Frees a stack whose functions will never return.
+/// Makes all bytes of a stack accessible again, because its functions will never return.
 inline void forget_stack([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #ifdef CUDAEMU_ASAN
   __asan_unpoison_memory_region(begin, bytes);

@@ -9,6 +9,7 @@ enum class Order { forward, backward, random };
 /// The settings from the environment, read once; tests may change them.
 struct Settings {
   Order order = Order::forward;  // CUDAEMU_ORDER: of threads in a block, and of blocks
+                                 // (`random` reverses the blocks)
   bool is_lazy = false;          // CUDAEMU_LAZY=1: launches and copies run at the next wait
   bool counts = false;           // CUDAEMU_COUNT=1: prints at the end how often each kernel was
                                  // launched

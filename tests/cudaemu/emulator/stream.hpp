@@ -24,15 +24,15 @@ private:
   bool is_reached_ = false;
 };
 
-/// The order in which work begins with CUDA_DEVICE_MAX_CONNECTIONS=1. Without the variable its
-/// functions do nothing.
+/// The order in which work begins with CUDA_DEVICE_MAX_CONNECTIONS=1. With other values, next()
+/// returns 0 and wait_for() returns at once.
 class Turns {
 public:
   static std::uint64_t next();
   static void wait_for(std::uint64_t turn);
 };
 
-/// A stream that the program has made: a thread does its work in order.
+/// A stream that the program has made. A separate thread runs the queued work in order.
 class Worker : public std::enable_shared_from_this<Worker> {
 public:
   static std::shared_ptr<Worker> start();

@@ -191,7 +191,7 @@ void ncclComm::work(Transfers& transfers, Order order) {
 }
 
 /// Lets each transfer move a piece if it can. Returns `mismatch` if a peer makes another call,
-/// `moved` if a transfer has moved a piece, and `done` if all transfers are done.
+/// `moved` if a transfer has moved a piece, `done` if all transfers are done, and else `waiting`.
 Progress ncclComm::step(Transfers& transfers) {
   bool has_moved = false;
   for (const auto& transfer : transfers) {

@@ -1,5 +1,5 @@
-// Emulates the functions of NCCL. A communicator that is used after its end, or by two threads at
-// once, ends the process.
+// Emulates the functions of NCCL. The process ends if a communicator is used after its end, or if
+// two threads make or end calls of one communicator at once.
 #include <cstdio>
 #include <cstdlib>
 #include <map>

@@ -61,7 +61,7 @@ public:
   /// Makes the memory, and writes its place to `id`. Returns false if there is no memory.
   static bool make(ncclUniqueId& id);
 
-  /// Returns false if the first rank has ended.
+  /// Maps the memory. Returns false on failure, for example if the first rank has ended.
   bool open(const ncclUniqueId& id);
 
   Layout& operator*() const { return *layout_; }

@@ -26,8 +26,8 @@ protected:
     return report_from([&] { make(timeout_s); });
   }
 
-  /// Returns when all ranks have the sum, so that a rank that fails next cannot disturb a slower
-  /// one.
+  /// Expects the sum of ones, and waits until all ranks have it. So a rank that fails next cannot
+  /// disturb a slower one. Ranks: collective.
   void expect_sum_on_all(Communicator& communicator) const {
     expect_sum(communicator);
     world_.barrier();

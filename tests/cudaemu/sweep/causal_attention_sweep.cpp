@@ -53,8 +53,8 @@ TEST_P(CausalAttentionSweep, IsTheCpusForwardAndBackward) {
   expect_near("grad", d_grad, grad, {1e-4, 1e-4});
 }
 
-/// Returns shapes around the borders of a tile of 128 keys and of a run of dropout, with heads that
-/// fill their registers and heads that do not.
+/// Returns shapes with numbers of tokens around multiples of 128, the size of a tile of keys and of
+/// a run of dropout. Some heads fill their registers, and others do not.
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
   for (const std::size_t tokens : {1U, 2U, 127U, 128U, 129U, 240U, 241U, 256U, 257U})

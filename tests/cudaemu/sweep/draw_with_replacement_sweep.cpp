@@ -47,7 +47,7 @@ std::vector<float> log_sums(const Shape& shape, const std::vector<std::vector<fl
   return logs;
 }
 
-/// Returns [rows, draws], each row ascending.
+/// Returns uniform random numbers [rows, draws]. Each row ascends.
 std::vector<double> ascending_uniforms(const Shape& shape) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
@@ -60,8 +60,8 @@ std::vector<double> ascending_uniforms(const Shape& shape) {
   return uniforms;
 }
 
-/// Compares the draws. expf of CPU and GPU differ by an ulp or two, so a uniform near a border may
-/// fall on either side. The limit is one in a thousand, plus one.
+/// Expects ascending ids in each row, and equal draws except for one in a thousand plus one. expf
+/// of CPU and GPU differ by an ulp or two, so a uniform near a border may fall on either side.
 void expect_same_draws(const Shape& shape, const std::vector<std::int64_t>& actual,
                        const std::vector<std::int64_t>& expected) {
   std::size_t others = 0;

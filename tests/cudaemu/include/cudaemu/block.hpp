@@ -35,7 +35,7 @@ struct Offer {
 /// votes do not order other memory accesses.
 void exchange(unsigned mask, const Offer& offer, Place place);
 
-/// Does the same as exchange(), and also orders the memory accesses of these lanes.
+/// Waits like exchange(), but exchanges no values. Orders the memory accesses of these lanes.
 void warp_barrier(unsigned mask, Place place);
 
 /// Returns a value whose bits are all ones: NaN or -1. Computations hardly produce it by chance.

@@ -29,7 +29,7 @@ void launch(Launch launch);
 /// Returns how many kernels this process has launched.
 std::int64_t launches();
 
-/// Allows a kernel this much dynamic shared memory; returns false if no GPU has as much.
+/// Allows a kernel this much dynamic shared memory; returns false if an H100 has less.
 bool allow_shared(const void* kernel, int bytes);
 
 template <class... Parameters>

@@ -1,6 +1,6 @@
 // Emulates cub::BlockReduce for one-dimensional blocks, with the steps of CUB's default algorithm.
-// Each warp reduces a tree into a slot of TempStorage. After one barrier, the first thread adds the
-// slots.
+// Each warp combines its values in the order of a tree, and writes the result to a slot of
+// TempStorage. After one barrier, the first thread combines the slots.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,8 @@ public:
 private:
   T& slot(unsigned warp) { return reinterpret_cast<T*>(storage_.warps)[warp]; }
 
-  /// Returns the sum on the first lane, in the order of a tree of __shfl_down_sync.
+  /// Combines the values of a warp in the order of a tree of __shfl_down_sync. Returns the result
+  /// on the first lane, and poison on the others.
   template <class Op>
   static T warp_sum(const T& value, Op op, cudaemu::Place place) {
     const unsigned first = cudaemu::thread_of_block() - cudaemu::lane();
@@ -62,8 +63,8 @@ private:
     if (!is_first) return cudaemu::poison<T>();
     T* const lanes = reinterpret_cast<T*>(bytes);
     for (unsigned step = 1; step < cudaemu::kLanes; step *= 2)
-      for (unsigned l = 0; l + step < count; ++l)  // ascending, so that each lane reads the
-                                                   // previous step
+      for (unsigned l = 0; l + step < count; ++l)  // ascending, so that the second operand
+                                                   // is of the previous step
         lanes[l] = op(lanes[l], lanes[l + step]);
     return lanes[0];
   }
