@@ -5,7 +5,7 @@
 namespace mgpu::ad {
 
 /// 16 cells in a ring where each action has a different jump, so a path determines its actions.
-/// Every fourth cell can be rewarded; the task determines which.
+/// Task t rewards every fourth cell: the cells whose index is t modulo 4.
 class Ring final : public Environment {
 public:
   static constexpr int kHorizon = 4;

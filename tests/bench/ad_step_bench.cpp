@@ -116,7 +116,7 @@ private:
     return model_.forward(ad::TransitionTokens{part(0), part(1), lengths}, dropout);
   }
 
-  /// Returns the summed loss of `rows` samples from `row` on.
+  /// Adds the gradients of `rows` samples from `row` on. Returns the sum of their losses.
   double add_gradients(std::int64_t row, std::int64_t rows, bool drops) {
     const std::int64_t first = first_sample_ + row;
     const ad::DropoutSamples dropout{1, at::arange(first, first + rows, at::kLong)};

@@ -8,9 +8,9 @@ The model is a Llama of 15 million random parameters.
   classify_bench.py hf MODEL [BATCH] [ANSWER]        generate ANSWER tokens, find a label
   classify_bench.py table PROGRAM MODEL [ROUNDS]     batches of 1, 4, 16 of both, and 1, 2 ranks
 
-Prompts are those of combined_optimized in conf/classify/prompts/unified.json around posts of 24 words. An
-answer has as many tokens as TYPICAL, which is the JSON that they ask for. It prints one line of
-JSON: texts per CPU-second without start-up and loading, which a shorter run measures. "check" is
+Prompts are those of combined_optimized in conf/classify/prompts/unified.json around posts of 24 words. By
+default, transformers generates as many tokens as TYPICAL has, the JSON that the prompts ask for.
+`ours` and `hf` print a line of JSON: texts per CPU-second without start-up and loading. "check" is
 the mean log-probability of both labels for the first 8 posts, to compare prompts, labels and
 weights. Needs numpy and h5py; make and hf also torch 2.11 and transformers 5.23.
 """
@@ -56,7 +56,7 @@ def rows_of(count):
 
 
 def prompts_of(rows):
-    """Formats messages like the program without a chat template."""
+    """Returns prompts as the program makes them without a chat template, and the answer prefix."""
     strategy = json.loads(PROMPTS.read_text())["strategies"][STRATEGY]
     return [strategy["system_prompt"] + "\n\n" +
             strategy["user_template"].format(**row) for row in rows], strategy["answer_prefix"]
@@ -126,7 +126,7 @@ def score_hf(network, tokenizer):
 
 
 def answers_of(network, tokenizer, prompts, batch, tokens):
-    """Finds labels in generated answers."""
+    """Generates an answer to each prompt. Returns the label in each answer, or `unknown`."""
     import torch
     found = []
     for first in range(0, len(prompts), batch):

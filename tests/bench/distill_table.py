@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares students of one teacher by their training targets.
 
-These are its texts, all of its distributions, draws from them (RS-KD), or the top 12. It prints a
-Markdown table over seeds, with held-out figures by transformers.
+The targets are the teacher's texts, its whole distributions, draws from these (RS-KD), or the 12
+most probable tokens. The script prints a Markdown table over seeds, with held-out figures that
+transformers computes.
 
     distill_table.py --teacher FOLDER --out FOLDER [--program mgpu_spmd] [--seeds 3] [--steps 400]
 
@@ -51,7 +52,7 @@ def run(args, name, *keys):
 
 
 def write_texts(teacher, count, path):
-    """Generates texts of the teacher, as token ids."""
+    """Writes `count` texts of the teacher to `path` as token ids, and returns the ids."""
     begin = torch.full((count, 1), teacher.config.bos_token_id)
     with torch.no_grad():
         ids = teacher.generate(begin, attention_mask=torch.ones_like(begin), do_sample=True,
@@ -100,7 +101,7 @@ def judge(folder, held_out, log_p):
 
 
 def ways(args, data, seed):
-    """Returns the students' training targets by name."""
+    """Runs job teacher twice. Returns the keys of each training by the name of its targets."""
     source = ("job=teacher", f"model.path={args.teacher}", f"data.path={data}", f"run.seed={seed}",
               "data.max_length=128")
     draws = run(args, "draws", *source, "teacher.targets=random_sampling",

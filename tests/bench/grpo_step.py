@@ -51,7 +51,7 @@ log: {tensorboard: false}
 
 
 def prompts():
-    """Texts of digits. The tokenizer gives each digit a token."""
+    """Returns 8 * PROMPTS texts of digits. The tokenizer makes a token of each digit."""
     draw = random.Random(0)
     return ["".join(draw.choice("0123456789") for _ in range(PROMPT_TOKENS))
             for _ in range(8 * PROMPTS)]
@@ -67,7 +67,7 @@ def make_model(folder):
 
 
 def read_metrics(results):
-    """The columns of the training's table."""
+    """Returns the columns of table metrics/train of a result file."""
     import h5py
     with h5py.File(results) as file:
         return {name: column[:] for name, column in file["metrics/train"].items()}
@@ -105,7 +105,7 @@ def peer(args, folder):
 
 
 def run_trl(args):
-    """The peer's process: prints the result as JSON."""
+    """Trains with TRL, in the peer's process. Prints the values of ours() as JSON."""
     import re
     import torch
     from datasets import Dataset

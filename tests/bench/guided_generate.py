@@ -30,7 +30,7 @@ import ratio
 
 BATCH = 16
 PEERS = ("masked", "kept", "repeated")
-LEAST_GAP = 1e-4  # of logits. Those of both programs differ by less
+LEAST_GAP = 1e-4  # of logits. The logits of the two programs differ by less
 CONFIG = """
 schema: 1
 job: generate
@@ -45,7 +45,7 @@ log: {tensorboard: false}
 
 
 def prompts(args, count):
-    """Batches of random token ids, without the few special ones."""
+    """Returns `count` batches of prompts: random token ids that are not special."""
     draw = random.Random(0)
     return [[[draw.randrange(3, 8192) for _ in range(args.prompt)] for _ in range(BATCH)]
             for _ in range(count)]

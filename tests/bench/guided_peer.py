@@ -152,7 +152,7 @@ class RepeatedGuide(KeptGuide):
 
 
 def offsets_of(values, eta):
-    """The offsets of algorithm qsharp for a Bernoulli head."""
+    """Returns the offsets of algorithm qsharp for the logits of a Bernoulli head."""
     softplus = torch.nn.functional.softplus
     return softplus(values + 1 / eta, threshold=1e4) - softplus(values, threshold=1e4)
 

@@ -1,9 +1,10 @@
 """Runs the explorer of src/ad/sources/explorer.cpp in vectorized numpy. Prints one line of JSON.
 
-All histories of a batch step together, and every operation handles the histories that need it.
+All histories make a step together. Each operation handles only the histories that need it.
 
 It has two ways to find a nearest unseen cell; `rings` was measured to be the faster one.
-  keys   puts a random byte below the distance of every cell, and takes a row's smallest key
+  keys   gives each cell a 16-bit key, its distance and then a random byte, and takes the unseen
+         cell with the smallest key
   rings  uses bit sets: it intersects the cells at distance 1, 2, ... of a history with its unseen
          ones until a ring is not empty, and draws one of its bits
 """

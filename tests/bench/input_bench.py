@@ -2,10 +2,10 @@
 
   input_bench.py PROGRAM [ROWS [ROUNDS]]
 
-It runs ROWS rows (1,000,000) once, and 10,000 rows ROUNDS (4) times before and after it. It
-measures CPU seconds per row without start-up and loading, which a run of 2,000 rows measures, and
-peak memory. The limits are rates within 5 % and at most 64 MiB more. It ends with 1 if one is
-exceeded. Needs torch 2.11 and transformers 5.23, which write the model.
+It runs ROWS rows (1,000,000) once, and 10,000 rows ROUNDS (4) times before that run and after it.
+It measures rows per CPU-second and peak memory. A run of 2,000 rows is subtracted, so that start-up
+and loading do not count. It ends with 1 if the rates differ by more than 5 %, or if the large run
+needs more than 64 MiB more. Needs torch 2.11 and transformers 5.23, which write the model.
 """
 import json
 import os

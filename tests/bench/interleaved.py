@@ -142,7 +142,7 @@ def verdict(ratios):
 
 
 def print_case(case, rounds):
-    """Returns whether the case is fast enough."""
+    """Prints the line of a case. Returns whether the case is fast enough."""
     median, low, high, is_slower = verdict([old / new for old, new in rounds])
     old_s, new_s = (statistics.median(seconds) for seconds in zip(*rounds))
     print(f"{case:<10} {len(rounds):>6} {old_s:>9.2f} {new_s:>9.2f}   {median:.3f}   "

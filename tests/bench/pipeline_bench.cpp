@@ -36,7 +36,8 @@ std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t count, std::int
   return prompts;
 }
 
-/// Generates twice, as a job does chunk by chunk: the first run allocates the cache.
+/// Generates twice. The first run allocates the cache, which a job keeps from chunk to chunk. The
+/// group's clock measures only the second run. Ranks: collective.
 void generate_twice(ModelGroup& group, std::int64_t batch, std::int64_t new_tokens) {
   GenerationConfig config;
   config.max_new_tokens = new_tokens;
@@ -51,7 +52,7 @@ void generate_twice(ModelGroup& group, std::int64_t batch, std::int64_t new_toke
   generator.run(prompts);
 }
 
-/// Returns the seconds of the passes of all ranks, [ranks][passes], on each rank.
+/// Returns the seconds of the passes of all ranks, [ranks][passes]. Ranks: collective.
 std::vector<std::vector<double>> all_passes(const cluster::Group& world,
                                             const std::vector<double>& mine) {
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * 8);

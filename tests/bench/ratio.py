@@ -24,5 +24,5 @@ def interval(ratios, confidence=0.95):
 
 
 def summary(ratios):
-    """Returns the median, and the lower and upper end."""
+    """Returns the median, and the lower and upper end of its interval."""
     return statistics.median(ratios), *interval(ratios)

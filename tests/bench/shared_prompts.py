@@ -5,8 +5,8 @@
 
 The model and a step are those of grpo_step.py: a random Llama of 15 million parameters, 8 completions of
 64 tokens of each prompt, and the start model scores them. A pass has all completions of a prompt.
-Runs with and without sharing take turns. The script fails if the first step of both has other
-entropies, or if log_prob_difference is not 0.
+Runs with and without sharing take turns. The script fails if the entropies of the
+first steps differ, or if log_prob_difference is not 0.
 
 Needs numpy, safetensors and h5py.
 """

@@ -42,7 +42,8 @@ def vocab_of(model):
 
 
 def without_tokenizer(model, folder):
-    """Links the model into `folder` without its tokenizer, because rows have ids. Returns it."""
+    """Links the model into `folder`, without its tokenizer because rows have ids. Returns the
+    folder."""
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         (folder / name).symlink_to(os.path.abspath(os.path.join(model, name)))

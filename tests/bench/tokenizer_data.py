@@ -3,8 +3,8 @@
   tokenizer_data.py TEXT OUT    # TEXT: any large file of lines, also JSONL
 
 Writes OUT/llama3.json and qwen2.json (byte-level) and OUT/llama2.json (SentencePiece-like), all
-trained on TEXT. OUT/lines.txt has its lines; OUT/hard.txt the hard texts of tests/oracle without
-line ends.
+trained on TEXT. OUT/lines.txt has the lines of TEXT that are not empty. OUT/hard.txt has the hard
+texts of tests/oracle, each on one line.
 """
 import json
 import pathlib

@@ -1,5 +1,5 @@
-// Reads any bytes as a safetensors file. The result must be a printable Failure, or tensors that
-// are contiguous in the file and have the bytes of their shapes.
+// Reads any bytes as a safetensors file. The result must be a printable Failure, or tensors with
+// different names whose bytes can be read and fit into the file.
 #include <cstddef>
 #include <cstdint>
 #include <set>

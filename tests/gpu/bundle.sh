@@ -50,7 +50,8 @@ for test in json.load(sys.stdin)["tests"]:
     print(command[command.index("-n") + 1] if "-n" in command else "1", command[-1])'
 }
 
-# Excludes plug-ins for clusters, which need their fabric libraries; a single machine needs none.
+# Copies Open MPI without the plug-ins that need the fabric libraries of clusters, because a single
+# machine does not use these plug-ins.
 carry_openmpi() {
   local plugins plugin
   plugins=$(ompi_info --path pkglibdir --parsable | sed 's/.*pkglibdir://')

@@ -1,8 +1,9 @@
 """Compares what two runs did, from their run directories. It needs only plain Python.
 
-  curves.py compare A B --within 0.02    loss curves agree, as a share of the first loss
-  curves.py completions A B              completions of two runs of job generate agree
-  curves.py rate A                       optimizer steps per second, from the second event on
+  curves.py compare A B --within 0.02    fails if the losses differ by more than this share of the
+                                         first loss, or do not fall
+  curves.py completions A B              fails if the completions of two runs of job generate differ
+  curves.py rate A                       prints steps per second, from the second event on
 """
 
 import argparse

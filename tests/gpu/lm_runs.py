@@ -57,9 +57,9 @@ def tensor_shapes(model):
 
 
 def make(folder, shape):
-    """Writes a folder like transformers, tied, and a configuration and rows for each run.
+    """Writes a model folder with a tied head, and a configuration and rows for each run.
 
-    The weights are wide, so that rounding rarely decides the best token.
+    The weights have a large spread, so that rounding rarely decides the best token.
     """
     import torch
     folder.mkdir(parents=True, exist_ok=True)

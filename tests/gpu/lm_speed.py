@@ -10,8 +10,8 @@ numpy, h5py, transformers or safetensors.
   JSON
 
 The peer is the forward pass of transformers' Llama, module by module, with PyTorch's
-scaled_dot_product_attention; its cache is allocated once. Rates are those of whole chunks after the
-first, journal included. The peer is timed from its second pass on.
+scaled_dot_product_attention. It allocates a cache for each chunk. Rates are those of whole chunks
+after the first, journal included. The peer is timed from its second pass on.
 """
 import argparse
 import json

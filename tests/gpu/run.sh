@@ -96,7 +96,7 @@ gpu_tests() {
   done <"$bundle/tests"
 }
 
-# has_tool NAME: says so if a tool of the CUDA toolkit is missing; its steps are left out then
+# has_tool NAME: succeeds if the tool is installed; otherwise prints that its steps are left out
 has_tool() {
   command -v "$1" >/dev/null || { echo "left out: the steps of $1, which is not installed"; return 1; }
 }
@@ -154,7 +154,7 @@ same_completions() {
 
 same_curve() { python3 tests/gpu/curves.py compare "$out/$1/run" "$out/$2/run"; }
 
-# nccl_is_refused: expects exit 69 with the reason
+# nccl_is_refused: succeeds if a run with backend nccl exits with 69
 nccl_is_refused() {
   ours 2 mgpu_spmd "$conf" devices.backend=nccl --output "$out/refused"
   [[ $? == 69 ]]

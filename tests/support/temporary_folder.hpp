@@ -7,8 +7,8 @@
 
 namespace mgpu::testing_support {
 
-/// A new empty folder that is removed with the object. It is in memory if there is room, so that
-/// syncs are cheap.
+/// A new empty folder that is removed with the object. It is in /dev/shm if a folder can be made
+/// there, so that syncs are cheap.
 class TemporaryFolder {
 public:
   TemporaryFolder() {

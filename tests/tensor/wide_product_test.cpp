@@ -7,7 +7,7 @@
 namespace mgpu::tensor {
 namespace {
 
-/// Returns [rows, columns] numbers of about 1 in a 16-bit type.
+/// Returns [rows, columns] numbers between -1 and 1 in a 16-bit type.
 at::Tensor halves(std::int64_t rows, std::int64_t columns, double phase, at::ScalarType type) {
   return at::sin(at::arange(rows * columns, at::kFloat).mul_(0.7).add_(phase))
       .view({rows, columns})

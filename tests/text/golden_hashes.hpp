@@ -20,7 +20,7 @@ inline const std::vector<std::string>& texts() {
   return kTexts;
 }
 
-/// Reads hashes of 16 hexadecimal digits per text.
+/// Reads a file with a hash of 8 bytes per text. Returns each hash as 16 hexadecimal digits.
 inline std::vector<std::string> read_hashes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});

@@ -123,7 +123,7 @@ TEST(TextFolderTest, PiecesCountWithoutATokenizerJsonAndForTheirClassesOnly) {
   EXPECT_TRUE(read_text_files(folder.path()).sentence_pieces.empty());
 }
 
-/// Returns a folder with only a tokenizer.
+/// Returns the files of a folder with a tokenizer and its eos token, and without a chat template.
 TextFiles plain_files() {
   TextFiles files;
   files.tokenizer = golden("llama3");

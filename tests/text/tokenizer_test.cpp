@@ -16,8 +16,9 @@ namespace {
 using Ids = std::vector<TokenId>;
 using testing::HasSubstr;
 
-/// Returns the tokenizer.json of a b c d with the merges cd, ab and abcd. `members` are more
-/// members of the file, such as a decoder, and `options` are members of its model.
+/// Returns a tokenizer.json with the characters a, b, c, d and space, and the merges cd, ab and
+/// abcd. `members` are more members of the file, such as a decoder. `options` are members of its
+/// model.
 std::string tokenizer_json(const std::string& members = "", const std::string& options = "") {
   return R"({"model": {"type": "BPE", )" + options +
          R"("vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "ab": 4, "cd": 5, "abcd": 6, " ": 7},

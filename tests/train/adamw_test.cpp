@@ -15,7 +15,7 @@ tensor::ParameterArena two_parameters() {
   return {{{"w", {2}, 0.0, 1.0, true}, {"b", {2}, 0.0, 1.0, false}}, Device{}, 1};
 }
 
-/// Makes one update with all gradients g; returns the weights of w and b.
+/// Makes one update with all gradients equal to g. Returns the first weight of w and of b.
 std::vector<float> after_one(double g, const AdamwConfig& config, double learning_rate) {
   tensor::ParameterArena arena = two_parameters();
   Adamw optimizer(arena, config);

@@ -229,7 +229,8 @@ TEST_F(GradientReducerTest, TheLastPassNeedsAllOtherLanes) {
 
 class FailingReducerTest : public GradientReducerTest {
 protected:
-  /// Runs one step on every rank, in which the guilty rank fails after begin_pass().
+  /// Runs one step on every rank. Rank `guilty` fails after begin_pass(), and all ranks throw
+  /// CollectiveFailure. Ranks: collective.
   void step_with_failure(GradientReducer& reducer, int guilty) {
     cluster::run_together(world_, [&] {
       try {

@@ -60,8 +60,8 @@ std::vector<double> ascending_uniforms(const Shape& shape) {
   return uniforms;
 }
 
-/// Expects ascending ids in each row, and equal draws except for one in a thousand plus one. expf
-/// of CPU and GPU differ by an ulp or two, so a uniform near a border may fall on either side.
+/// Expects ascending ids in each row, and at most one other draw in a thousand, plus one. The CPU
+/// and the GPU round expf differently, so a uniform near a border may fall on either side.
 void expect_same_draws(const Shape& shape, const std::vector<std::int64_t>& actual,
                        const std::vector<std::int64_t>& expected) {
   std::size_t others = 0;
