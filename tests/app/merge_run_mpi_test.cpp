@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class MergeRunTest : public testing::Test {
 protected:
-  /// Merges a run. Returns what rank 0 printed, on all ranks.
+  /// Merges a run. Returns the output of rank 0 on all ranks. Ranks: collective.
   std::string merge(const fs::path& run) {
     std::ostringstream printed;
     std::streambuf* screen = std::cout.rdbuf(printed.rdbuf());

@@ -74,7 +74,7 @@ class Extension(TinyRun):
                     file["arrays/samples/output_ids/values"][:].reshape(-1, 4))
 
     def expected_score(self, row, answer):
-        """How near `answer` is to the four ids after those of a row of split test."""
+        """Returns how near `answer` is to the four ids after those of a row of split test."""
         begin = 3 + 24 + 8 + row + 3
         return sum(1 / (1 + abs(int(token) - begin - i)) for i, token in enumerate(answer)) / 4
 
@@ -111,7 +111,7 @@ class Extension(TinyRun):
         self.assertIn("return", ended.out)
 
     def pairs(self, name, count, words=("yes", "no")):
-        """A file of pairs; the chosen completion is the first of `words`."""
+        """Returns the path of a new file of pairs. `words`: the chosen completion, the rejected."""
         rows = [{"prompt": f"is {i} right. ", "chosen": words[0], "rejected": words[1]}
                 for i in range(count)]
         return tiny_lm.write_rows(self.folder / name, rows)
@@ -179,7 +179,7 @@ class Extension(TinyRun):
     GREEDY = ("generate.max_new_tokens=4", "generate.do_sample=false")
 
     def second_model(self):
-        """A folder with another random model of the same vocabulary."""
+        """Returns a folder with another random model of the same vocabulary."""
         folder = self.folder / "second"
         if not folder.exists():
             tiny_lm.make_folder(folder, "qwen3", tokenizer=False)
@@ -194,7 +194,7 @@ class Extension(TinyRun):
         return found
 
     def alone(self, *more):
-        """The bytes of job generate on the rows of the lower half."""
+        """Runs job generate on the rows of the lower half. Returns the bytes of results.h5."""
         self.run_job(2, "job=generate", "run.name=alone", f"model.path={self.model}",
                      "data.dataset=counting", "data.max_samples=4", *self.GREEDY, *more)
         return (self.run_folder("alone") / "results.h5").read_bytes()

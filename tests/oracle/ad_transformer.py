@@ -99,7 +99,7 @@ def logits_and_targets(kind, p):
 
 
 def loss_of(logits, targets):
-    """Mean over the targets that count."""
+    """Returns the mean loss over the targets that are not -100."""
     logp = logits - torch.logsumexp(logits, -1, keepdim=True)
     counts = targets != -100
     picked = logp.gather(-1, targets.clamp(min=0)[..., None])[..., 0]

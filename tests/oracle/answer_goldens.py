@@ -25,7 +25,7 @@ class Maker:
         self.dice = random.Random(seed)
 
     def near(self, value):
-        """The value, or in half of the cases another one."""
+        """Returns the value, or in half of the cases a value near it."""
         return value if self.dice.random() < 0.5 else value + self.dice.choice([-10, -1, 1, 7])
 
     def sentence(self, answer):

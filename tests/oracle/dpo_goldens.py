@@ -33,7 +33,7 @@ METRICS = ("rewards/chosen", "rewards/rejected", "rewards/margins", "logps/chose
 
 
 class Accelerator:
-    """One process: gathering does nothing."""
+    """The accelerator of one process: gathering returns its argument."""
     device = torch.device("cpu")
 
     @staticmethod
@@ -44,7 +44,7 @@ class Accelerator:
 
 
 def trainer_of(types_of_loss, weights, beta, smoothing):
-    """An object with the members of DPOTrainer that _compute_loss reads."""
+    """Returns an object with the members of DPOTrainer that _compute_loss reads."""
     return types.SimpleNamespace(
         model=types.SimpleNamespace(training=True), accelerator=Accelerator(),
         aux_loss_enabled=False, ld_alpha=None, precompute_ref_logps=True,
@@ -54,7 +54,8 @@ def trainer_of(types_of_loss, weights, beta, smoothing):
 
 
 def made_inputs():
-    """Log-probabilities [2 * PAIRS, TOKENS - 1]: first the chosen sequences, then the rejected."""
+    """Returns log-probabilities [2 * PAIRS, TOKENS - 1], the mask of completions, and the sums of
+    the reference. The chosen sequences come first, then the rejected ones."""
     draws = torch.Generator().manual_seed(21)
     log_probs = -4.0 * torch.rand(2 * PAIRS, TOKENS - 1, generator=draws, dtype=torch.float64)
     mask = torch.zeros(2 * PAIRS, TOKENS, dtype=torch.long)

@@ -47,7 +47,7 @@ CASES = {
 
 
 class Accelerator:
-    """One process: gathering and reducing do nothing."""
+    """The accelerator of one process: gathering and reducing return their argument."""
     device = torch.device("cpu")
     num_processes = 1
     sync_gradients = True
@@ -85,14 +85,14 @@ def made_inputs():
 
 
 def deviation(values, dim=None):
-    """Standard deviation with divisor N - 1 without NaN, in float64."""
+    """Returns the standard deviation of the values that are not NaN, with divisor N - 1."""
     dims = tuple(range(values.dim())) if dim is None else dim
     squares = (values - torch.nanmean(values, dim=dims, keepdim=True)) ** 2
     return (squares.nansum(dims) / ((~values.isnan()).sum(dims) - 1)).sqrt()
 
 
 def advantages_of(name, rewards, scale):
-    """The formulas of _generate_and_score_completions of both trainers, and of other variants."""
+    """Returns advantages by the formulas of _generate_and_score_completions and variants."""
     groups = rewards.view(GROUPS, MEMBERS)
     mean = torch.nanmean(groups, dim=1, keepdim=True)
     if name.startswith("reinforce"):
@@ -113,7 +113,7 @@ def advantages_of(name, rewards, scale):
 
 
 def trainer_of(kind, level, low, high, beta, leaf, inputs, lanes):
-    """An object with the members of the trainers that _compute_loss reads."""
+    """Returns an object with the members of the trainers that _compute_loss reads."""
     def log_probs(*_args, **_options):
         return leaf, inputs["entropies"], None
 
@@ -129,7 +129,7 @@ def trainer_of(kind, level, low, high, beta, leaf, inputs, lanes):
 
 
 def of_trl(case, inputs, advantages, mask, rows, lanes):
-    """Loss and gradient of the given rows, one of `lanes` steps of gradient accumulation."""
+    """Returns loss, gradient and metrics of `rows`, one of `lanes` steps of accumulation."""
     kind, level, low, high, beta, _, _ = case
     leaf = inputs["now"][rows].clone().requires_grad_()
     part = {name: tensor[rows] for name, tensor in inputs.items()}
@@ -148,7 +148,8 @@ def of_trl(case, inputs, advantages, mask, rows, lanes):
 
 
 def of_formula(name, case, inputs, advantages):
-    """-(A log p - b (log p - log p_start)) of the whole completion, mean over the completions."""
+    """Returns the loss, its gradient and metrics. The loss is the mean over the completions of
+    -(A log p - b (log p - log p_start)), with probabilities of whole completions."""
     leaf = inputs["now"].clone().requires_grad_()
     log_probs = (leaf * inputs["mask"]).sum(1)
     start = (inputs["start"] * inputs["mask"]).sum(1)

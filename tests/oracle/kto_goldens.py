@@ -31,7 +31,7 @@ METRICS = ("rewards/chosen", "rewards/rejected", "rewards/margins", "logps/chose
 
 
 class Accelerator:
-    """One process: gathering does nothing."""
+    """The accelerator of one process: gathering returns its argument."""
     device = torch.device("cpu")
 
     @staticmethod
@@ -40,7 +40,7 @@ class Accelerator:
 
 
 def masked(draws, scale):
-    """Log-probabilities [ROWS, TOKENS - 1], and the mask of completions [ROWS, TOKENS]."""
+    """Returns log-probabilities [ROWS, TOKENS - 1], and the mask of completions [ROWS, TOKENS]."""
     log_probs = -scale * torch.rand(ROWS, TOKENS - 1, generator=draws, dtype=torch.float64)
     mask = torch.zeros(ROWS, TOKENS, dtype=torch.long)
     for row in range(ROWS):

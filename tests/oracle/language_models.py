@@ -211,7 +211,7 @@ def make_case(folder):
 
 
 def change_head(folder, how):
-    """Also stores a random head, or stores the embedding under the name of the head."""
+    """Adds a random head to the weights. With `how` "only", renames the embedding to the head."""
     weights = load_file(folder / "model.safetensors")
     [embedding] = [name for name in weights if name.endswith(("embed_tokens.weight", "wte.weight"))]
     head = weights.pop(embedding) if how == "only" else torch.randn_like(weights[embedding]) / 5

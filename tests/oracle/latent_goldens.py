@@ -45,7 +45,7 @@ def forward(model, cache, **inputs):
 
 
 def part_of(cache, kept):
-    """A cache with the keys and values of some tokens."""
+    """Returns a cache with the keys and values of the tokens `kept`."""
     part = DynamicCache()
     for number, layer in enumerate(cache.layers):
         part.update(layer.keys[:, :, kept], layer.values[:, :, kept], number)
@@ -74,7 +74,8 @@ def think(model, cache, hidden, matrix, norm):
 
 
 def carried(cache, carry, latents, own):
-    """The cache of the next agent. `latents` are the places of latent steps in the cache."""
+    """Returns the cache of the next agent, and the places in it that count as latent steps.
+    `latents` are these places in `cache`, and the agent's tokens begin at place `own`."""
     if carry == "all":
         return cache, latents
     kept = latents if carry == "latent_only" else list(range(own, cache.get_seq_length()))

@@ -24,7 +24,7 @@ CASES = [(loss, outputs) for loss in ("bce", "mse", "pairwise") for outputs in (
 
 
 def made_inputs(outputs, seed):
-    """Outputs and labels at every token, and which tokens end a step."""
+    """Returns outputs and labels at every token, and the mask of tokens that end a step."""
     draws = torch.Generator().manual_seed(seed)
     shape = (len(QUESTIONS), TOKENS)
     values = 2.0 * torch.randn(*shape, outputs, generator=draws, dtype=torch.float64)
@@ -39,7 +39,7 @@ def made_inputs(outputs, seed):
 
 
 def loss_of(name, values, labels, questions):
-    """The loss of the steps, and the share of right predictions."""
+    """Returns the loss of the steps, and the share of right predictions."""
     outputs = values.shape[-1]
     logits = values[:, 0] if outputs == 1 else values[:, 1] - values[:, 0]
     if name == "pairwise":

@@ -28,7 +28,7 @@ METRICS = ("margin", "mean_reward", "min_reward", "max_reward", "accuracy")
 
 
 class Accelerator:
-    """One process: gathering does nothing."""
+    """The accelerator of one process: gathering returns its argument."""
 
     @staticmethod
     def gather(tensor):

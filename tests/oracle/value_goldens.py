@@ -26,7 +26,7 @@ CASES = {  # by name: outputs of the head, weight of the cross-entropy of tokens
 
 
 def made_inputs(outputs, seed):
-    """Outputs at every token, log-probabilities of every token, and which tokens are learned."""
+    """Returns outputs and log-probabilities of every token, and the mask of learned tokens."""
     draws = torch.Generator().manual_seed(seed)
     logits = 2.0 * torch.randn(SEQUENCES, TOKENS, outputs, generator=draws, dtype=torch.float64)
     log_probs = -3.0 * torch.rand(SEQUENCES, TOKENS, generator=draws, dtype=torch.float64)

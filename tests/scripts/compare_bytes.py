@@ -133,7 +133,7 @@ def print_result(case, result, seconds):
 
 
 def by_file(differences):
-    """Formats texts `FILE: what` by file, results and weights first."""
+    """Returns the parts `what` of texts `FILE: what` by FILE, results and weights first."""
     files = {}
     for text in differences:
         file, _, what = text.partition(": ")
@@ -143,7 +143,7 @@ def by_file(differences):
 
 
 def compare_all(args, cases, expectations, folder):
-    """Returns whether all cases are equal."""
+    """Compares the cases and prints a line for each. Returns whether all are equal."""
     maker = CaseRun(args.old, Words(spelling_of(args.new_keys, is_new=False)))
     try:
         comparer = Comparer(args, byte_cases.Fixtures(folder, maker.make_alone), expectations)

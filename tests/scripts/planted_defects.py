@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Defects that a quick test has to catch: planted_defects.toml plants them one at a time.
+"""Plants the defects of planted_defects.toml one at a time. A quick test has to catch each of them.
 
   planted_defects.py check           is each text in its file, exactly once, and its test quick?
   planted_defects.py run FOLDER      copies the sources into FOLDER, builds there what the tests
@@ -29,7 +29,7 @@ def read_defects():
 
 
 def problem_of(defect, texts):
-    """Why a defect cannot be planted; None where it can. `texts`: content by path."""
+    """Returns why a defect cannot be planted; None if it can. `texts` maps paths to contents."""
     if not re.match(rf"src/({'|'.join(MODULES)})/", defect["file"]):
         return "it is in none of the modules that the list is about"
     if defect["file"] not in texts:
@@ -43,7 +43,7 @@ def problem_of(defect, texts):
 
 
 def problem_of_test(name, rows):
-    """Why the test of a defect is not quick by the rows of tests/times.tsv; None if it is."""
+    """Returns why a test is not quick by the rows of tests/times.tsv; None if it is."""
     if name not in rows:
         return f"{name} is not in {times.TABLE.name}"
     seconds, tier = rows[name]
@@ -88,7 +88,7 @@ def copy_tree(folder):
 
 
 def runs(folder, *command):
-    """Whether a command in the copy ends well, and its output."""
+    """Runs a command in the copy. Returns whether its exit status is 0, and its output."""
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)
     return done.returncode == 0, f"{done.stdout}exit status {done.returncode}"

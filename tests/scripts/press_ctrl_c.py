@@ -1,7 +1,7 @@
 """press_ctrl_c.py TIMES COMMAND...: runs COMMAND in a new terminal and presses Ctrl-C.
 
-It does so TIMES, half a second apart, once the job has begun its steps. It prints what the terminal
-showed and ends with COMMAND's exit code.
+It presses TIMES times, half a second apart, after the job has begun its steps. It prints what the
+terminal showed and ends with COMMAND's exit code.
 """
 
 import os

@@ -4,8 +4,8 @@ set -uo pipefail
 # shellcheck source=tests/scripts/check.sh
 source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 
-# as_nobody SHELL TEXT: runs it with setup.sh sourced, as a user without root or sudo. It works on a
-# copy, because root's folder may be closed to others.
+# as_nobody COMMANDS: sources setup.sh and runs COMMANDS, as a user without root or sudo. It uses a
+# copy of launch/, because that user may not read root's folder.
 as_nobody() {
   cp -r "$top/launch" "$work/"
   chmod -R a+rX "$work"

@@ -2,9 +2,10 @@
 # scenarios.sh [--program P] [--conf C] [--result FILE]... [--set KEY=VALUE]... [--golden SUMS]
 #              [SCENARIO ...]
 #
-# Tests the promises of the batch scripts on the cluster of cluster.sh. P takes C and ends with
-# FILEs in its run directory, the same however often the run was interrupted. C must work for about
-# 10 s; --set adds a key to every run. Without options it runs the stand-in job ($MGPU_STAND_IN).
+# Tests the promises of the batch scripts on the cluster of cluster.sh. P runs with configuration C.
+# The FILEs in its run directory must have the same bytes after any interruptions. A run with C must
+# take about 10 s; --set adds a key to every run. Without options it runs the stand-in job
+# ($MGPU_STAND_IN).
 # For the program:
 #   scenarios.sh --program ./mgpu_spmd --conf tests/slurm/train.yaml \
 #     --result results.h5 --result ckpt/last/model.safetensors --set comm.timeout_s=20
@@ -19,7 +20,7 @@
 #   single   single_node.sbatch: a rank is killed, then it finishes
 #   late     (only when named, for the stand-in) a start that hangs is ended, the next one finishes
 #   preempt  (only when named) a job of a better partition evicts it, then it finishes
-#   half     (only when named) as node, once half of a job with samples is done
+#   half     (only when named) like `node`, but the node is killed when half the samples are done
 #   published  (only when named, for the program) the job is told to stop when its results are
 #            published, and is not queued again
 #   net      (only when named) a node loses its network
