@@ -44,7 +44,7 @@ def printed(*arguments):
 
 
 def side_by_side(function, values):
-    """The results of function(value), on all cores, as most of its time is the program's start."""
+    """Returns function(value) for all `values`, which run at once: most time is spent in starts."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(function, values))
 
@@ -65,7 +65,7 @@ def split_keys(page):
 
 
 def keys_of(job, reference):
-    """The rows of the reference for keys that `job` reads and that not all jobs read."""
+    """Returns the rows of the reference for keys that `job` reads and that not all jobs read."""
     lines = ["| key | default | values | meaning |", "|---|---|---|---|"]
     for line in reference.splitlines():
         cells = re.split(r" ?(?<!\\)\| ?", line)
@@ -75,7 +75,7 @@ def keys_of(job, reference):
 
 
 def tables_of_keys():
-    """Each page that has a table of keys, with the table that the program prints for it."""
+    """Returns {page: the program's table} of the pages that have a table of keys."""
     reference = printed("--print-config=markdown")
     return {KEYS: reference,
             **{TOP / f"docs/{job}.md": keys_of(job, reference) for job in JOBS}}
@@ -97,7 +97,7 @@ def all_pages():
 
 
 def commands(text):
-    """The words of each command in the fenced blocks that show some."""
+    """Yields the words of each command in the fenced blocks that show some."""
     for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
@@ -106,7 +106,7 @@ def commands(text):
 
 
 def program_arguments(words):
-    """The arguments of a command that starts the program; None for another command."""
+    """Returns the arguments of a command that starts the program; None for another command."""
     if words[0] == "launch/run.sh":
         rest = words[1:]
         return rest[2:] if rest[:1] == ["-np"] else rest
@@ -119,7 +119,7 @@ def program_arguments(words):
 
 
 def is_placeholder(name):
-    """Whether a part of the path stands for a name: conf/JOB/NAME.yaml, tests/x_test.cpp."""
+    """Returns whether a part of a path stands for a name: conf/JOB/NAME.yaml, x_test.cpp."""
     return re.search(r"(^|[/._])([A-Z]{3,}|x)([/._]|$)", name) is not None \
         and not name.endswith("README.md")
 

@@ -10,13 +10,13 @@ import sys
 
 
 def light_colors(page):
-    """The colors that the first :root block of the report defines, by name."""
+    """Returns the colors that the first :root block of the report defines, by name."""
     block = re.search(r":root \{(.*?)\}", page, re.S)[1]
     return dict(re.findall(r"--([\w-]+):\s*([^;]+);", block))
 
 
 def style_of(page):
-    """The rules for pictures, with colors instead of variables."""
+    """Returns the rules for pictures, with colors instead of variables."""
     rules = re.findall(r"svg [^{}]*\{[^{}]*\}", re.search(r"<style>(.*?)</style>", page, re.S)[1])
     colors = light_colors(page)
     text = "\n".join(rule for rule in rules if not rule.startswith("svg { "))

@@ -22,7 +22,7 @@ def kind_of(dataset):
 
 
 def columns_of(file, table):
-    """{name: (type, unit)} of a table in a result file; widths of items are left out."""
+    """Returns {name: (type, unit)} of a table in a result file; widths of items are left out."""
     found = {name: (kind_of(column), column.attrs.get("units", ""))
              for name, column in file[table].items()}
     for name, column in file.get(f"arrays/{table}", {}).items():
@@ -33,7 +33,7 @@ def columns_of(file, table):
 
 
 def tables_of_page():
-    """(run, file, table, names of the columns that alone are compared, {name: (type, unit)})."""
+    """Yields (run, file, table, names of the only compared columns, {name: (type, unit)})."""
     for marker in re.findall(r"<!-- (columns: .*) -->", pages.FORMATS.read_text()):
         where, _, only = marker.removeprefix("columns: ").partition(" + ")
         columns = {name.strip("`"): (re.sub(r" x \w+", " x", kind), unit)
@@ -54,7 +54,9 @@ class FormatsPage(PageRuns):
         self.assertEqual(compared, 34)
 
     def names_of_files(self):
-        """{marker of formats.md: names that files have}; page_blocks_test.py has those of deaths."""
+        """Returns {marker of formats.md: names that files have}.
+
+        page_blocks_test.py compares the names in reports of deaths."""
         runs = self.all_runs()
         histories = self.run_folder("ad") / "histories.h5"
         root = found_names.attributes([*self.results(), histories])
@@ -161,7 +163,7 @@ class FormatsPage(PageRuns):
             file.attrs["later"] = 1
 
     def later(self, run):
-        """A copy of a run whose results have more columns."""
+        """Returns a copy of a run whose results have more columns."""
         folder = self.folder / f"later_{run}"
         shutil.copytree(self.run_folder(run), folder)
         self.add_columns(folder / "results.h5")

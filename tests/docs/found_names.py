@@ -15,7 +15,7 @@ FACTS = {"run", "teacher", "classify", "collect"}
 
 
 def is_in_source(name):
-    """Whether a source file of the program has this text, or a path that ends so."""
+    """Returns whether a source file of the program has this text, or a path that ends so."""
     pattern = re.compile(rf'["/]{re.escape(name.rstrip("/"))}[./"]')
     return any(pattern.search(path.read_text()) for folder in ("include", "src")
                for path in (TOP / folder).rglob("*.?pp"))
@@ -63,7 +63,9 @@ def object_attributes(paths):
 
 
 def event_fields(runs):
-    """The members that all events have, and {event: other members}. Those of sessions have one more."""
+    """Returns the members that all events have, and {event: other members}.
+
+    Both leave out `session`, which only events of sessions have."""
     events = [event for run in runs for event in objects_of(run / "events.jsonl")]
     common = set.intersection(*map(set, events))
     fields = {}
@@ -77,7 +79,9 @@ def summaries(runs):
 
 
 def summary_items(runs):
-    """{member: names in its items}. No run on the CPU has GPUs, so their names are from the source."""
+    """Returns {member: names in its items}.
+
+    No run on the CPU has GPUs, so the names of theirs are from the source."""
     found = {"results": members(result for one in summaries(runs)
                                 for result in one["results"].values())}
     for name in ("phases", "notes"):

@@ -8,7 +8,7 @@ KINDS = {"u32": "I", "u64": "Q", "i64": "q"}
 
 
 def crc32c(data):
-    """CRC-32C, a byte at a time."""
+    """Returns the CRC-32C of `data`."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -25,7 +25,7 @@ TABLE = [_entry(value) for value in range(256)]
 
 
 def fields_of_frame():
-    """{field: slice of the frame's bytes}."""
+    """Returns {field: slice of the frame's bytes}."""
     places = {}
     for place, field in pages.table("bytes: frame"):
         begin, end = re.fullmatch(r"(\d+)-(\d*)", place).groups()
@@ -58,7 +58,7 @@ def frames(data):
 
 
 def format_of(kinds):
-    """The format of struct for "u64, u32" or "2 x i64"."""
+    """Returns the format of struct for "u64, u32" or "2 x i64"."""
     text = re.sub(r"(\d+) x (\w+)", lambda m: ", ".join([m[2]] * int(m[1])), kinds)
     return "<" + "".join(KINDS[kind] for kind in text.split(", "))
 

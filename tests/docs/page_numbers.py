@@ -13,7 +13,7 @@ SHARES = 0.012  # of 1,034 texts: twelve labels
 
 
 def result_of(page, beginning):
-    """The result line of a fenced block, in one line."""
+    """Returns the result line of a fenced block, in one line."""
     block = pages.block_with(page, beginning)
     return " ".join(block.split("Result:")[1].split())
 
@@ -23,7 +23,7 @@ def numbers(text):
 
 
 def returns_of_agents():
-    """{name in docs/train.md: return in each episode}."""
+    """Returns {name in docs/train.md: return in each episode}."""
     text = (pages.TOP / "docs/train.md").read_text()
     table = re.search(r"\| return in episode \|.*\n\|[-|]+\n((?:\|.*\n)+)", text)[1]
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
@@ -31,6 +31,6 @@ def returns_of_agents():
 
 
 def counts_of(pattern, page):
-    """The numbers in a sentence of a page."""
+    """Returns the numbers in a sentence of a page."""
     text = " ".join((pages.TOP / page).read_text().split())
     return [float(number) for number in re.search(pattern, text).groups()]

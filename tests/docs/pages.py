@@ -8,7 +8,7 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def table(marker, page=FORMATS):
-    """The rows after <!-- MARKER -->, as lists of cells."""
+    """Returns the rows after <!-- MARKER -->, as lists of cells."""
     text = page.read_text()
     start = text.index(f"<!-- {marker} -->\n|")
     rows = re.match(r"<.*\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", text[start:])[1]
@@ -16,23 +16,23 @@ def table(marker, page=FORMATS):
 
 
 def keys_of_names():
-    """The markers of tables that names() reads."""
+    """Returns the markers of tables that names() reads."""
     return set(re.findall(r"<!-- names: (\w+) -->", FORMATS.read_text()))
 
 
 def names(key):
-    """The names in the first column of a table, in order."""
+    """Returns the names in the first column of a table, in order."""
     return [name for cells in table(f"names: {key}") for name in CODE.findall(cells[0])]
 
 
 def fields(key):
-    """{name in the first column: names in the second one}."""
+    """Returns {name in the first column: names in the second one}."""
     return {CODE.findall(cells[0])[0]: set(CODE.findall(cells[1]))
             for cells in table(f"names: {key}")}
 
 
 def block_with(page, text):
-    """The fenced block that contains `text`."""
+    """Returns the fenced block that contains `text`."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", (TOP / page).read_text(), re.M | re.S)
     return next(block for block in blocks if text in block)
 
@@ -42,12 +42,12 @@ def python_blocks(page):
 
 
 def shape(text):
-    """A text with # for each number."""
+    """Returns `text` with # for each number."""
     return re.sub(r"\d[\d,]*(\.\d+)?", "#", text)
 
 
 def words_of_picture(svg):
-    """An SVG file without its curves: style, title, axes and names; # for each number."""
+    """Returns style, title, and texts of axes and curves of an SVG file, with # for each number."""
     style = re.search(r"<style>(.*?)</style>", svg, re.S)[1].strip()
     title = re.search(r"<title>(.*?)</title>", svg)[1]
     texts = re.findall(r'<text class="(?!tick)([^"]*)"[^>]*>([^<]*)', svg)

@@ -17,7 +17,7 @@ except ImportError as error:
 
 
 def page_code():
-    """The names that the block with logits() defines for a reader who pastes it."""
+    """Returns the names that the block with logits() defines for a reader who pastes it."""
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/train.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     scope = {}

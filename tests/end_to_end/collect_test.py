@@ -15,7 +15,7 @@ import pages
 
 
 def is_valid_tree(row):
-    """Whether the lists of a row are a tree whose children and parents agree."""
+    """Returns whether the lists of a row are a tree whose children and parents agree."""
     parents, offsets, children = row["node_parent"], row["child_offsets"], row["children"]
     nodes = range(len(parents))
     return (offsets[0] == 0 and offsets[-1] == len(children) == len(parents) - 1

@@ -65,7 +65,7 @@ class Distillation(program.ProgramTest):
         return [event["loss"] for event in map(json.loads, events) if event["event"] == "train"]
 
     def losses_of_steps(self):
-        """The loss of every step; the log has those of some steps, chosen by time."""
+        """Returns the loss of every step; the log has those of some steps, chosen by time."""
         try:
             import h5py
         except ImportError as error:

@@ -11,7 +11,7 @@ SAVING = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
 
 
 def poison(arrivals):
-    """A fault plan that turns these gradients, counted with repetitions, into NaN."""
+    """Returns a fault plan that turns these gradients, counted with repetitions, into NaN."""
     return ";".join(f"train.gradient:{arrival}:EIO" for arrival in arrivals)
 
 

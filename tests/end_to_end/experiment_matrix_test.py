@@ -81,7 +81,7 @@ class MatrixCase(program.ProgramTest):
         return {stage["name"]: stage["state"] for stage in self.states()["stages"]}
 
     def plan(self, *arguments):
-        """The text about each stage in the plan."""
+        """Returns the text about each stage in the plan."""
         text = " ".join(self.experiment(0, 1, "--plan", *arguments).out.split())
         return dict(re.findall(r"stage (\S+): (.*?)(?= stage \S+: job|$)", text))
 

@@ -86,7 +86,7 @@ class ExperimentCase(program.ProgramTest):
         return self.output / "graph" / "stages" / name / "latest"
 
     def contents(self):
-        """All bytes that must depend on neither ranks nor interruptions."""
+        """Returns all bytes that must depend on neither ranks nor interruptions."""
         found = {}
         for name in STAGES:
             with h5py.File(self.stage(name) / "results.h5") as file:

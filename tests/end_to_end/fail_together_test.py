@@ -61,11 +61,11 @@ class FailTogether(program.ProgramTest):
         return ended
 
     def pages(self):
-        """The pages of watchdogs in shared memory."""
+        """Returns the pages of watchdogs in shared memory."""
         return set(pathlib.Path("/dev/shm").glob("mgpu_watch.*"))
 
     def left_in_shared_memory(self, before):
-        """New pages that persist; those of another run exist only for a moment."""
+        """Returns the new pages that persist; those of another run exist only for a moment."""
         new = self.pages() - before
         if new:
             time.sleep(3.0)

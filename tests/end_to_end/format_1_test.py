@@ -29,7 +29,7 @@ class OldFormat(program.ProgramTest):
         return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
 
     def made_now(self, job):
-        """The rows of a run of the current program."""
+        """Runs the current program and returns the rows of its result."""
         data, *keys = JOBS[job]
         config = self.folder / f"{job}.yaml"
         config.write_text(f"schema: 1\njob: {job}\nrun: {{name: tiny}}\n")

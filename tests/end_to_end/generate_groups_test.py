@@ -150,7 +150,7 @@ class OutOfMemory(GenerateCase):
 
 
 def free_gib(out):
-    """Free memory of a rank in addition to its weights, as the run reports it."""
+    """Returns the free memory of a rank in addition to its weights, as the run reports it."""
     number, unit = re.search(r"([0-9.]+) ([MGT])iB free after loading the weights", out).groups()
     return float(number) * {"M": 2 ** -10, "G": 1.0, "T": 2 ** 10}[unit]
 

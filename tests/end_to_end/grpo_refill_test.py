@@ -67,7 +67,7 @@ class GrpoRefill(RecipeCase):
             "reward.functions={regex: 1}", "reward.regex=e", "grpo.refill=2")
 
     def command(self, most=0):
-        """The keys of a reward that writes to self.log, and ends after `most` rows."""
+        """Writes COMMAND to a file and returns the keys that run it. It ends after `most` rows."""
         script = self.folder / "reward.py"
         script.write_text(COMMAND)
         self.log = self.folder / "rewards.jsonl"

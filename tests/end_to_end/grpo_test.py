@@ -227,7 +227,7 @@ class Grpo(RecipeCase):
         self.assertEqual(summary["results"]["bad_rows"]["value"], 2)
 
     def wrong_length(self, model, name):
-        """The mean length of the wrong answers of a model of conf/examples/lengths."""
+        """Returns the mean length of the wrong answers of a model of conf/examples/lengths."""
         self.run_long(LENGTHS / "samples.yaml", f"model.path={model}", f"run.name={name}")
         with h5py.File(self.run_folder(name) / "results.h5") as file:
             samples = file["samples"]

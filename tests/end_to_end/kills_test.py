@@ -82,7 +82,7 @@ def any_victims(random_source, job):
 class RandomKills(program.ProgramTest):
 
     def golden_of(self, run):
-        """The hashes of an uninterrupted run, and its seconds after the start of the ranks."""
+        """Returns the hashes of an uninterrupted run, and its seconds after the ranks' start."""
         elsewhere = self.folder / "golden"
         job = self.start(1, *run.keys, f"run.output={elsewhere}", config=run.config)
         job.wait_until(lambda: list(elsewhere.glob("tiny/2*/attempts/*.json")))

@@ -12,7 +12,7 @@ CONF = program.TOP / "conf"
 
 
 def rows_of_page():
-    """{prompt: output} of the table in docs/train.md."""
+    """Returns {prompt: output} of the table in docs/train.md."""
     text = (program.TOP / "docs/train.md").read_text()
     table = re.search(r"\| prompt \| output \|\n\|[-|]+\n((?:\|.*\n)+)", text)[1]
     return dict(pages.CODE.findall(row) for row in table.splitlines())

@@ -46,7 +46,7 @@ class LanguageTraining(program.ProgramTest):
         return self.hashes(elsewhere / "tiny" / "latest")
 
     def written_texts(self, folder):
-        """The rows of the page's table of texts that the model wrote after held-out prompts."""
+        """Returns the rows of the report's table of texts after held-out prompts."""
         page = report_page.read(self, folder)
         self.assertIn("Texts of the model after prompts of data.eval_path", page.captions)
         table = (folder / "report.html").read_text().split("Texts of the model")[1]

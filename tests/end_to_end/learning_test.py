@@ -12,7 +12,7 @@ import pages
 class Learning(program.ProgramTest):
 
     def returns_of(self, name, *arguments, deadline_s):
-        """Mean return of each episode: of the agent, and of the two controls."""
+        """Returns the mean return of each episode: of the agent, and of the two controls."""
         job = self.start(2, *arguments, config=program.TOP / f"conf/train/{name}.yaml")
         ended = job.wait(deadline_s=deadline_s)
         self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])

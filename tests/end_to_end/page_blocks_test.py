@@ -17,7 +17,7 @@ class PageBlocks(program.ProgramTest):
     maxDiff = None
 
     def keys(self, rows, *more):
-        """The arguments of a run of job teacher on many rows."""
+        """Returns the arguments of a run of job teacher on many rows."""
         model = self.folder / "model"
         if not model.exists():
             tiny_lm.make_folder(model)

@@ -95,11 +95,11 @@ class Job:
             time.sleep(0.01)
 
     def out(self):
-        """The text on stdout so far."""
+        """Returns the text on stdout so far."""
         return self._read(self._out)
 
     def err(self):
-        """The text on stderr so far."""
+        """Returns the text on stderr so far."""
         return self._read(self._err)
 
     def kill(self):
@@ -135,7 +135,7 @@ class Workplace:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, ranks, *arguments, config=TINY, env=None, through=()):
-        """mpirun -np RANKS [THROUGH...] mgpu_spmd CONFIG ARGUMENTS."""
+        """Starts mpirun -np RANKS [THROUGH...] mgpu_spmd CONFIG ARGUMENTS; returns its Job."""
         command = [*self.mpirun(ranks), *through, self.program]
         command += [str(config)] if config else []
         if not any(str(a).startswith("run.output=") for a in arguments) and config:
@@ -171,7 +171,7 @@ class Workplace:
         return self.folder / "outputs"
 
     def run_folder(self, name="tiny"):
-        """The newest run directory, or None."""
+        """Returns the newest run directory, or None."""
         folders = sorted(p for p in (self.output / name).glob("2*") if p.is_dir())
         return folders[-1] if folders else None
 
@@ -179,7 +179,7 @@ class Workplace:
         return len([p for p in (self.output / name).glob("2*") if p.is_dir()])
 
     def reached(self, pattern):
-        """A condition for Job.wait_until: do the run's events match?"""
+        """Returns a condition for Job.wait_until: the run's events match `pattern`."""
         def is_reached():
             folder = self.run_folder()
             events = folder / "events.jsonl" if folder else None
@@ -208,19 +208,19 @@ class ProgramTest(Workplace, unittest.TestCase):
         return hashes_of(self.run_folder())
 
     def golden(self, *arguments, ranks=1, name="tiny"):
-        """The hashes of an uninterrupted run with these arguments."""
+        """Makes an uninterrupted run with these arguments and returns its hashes."""
         elsewhere = self.folder / "golden"
         self.run_to(0, ranks, *arguments, f"run.output={elsewhere}")
         return hashes_of(elsewhere / name / "latest")
 
 
 def failpoint(plan):
-    """The environment that injects a fault at a durable place."""
+    """Returns the environment that injects a fault at a durable place."""
     return {"MGPU_TESTING": "1", "MGPU_FAILPOINT": plan}
 
 
 def hashes_of(run_folder, names=GOLDEN_FILES):
-    """SHA-256 of each file that must not depend on interruptions."""
+    """Returns the SHA-256 of each file that must not depend on interruptions."""
     return {name: hashlib.sha256((run_folder / name).read_bytes()).hexdigest() for name in names}
 
 
@@ -244,7 +244,7 @@ def _descendants(pid):
 
 
 def _name(pid):
-    """Name of a process that runs; "" for one that is gone or a zombie."""
+    """Returns the name of a process that runs; "" for one that is gone or a zombie."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -23,7 +23,7 @@ class RecipeCase(program.ProgramTest):
         return self.run_to(code, ranks, *self.keys_with(arguments), config=self.CONFIG, **options)
 
     def keys_with(self, arguments):
-        """KEYS and `arguments`, which replace keys of the same name."""
+        """Returns KEYS and `arguments`, which replace keys of the same name."""
         keys = {word.partition("=")[0]: word for word in (*self.KEYS, *arguments)}
         return list(keys.values())
 
@@ -37,6 +37,6 @@ class RecipeCase(program.ProgramTest):
         return self.bytes_of(elsewhere / "tiny" / "latest")
 
     def columns(self, table):
-        """The columns of a table of results.h5, by name."""
+        """Returns the columns of a table of results.h5, by name."""
         with h5py.File(self.run_folder() / "results.h5") as file:
             return {name: column[:] for name, column in file[table].items()}

@@ -48,7 +48,7 @@ class Page(html.parser.HTMLParser):
 
 
 def read(test, folder):
-    """The page of a run directory. It must not access a network or run programs."""
+    """Returns the page of a run directory. Fails if it needs a network or contains scripts."""
     text = (folder / "report.html").read_text(encoding="utf-8")
     test.assertLess(len(text.encode()), 2 << 20)
     test.assertNotRegex(text, r"(?i)@import|url\(|<script|javascript:")

@@ -32,7 +32,7 @@ def import_transformers(test):
 
 
 def rewards_of_transformers(torch, transformers, folder, texts):
-    """The outputs for texts that end with the eos token, in one padded batch."""
+    """Returns the outputs for texts that end with the eos token, in one padded batch."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
     batch = tokenizer([text + tokenizer.eos_token for text in texts], return_tensors="pt",

@@ -10,12 +10,12 @@ CONF = program.TOP / "conf/examples/star_graph"
 
 
 def best_accuracy(right, strength):
-    """The accuracy of the best policy, where exp(strength) is the weight of right paths."""
+    """Returns the accuracy of the best policy, where exp(strength) is the weight of right paths."""
     return right * math.exp(strength) / (right * math.exp(strength) + 1 - right)
 
 
 def best_kl(right, eta):
-    """The KL of a path from the reference under the best policy for QSharp."""
+    """Returns the KL of a path from the reference under the best policy for QSharp."""
     return best_accuracy(right, 1 / eta) / eta - math.log(right * math.exp(1 / eta) + 1 - right)
 
 

@@ -29,7 +29,7 @@ using testing_support::report_of_failure;
 
 using Integers = std::vector<std::int32_t>;
 
-/// The columns that hold the tree of a question. The defaults are those of an unusable question.
+/// Columns with the tree of a question. The defaults are the values of an unusable question.
 struct StoredTree {
   std::string prompt{};
   std::string answers = "[]";
@@ -77,7 +77,7 @@ store::Columns<StoredTree> columns_of_trees() {
   return columns;
 }
 
-/// A result file of these trees, and its export.
+/// A result file with trees, and its export.
 class SealedTrees {
 public:
   explicit SealedTrees(const std::vector<StoredTree>& rows,

@@ -91,8 +91,8 @@ protected:
     return {name, std::move(members), std::move(config), std::move(directory)};
   }
 
-  /// Copies the folder of a model, and returns the path of the copy. A test counts how often its
-  /// weights are opened. Ranks: collective.
+  /// Copies the folder of a model, and returns the path of the copy. A copy is needed because a
+  /// test counts how often the weights are opened. Ranks: collective.
   std::string make_model() const {
     const std::filesystem::path copy = folder_.path() / "model";
     if (world_.rank() == 0)

@@ -26,7 +26,7 @@ REGISTRIES = {"src/jobs/registry.cpp": "MGPU_JOBS", "src/recipes/registry.cpp": 
 
 
 def registered(top=TOP):
-    """The names in the registries of jobs and recipes."""
+    """Returns the names in the registries of jobs and recipes."""
     names = []
     for path, macro in REGISTRIES.items():
         text = (top / path).read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def registered(top=TOP):
 
 
 def in_string(text, names):
-    """The parts of a string that are a job's name, key or folder."""
+    """Yields the parts of a string that are a job's name, key or folder."""
     any_name = "|".join(names)
     any_section = "|".join(name for name in names if name not in SECTIONS)
     if text in names:
@@ -48,7 +48,7 @@ def in_string(text, names):
 
 
 def in_identifier(name, names):
-    """The identifier, if it names a job or recipe."""
+    """Yields the identifier, if it names a job or recipe."""
     scopes = name.split("::")
     words = re.findall(r"[A-Z]?[a-z0-9]+", scopes[-1])
     in_scope = any(scope in ("jobs", "recipes") and after in names
@@ -59,7 +59,7 @@ def in_identifier(name, names):
 
 
 def in_include(line, names):
-    """The header, if it is a job's or a recipe's."""
+    """Yields the header, if it is a job's or a recipe's."""
     yield from re.findall(rf'[<"]((?:mgpu/)?(?:jobs|recipes)/(?:{"|".join(names)})/[^">]*)', line)
 
 
@@ -82,7 +82,7 @@ def found_in(text, names):
 
 
 def files(top=TOP):
-    """The source files of the modules, as paths relative to `top`."""
+    """Yields the source files of the modules, as paths relative to `top`."""
     for module in MODULES:
         for folder in (f"include/mgpu/{module}", f"src/{module}"):
             for path in sorted((top / folder).rglob("*.[ch]pp")):

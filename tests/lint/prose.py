@@ -33,7 +33,7 @@ def _kind(path):
 
 
 def is_read(path):
-    """Whether this file's prose is read at all."""
+    """Returns whether this file's prose is read at all."""
     return _kind(path) in CPP | HASH | {".py", ".md"}
 
 

@@ -128,7 +128,7 @@ FINITE = set(IRREGULAR) | {form for verb in VERBS for form in _inflected(verb)
 
 
 def sentences(paragraph):
-    """The sentences of a paragraph, with inline code as one word."""
+    """Returns the sentences of a paragraph, with inline code as one word."""
     text = LINK.sub(r"\1", CODE.sub(lambda code: code[0].replace(" ", "\N{NO-BREAK SPACE}"),
                                     paragraph))
     text = SHORT.sub(lambda match: match[0].replace(".", "\N{ONE DOT LEADER}"), text)
@@ -136,7 +136,7 @@ def sentences(paragraph):
 
 
 def words(sentence):
-    """How many words a sentence has. `code in backquotes` is one."""
+    """Returns how many words a sentence has. `code in backquotes` is one."""
     return len(WORD.findall(CODE.sub("code", sentence)))
 
 

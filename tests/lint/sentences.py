@@ -22,7 +22,7 @@ SKIPPED = {"tests/lint/sentence_rules.py", "tests/lint/sentences_test.py",  # th
 
 
 def files(top):
-    """Every file of the repository, as a path relative to `top`."""
+    """Yields every file of the repository, as a path relative to `top`."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders
                             if name not in NOT_OURS and not name.startswith("build"))
@@ -50,7 +50,7 @@ def violations(top, wanted=lambda path: True):
 
 
 def todo():
-    """The folders and files that are not swept yet."""
+    """Returns the folders and files that are not swept yet."""
     lines = TODO.read_text().splitlines()
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
