@@ -11,7 +11,7 @@ WORDS = "the cat sat on a mat and saw the dog run".split()
 
 
 def questions(count):
-    """Prompts with an answer of one digit."""
+    """Returns `count` prompts with an answer of one digit."""
     return [{"prompt": " ".join(WORDS[i % 7:i % 7 + 1 + i % 4]), "answer": i % 10, "id": f"q{i}"}
             for i in range(count)]
 

@@ -137,7 +137,7 @@ class Distillation(program.ProgramTest):
             self.assertAlmostEqual(self.losses()[0], 0.0, delta=1e-4)
 
     def own(self, share, *arguments):
-        """Keys of a student that completes prompts itself."""
+        """Returns keys of a student that itself completes this share of the prompts."""
         return (f"distill.model={self.model}", f"data.path={self.prompts}",
                 f"distill.on_policy={share}", "distill.max_new_tokens=12", *arguments)
 

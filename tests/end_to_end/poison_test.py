@@ -19,7 +19,9 @@ def words(i):
 
 
 def slow_chunks(count):
-    """Delays the first chunks of every rank by a second, so that all work when one dies."""
+    """Returns a fault plan that delays the first chunks of every rank by a second.
+
+    So all ranks work when one dies."""
     return ";".join(f"chunk.work:{n}:sleep" for n in range(1, count + 1))
 
 

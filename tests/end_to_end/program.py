@@ -53,7 +53,7 @@ class Job:
         self._ranks = set()
 
     def ranks(self):
-        """Process ids of the ranks that live now."""
+        """Returns the process ids of the ranks that live now."""
         alive = [pid for pid in _descendants(self.process.pid) if _name(pid) == "mgpu_spmd"]
         self._ranks.update(alive)
         return alive
@@ -62,7 +62,7 @@ class Job:
         return self.process.poll() is None
 
     def wait_until(self, is_reached, deadline_s=DEADLINE_S):
-        """Returns whether is_reached() came true while the job was running."""
+        """Returns whether is_reached() came true while the job was running, before the deadline."""
         end = time.monotonic() + deadline_s
         while self.is_running() and time.monotonic() < end:
             self.ranks()
@@ -72,8 +72,9 @@ class Job:
         return False
 
     def wait(self, deadline_s=DEADLINE_S):
-        """Waits for the end of mpirun and of every rank, and returns it. At the deadline, kills the
-        processes that remain, and raises."""
+        """Waits for the end of mpirun and of every rank, and returns the job as Ended.
+
+        `deadline_s` counts from the start. Then it kills the remaining processes, and raises."""
         try:
             code = self.process.wait(max(0.0, self._begin + deadline_s - time.monotonic()))
             self._wait_for_ranks(10.0)
@@ -122,7 +123,7 @@ class Workplace:
     program = PROGRAM
 
     def open_folder(self):
-        """Makes the folder in memory, if the machine has such a file system."""
+        """Makes the folder in $TMPDIR; if that is not set, in memory where the machine has it."""
         place = os.environ.get("TMPDIR") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mgpu_e2e.", dir=place))
         self._jobs = []
@@ -254,7 +255,7 @@ def _name(pid):
 
 
 def main():
-    """Runs the tests of the calling script; returns 77 when all of them were skipped."""
+    """Runs the tests of the calling script and exits; with 77 if all of them were skipped."""
     program = unittest.main(exit=False, verbosity=2)
     result = program.result
     if result.wasSuccessful() and result.testsRun == len(result.skipped):

@@ -17,8 +17,8 @@ STEPS = ("train.max_steps=500", "train.eval_every=125", "checkpoint.every=0")
 class Resume(program.ProgramTest):
 
     def stop_and_continue(self, golden, rank_counts, *arguments):
-        """Stops at a random step on each count of ranks except the last, which finishes. On a busy
-        machine a stop may come late, and an earlier count of ranks may finish the run."""
+        """Stops at a random step on each count of ranks except the last, which finishes. Expects
+        the golden hashes. On a busy machine a stop may come after the end of the run."""
         random_source = random.Random(f"{SEED} {rank_counts}")
         stops = 0
         for ranks in rank_counts:

@@ -16,19 +16,21 @@ def texts(count):
 
 
 def slow_chunks(rank, count):
-    """Delays each of the first chunks of a rank by a second."""
+    """Returns a fault plan that delays each of the first chunks of a rank by a second."""
     return ";".join(f"chunk.work@{rank}:{n}:sleep" for n in range(1, count + 1))
 
 
 def kill(rank, place, ranks):
-    """Kills one rank at PLACE:N; the others are slow, so that this rank reaches the place."""
+    """Returns an environment that kills a rank at PLACE:N.
+
+    The other ranks are slow, so that this one reaches the place."""
     plans = [f"{place.replace(':', f'@{rank}:')}:kill"]
     plans += [slow_chunks(other, 5) for other in range(ranks) if other != rank]
     return program.failpoint(";".join(plans))
 
 
 def kill_in_group(rank, place):
-    """Does the same while a rank of the other group is slow."""
+    """Returns an environment that kills a rank at PLACE:N. One of the other group is slow."""
     other = 0 if rank > 1 else 2
     return program.failpoint(f"{place.replace(':', f'@{rank}:')}:kill;{slow_chunks(other, 5)}")
 

@@ -57,7 +57,7 @@ class TeacherNumbers(program.ProgramTest):
         return [values[begin:end] for begin, end in zip(at, at[1:])]
 
     def reference(self, temperature=1.0):
-        """Log-probabilities [tokens, vocabulary] of each row in float64."""
+        """Returns log-probabilities [tokens, vocabulary] of each row in float64."""
         try:
             import torch
             from transformers import AutoModelForCausalLM

@@ -121,7 +121,7 @@ class Pictures(TeacherCase):
 
     @staticmethod
     def rows_shown(ends):
-        """Returns the longest row of each third of the rows, or the first one of several."""
+        """Returns the longest row of each third of the rows; of equally long ones, the first."""
         lengths = [int(ends[r + 1] - ends[r]) for r in range(len(ends) - 1)]
         thirds = [range(p * len(lengths) // 3, (p + 1) * len(lengths) // 3) for p in range(3)]
         return [max(third, key=lambda r: lengths[r]) for third in thirds]

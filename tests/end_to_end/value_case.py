@@ -82,7 +82,7 @@ class ValueCase(program.ProgramTest):
                            *more, config=self.generate_config, **options)
 
     def samples(self):
-        """Returns the columns of outputs of the newest run by name, without their KL."""
+        """Returns {path in results.h5: values} of the newest run's outputs, without their KL."""
         with h5py.File(self.run_folder("guided") / "results.h5") as file:
             found = {}
             file.visititems(lambda name, item: found.update({name: item[()].tolist()})

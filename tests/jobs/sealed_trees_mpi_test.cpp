@@ -44,8 +44,8 @@ struct StoredTree {
   Integers right{};
 };
 
-/// Three solutions. The first two share a node of two steps (1), and end in nodes 2 and 3. The
-/// third has one step (4). No solution continues node 5.
+/// Returns three solutions. The first two share a node of two steps (1), and end in nodes 2 and 3.
+/// The third has one step (4). No solution continues node 5.
 StoredTree three_paths() {
   return {"q?",
           R"(["4", "", "5"])",

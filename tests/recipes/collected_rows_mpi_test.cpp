@@ -42,7 +42,8 @@ struct Tree {
   std::string steps = "[]";
 };
 
-/// Two solutions with the same first step. The last node has two steps of the second solution.
+/// Returns two solutions with the same first step. The last node has two steps of the
+/// second one.
 Tree two_paths() {
   return {.question = 5,
           .prompt = "1 + 1?",
@@ -58,7 +59,7 @@ Tree two_paths() {
           .steps = R"([["a\n", "b"], ["a\n", "c\n", "d"]])"};
 }
 
-/// One solution with one step.
+/// Returns one solution with one step.
 Tree one_path() {
   return {.question = 9,
           .prompt_ids = {42},

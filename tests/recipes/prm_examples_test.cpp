@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kVocab = 528;
 
-/// A row of `question` whose only step has the label.
+/// Returns a row of `question` whose only step has the label.
 std::string one_step(int question, const char* label) {
   return "{\"prompt\": \"q" + std::to_string(question) +
          "\", \"completions\": [\"step\"], \"labels\": [" + label + "]}\n";

@@ -195,7 +195,7 @@ TEST(JoinedSolutionsTest, OnlyStepsWithDifferentLabelsAreCompared) {
   EXPECT_EQ(alone.size(), 0U);
 }
 
-/// A step of question `question` whose label is 1 if it is right.
+/// Returns a step of a question. Its label is 1 if it is right, otherwise 0.
 JudgedStep step(std::int64_t question, double logit, bool is_right) {
   return {question, logit, is_right ? 1.0 : 0.0, is_right};
 }

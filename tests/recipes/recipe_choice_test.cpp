@@ -36,7 +36,7 @@ TEST(RecipeChoiceTest, TheRegistryHasTheRecipesInTheirOrder) {
   for (const RecipeSpec& recipe : recipes())
     names.emplace_back(recipe.name);
   std::erase_if(names, [](const std::string& name) {
-    // other recipes may come between them
+    // Other recipes may come between them.
     return name != "ad" && name != "sft" && name != "distill" && name != "dpo" && name != "grpo";
   });
   EXPECT_THAT(names, ElementsAre("ad", "sft", "distill", "dpo", "grpo"));
