@@ -144,10 +144,36 @@ class Matrix(MatrixCase):
                          {"reference", "alone-held_out"})
         self.assertIn("cd-held_out-r0-eta0.5", self.plan(
             "experiment.select={algorithm: \"cd alone\", round: 0}"))
+        chosen = self.plan("--select", "algorithm=CD,algorithm=alone,round=0")
+        self.assertIn("cd-held_out-r0-eta0.5", chosen)
+        self.assertNotIn("qsharp-held_out-r0-eta0.5", chosen)
         self.assertNotIn("qsharp-held_out-r0-eta0.5",
                          self.plan("experiment.algorithms={cd: true, qsharp: false}"))
         self.assertEqual(set(self.plan("experiment.algorithms=[alone]")),
                          {"reference", "alone-held_out"})
+
+    def test_the_plan_shows_times_and_memory_and_refuses_what_fits_no_card(self):
+        card = ("devices.world=4", "devices.gpu=v100_16gb")
+        text = self.experiment(0, 1, "--plan", *card).out
+        self.assertRegex(text, r"a  reference +0-3 +0\.000 s +0\.\d+ s +[\d.]+ MiB of 15\.8 GiB +guess")
+        self.assertRegex(text, r"qsharp-held_out-r0-eta0\.5 +[\d-]+ +0\.\d+ s")
+        self.assertRegex(text, r"ranks over 0\.\d+ s, each letter is")
+        self.assertIn("longest chain", text)
+        model = self.folder / "large"
+        shutil.copytree(EXAMPLES / "tiny_lm" / "model", model)
+        sizes = json.loads((model / "config.json").read_text())
+        sizes |= {"hidden_size": 4096, "num_hidden_layers": 24,
+                  "num_attention_heads": 32, "head_dim": 128}
+        (model / "config.json").write_text(json.dumps(sizes))
+        self.write("reference", FILES["reference"].replace("{conf}/tiny_lm/model", str(model)))
+        ended = self.run_program(1, "--plan", *card, config=self.config)
+        self.assertEqual(ended.code, 71, ended.err)
+        self.assertRegex(ended.err, r"E301.*\n.*\n? *stage +ranks +memory +key")
+        self.assertRegex(ended.err, r"reference +4 +[\d.]+ GiB of 15\.8 GiB")
+        self.write("reference", FILES["reference"])
+        self.experiment(0, 2)  # the time of a finished run replaces the guess
+        text = self.experiment(0, 1, "--plan", "run.seed=9").out
+        self.assertRegex(text, r"reference .* as in \d{4}-")
 
     def test_a_failed_stage_fails_its_cells_and_no_others(self):
         self.write("value", FILES["value"].replace("label: reward", "label: no_column"))

@@ -150,16 +150,16 @@ TEST_F(ExperimentRunsTest, FilesOfOtherStagesCountByTheirPathOnly) {
 TEST_F(ExperimentRunsTest, PlansSayWhyAStageIsNew) {
   std::vector<Stage> stages = {stage("last"), stage("first"), stage("alone")};
   stages[0].after = {1};
-  std::vector<std::string> plans = stage_plans(stages, place());
-  EXPECT_EQ(plans[0], "new, because stage first is new");
-  EXPECT_EQ(plans[1], "new, because " + (place().folder / "first").string() +
-                          " has no finished run with these settings and files");
+  std::vector<StagePlan> plans = stage_plans(stages, place());
+  EXPECT_EQ(plans[0].text, "new, because stage first is new");
+  EXPECT_EQ(plans[1].text, "new, because " + (place().folder / "first").string() +
+                               " has no finished run with these settings and files");
   const fs::path first = make_run(stages[1], "2026-01-01");
   plans = stage_plans(stages, place());
-  EXPECT_THAT(plans[0], HasSubstr("last has no finished run"));
-  EXPECT_EQ(plans[1], "reused from " + first.string());
+  EXPECT_THAT(plans[0].text, HasSubstr("last has no finished run"));
+  EXPECT_EQ(plans[1].text, "reused from " + first.string());
   const fs::path last = make_run(stages[0], "2026-01-01");
-  EXPECT_EQ(stage_plans(stages, place())[0], "reused from " + last.string());
+  EXPECT_EQ(stage_plans(stages, place())[0].text, "reused from " + last.string());
 }
 
 // --- the coordinator -------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include <mgpu/base/error.hpp>
 
 #include "jobs/experiment/schedule.hpp"
+#include "jobs/experiment/plan_simulation.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -146,41 +147,34 @@ Graph matrix_of(std::size_t cells, std::size_t rounds, const std::vector<int>& s
 
 /// Returns how many seconds a simulated run of the graph takes.
 double makespan(const Graph& graph, int ranks) {
-  struct Running {
-    double end;
-    Assignment assignment;
-  };
   Schedule schedule = with_free_ranks(graph.stages, ranks);
-  std::vector<Running> running;
-  double now = 0.0;
-  while (!schedule.is_over()) {
-    while (auto assignment = schedule.next()) {
-      const auto size = static_cast<double>(assignment->members.size());
-      running.push_back({now + graph.work[assignment->stage] / size, std::move(*assignment)});
-    }
-    const auto next = std::ranges::min_element(running, {}, &Running::end);
-    now = next->end;
-    end(schedule, next->assignment);
-    running.erase(next);
-  }
-  return now;
+  double end = 0.0;
+  for (const SimulatedStage& stage : simulate(schedule, [&](const Assignment& assignment) {
+         return graph.work[assignment.stage] / static_cast<double>(assignment.members.size());
+       }))
+    end = std::max(end, stage.end_s);
+  return end;
 }
 
-/// Returns a lower bound of the seconds. It is the larger of two: all work divided by all ranks,
-/// and the longest chain if each stage gets the largest number of ranks that it accepts.
 double bound(const Graph& graph, int ranks) {
-  double all = 0.0;
-  double longest = 0.0;
-  std::vector<double> ends(graph.stages.size());
-  for (std::size_t s = 0; s < graph.stages.size(); ++s) {
-    double begin = 0.0;
-    for (const std::size_t before : graph.stages[s].after)
-      begin = std::max(begin, ends[before]);
-    ends[s] = begin + graph.work[s] / graph.stages[s].sizes.back();
-    longest = std::max(longest, ends[s]);
-    all += graph.work[s];
-  }
-  return std::max(all / ranks, longest);
+  return time_bound(graph.stages, graph.work, ranks).seconds();
+}
+
+TEST(ScheduleTest, ASimulationSaysWhenStagesRunAndTheBoundWhatIsLeast) {
+  const Graph graph{{{{}, up_to(2)}, {{0}, {1}}, {{0}, {1}}, {{1}, {1}}}, {4.0, 1.0, 3.0, 1.0}};
+  Schedule schedule = with_free_ranks(graph.stages, 2);
+  const auto stages = simulate(schedule, [&](const Assignment& assignment) {
+    return graph.work[assignment.stage] / static_cast<double>(assignment.members.size());
+  });
+  EXPECT_EQ(stages[0].end_s, 2.0);
+  EXPECT_EQ(stages[1].end_s, 3.0);
+  EXPECT_EQ(stages[2].end_s, 5.0);
+  EXPECT_EQ(stages[3].begin_s, 3.0);
+  EXPECT_THAT(stages[0].members, ElementsAre(0, 1));
+  const TimeBound least = time_bound(graph.stages, graph.work, 2);
+  EXPECT_EQ(least.work_s, 4.5);
+  EXPECT_EQ(least.chain_s, 5.0);
+  EXPECT_EQ(least.seconds(), 5.0);
 }
 
 struct Shape {

@@ -1,7 +1,10 @@
 #include "earlier_runs.hpp"
 
 #include <algorithm>
+#include <ctime>
+#include <iomanip>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -136,6 +139,22 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
 
 namespace {
 
+/// Returns a time such as 2026-11-25T10:42:07Z in seconds; nullopt for other texts.
+std::optional<std::time_t> time_of(const std::string& utc) {
+  std::istringstream stream(utc);
+  std::tm time{};
+  stream >> std::get_time(&time, "%Y-%m-%dT%H:%M:%SZ");
+  if (stream.fail()) return std::nullopt;
+  return ::timegm(&time);
+}
+
+/// Returns how long an attempt took; 0 if it was killed.
+double seconds_of(const store::AttemptRecord& attempt) {
+  const auto begun = time_of(attempt.begun);
+  const auto ended = time_of(attempt.ended);
+  return begun && ended ? std::difftime(*ended, *begun) : 0.0;
+}
+
 /// Returns a stage that `stage` waits for and that has no run directory; nullptr if all have one.
 const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage,
                             const std::map<std::size_t, std::string>& directories) {
@@ -146,25 +165,43 @@ const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage
 
 }  // namespace
 
-std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const StagePlace& place) {
+std::vector<StagePlan> stage_plans(const std::vector<Stage>& stages, const StagePlace& place) {
   std::map<std::size_t, std::string> directories;
-  std::vector<std::string> plans(stages.size());
+  std::vector<StagePlan> plans(stages.size());
   // A stage can be listed before one that it waits for, so one pass does not find all reused ones.
   for (std::size_t pass = 0; pass < stages.size(); ++pass) {
+    const std::size_t known = directories.size();
     for (std::size_t s = 0; s < stages.size(); ++s) {
       if (directories.contains(s)) continue;
       if (const Stage* before = missing_before(stages, stages[s], directories)) {
-        plans[s] = "new, because stage " + before->name + " is new";
+        plans[s].text = "new, because stage " + before->name + " is new";
         continue;
       }
       const fs::path earlier = prepare_stage(stages[s], place, directories, false).earlier;
-      plans[s] = earlier.empty() ? "new, because " + (place.folder / stages[s].name).string() +
-                                       " has no finished run with these settings and files"
-                                 : "reused from " + earlier.string();
+      plans[s] = {earlier.empty() ? "new, because " + (place.folder / stages[s].name).string() +
+                                        " has no finished run with these settings and files"
+                                  : "reused from " + earlier.string(),
+                  earlier};
       if (!earlier.empty()) directories[s] = earlier.string();
     }
+    if (directories.size() == known) break;
   }
   return plans;
+}
+
+std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& stage) {
+  for (const fs::path& run : runs_of(place.folder / stage.name)) {
+    try {
+      if (!is_done(run)) continue;
+      MeasuredWork work{.run = run};
+      for (const store::AttemptRecord& attempt : store::attempts_of(run))
+        work.rank_seconds += attempt.ranks * seconds_of(attempt);
+      return work;
+    } catch (const Failure&) {
+      continue;  // its records are damaged
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace mgpu::jobs

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,23 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
                             const std::map<std::size_t, std::string>& directories,
                             bool checks_files = true);
 
-/// Returns a text for each stage that says whether a run would reuse an earlier run, or why not. It
-/// needs no weights. Local. Errors: those of counting the rows of the data.
-std::vector<std::string> stage_plans(const std::vector<Stage>& stages, const StagePlace& place);
+/// The part that a stage has in a run.
+struct StagePlan {
+  std::string text;                 // whether an earlier run is reused, or why not
+  std::filesystem::path earlier{};  // that run; "": the stage is new
+};
+
+/// Says for each stage whether a run would reuse an earlier run. It needs no weights. Local.
+/// Errors: those of counting the rows of the data.
+std::vector<StagePlan> stage_plans(const std::vector<Stage>& stages, const StagePlace& place);
+
+/// The time of a finished run of a stage, whose settings may have been others.
+struct MeasuredWork {
+  std::filesystem::path run;
+  double rank_seconds = 0.0;  // seconds, times the ranks of the run
+};
+
+/// Returns the work of the newest finished run of the stage; nullopt without such a run. Local.
+std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& stage);
 
 }  // namespace mgpu::jobs

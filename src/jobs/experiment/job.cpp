@@ -9,10 +9,8 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/cluster/request_server.hpp>
 #include <mgpu/cluster/shared_files.hpp>
-#include <mgpu/config/common_keys.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/run/plan_parts.hpp>
 #include <mgpu/run/session.hpp>
 
 #include "cell_answers.hpp"
@@ -85,14 +83,6 @@ void print_banner(run::RunContext& run, const std::vector<Stage>& stages) {
   run.print_banner(facts);
 }
 
-/// Returns the job of a stage and the stages that it waits for: "job train, after a, b".
-std::string describe(const std::vector<Stage>& stages, const Stage& stage) {
-  std::string text = "job " + read_job_name(stage.config);
-  for (const std::size_t before : stage.after)
-    text += (before == stage.after.front() ? ", after " : ", ") + stages[before].name;
-  return text;
-}
-
 }  // namespace
 
 JobSpec experiment_job() {
@@ -118,7 +108,7 @@ std::vector<run::FileCheck> ExperimentJob::file_checks() const {
                       std::string text;
                       for (const Stage& stage : stages)
                         text += (text.empty() ? "" : "; ") + stage.name + ": " +
-                                describe(stages, stage);
+                                description(stages, stage);
                       return text;
                     }});
   return checks;
@@ -160,18 +150,6 @@ run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
   outcome.exit = end.exit;
   outcome.notes = std::move(end.notes);
   return outcome;
-}
-
-report::Plan ExperimentJob::plan(const run::PlanMachine& machine) const {
-  std::vector<Stage> stages = read_alone(keys_, config_);
-  choose_sizes(stages, machine.ranks);
-  report::Plan plan = run::begin_plan(config_, machine, "stages");
-  const StagePlace place{stages_folder(store::read_store_config(config_)), machine.device};
-  const std::vector<std::string> plans = stage_plans(stages, place);
-  for (std::size_t s = 0; s < stages.size(); ++s)
-    plan.notes.push_back("stage " + stages[s].name + ": " + describe(stages, stages[s]) + "; " +
-                         plans[s]);
-  return plan;
 }
 
 run::MergedRun ExperimentJob::merge(const cluster::Group&, const run::SealPlace&,

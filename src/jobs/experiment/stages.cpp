@@ -8,6 +8,7 @@
 
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/cluster/topology.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 
 #include "stage_order.hpp"
@@ -94,6 +95,13 @@ std::vector<StageNeed> needs_of(const std::vector<Stage>& stages) {
   for (const Stage& stage : stages)
     needs.push_back({stage.after, stage.sizes, stage.wish, round_of(stage.values)});
   return needs;
+}
+
+std::string description(const std::vector<Stage>& stages, const Stage& stage) {
+  std::string text = "job " + read_job_name(stage.config);
+  for (const std::size_t before : stage.after)
+    text += (before == stage.after.front() ? ", after " : ", ") + stages[before].name;
+  return text;
 }
 
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories) {

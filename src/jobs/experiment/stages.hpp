@@ -69,6 +69,9 @@ void choose_sizes(std::vector<Stage>& stages, int ranks);
 /// Returns the needs of all stages, for the schedule.
 std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
 
+/// Returns the job of a stage and the stages that it waits for: "job train, after a, b".
+std::string description(const std::vector<Stage>& stages, const Stage& stage);
+
 /// Returns the configuration of a stage whose inputs are files in `directories`, the run
 /// directories of the other stages by index. Local.
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories);

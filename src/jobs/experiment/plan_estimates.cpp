@@ -1,0 +1,95 @@
+#include "plan_estimates.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/plan_parts.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+using report::Plan;
+
+/// Returns the tightest limit of memory; one without `what` if no memory is limited.
+Plan::Limit memory_limit(const Plan& plan) {
+  Plan::Limit tightest;
+  for (const Plan::Limit& limit : plan.limits)
+    if (limit.key != "run.output" && (tightest.what.empty() || limit.used > tightest.used))
+      tightest = limit;
+  return tightest;
+}
+
+std::string names_of(const std::vector<Plan::Time>& times) {
+  std::string names;
+  for (const Plan::Time& time : times)
+    if (time.seconds > 0.0) names += (names.empty() ? "guess: " : ", ") + time.what;
+  return names.empty() ? "guess" : names;
+}
+
+}  // namespace
+
+Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePlan>& plans,
+                     const StagePlace& place, const run::PlanMachine& machine)
+    : stages_(stages), place_(place), machine_(machine), is_new_(stages.size()) {
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    is_new_[s] = plans[s].earlier.empty();
+    if (!is_new_[s]) directories_[s] = plans[s].earlier.string();
+  }
+}
+
+/// Returns the part of the machine that `ranks` ranks have, if all ranks get equal parts of a node.
+run::PlanMachine Estimator::machine_of(int ranks) const {
+  run::PlanMachine machine = machine_;
+  machine.ranks = ranks;
+  machine.ranks_per_node = std::min(ranks, machine_.ranks_per_node);
+  machine.host_bytes = machine_.host_bytes / static_cast<std::uint64_t>(machine_.ranks_per_node) *
+                       static_cast<std::uint64_t>(machine.ranks_per_node);
+  return machine;
+}
+
+/// Returns whether the stage reads something that has no stand-in: rows, or a model of unknown
+/// configuration.
+bool Estimator::may_lack_files(const Stage& stage) const {
+  return std::ranges::any_of(stage.inputs, [&](const StageInput& input) {
+    if (!is_new_[input.from]) return false;
+    const std::filesystem::path path = directories_.at(input.from) / input.relative;
+    return !is_model_folder(input) || std::filesystem::is_empty(path);
+  });
+}
+
+void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {
+  const Plan plan = read_job(config)->plan(machine_of(estimate.ranks));
+  estimate.memory = plan.memory;
+  estimate.bytes = run::planned_bytes(plan);
+  estimate.have_bytes = plan.card_bytes;
+  estimate.limit = memory_limit(plan);
+  estimate.basis = names_of(plan.times);
+  for (const Plan::Time& time : plan.times)
+    estimate.seconds += time.seconds;
+}
+
+StageEstimate Estimator::estimate(std::size_t index, int ranks) {
+  const Stage& stage = stages_[index];
+  StageEstimate estimate{.ranks = ranks};
+  const Config given = with_inputs(stage, directories_);
+  try {
+    add_plan(with_chunk_size(given), estimate);
+  } catch (const Failure& failure) {
+    if (!may_lack_files(stage)) throw;
+    estimate.unknown = failure.report().sentence;
+  }
+  const bool is_this_machine = machine_.cores > 0;
+  const auto measured = is_this_machine ? measured_work(place_, stage) : std::nullopt;
+  if (measured) {
+    estimate.seconds = measured->rank_seconds / ranks;
+    estimate.basis = "as in " + measured->run.filename().string();
+  }
+  const ModelFiles files = estimate.unknown.empty() ? trained_model_files(given) : ModelFiles{};
+  directories_[index] = stand_ins_.make(stages_, index, files).string();
+  return estimate;
+}
+
+}  // namespace mgpu::jobs
