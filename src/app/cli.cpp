@@ -2,6 +2,7 @@
 #define CXXOPTS_VECTOR_DELIMITER '\x1f'
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -19,14 +20,15 @@ namespace {
 constexpr const char* kPositional = "arguments";
 constexpr std::size_t kMaxArgumentBytes = 4095;  // cxxopts matches arguments recursively
 
-std::vector<std::string> split_choices(std::string_view text) {
-  std::vector<std::string> choices;
+/// Returns the parts of a text between separators; nothing after a last separator.
+std::vector<std::string> split_at(std::string_view text, char separator) {
+  std::vector<std::string> parts;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('|'), text.size());
-    choices.emplace_back(text.substr(0, end));
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.emplace_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return choices;
+  return parts;
 }
 
 /// Returns whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
@@ -158,7 +160,7 @@ private:
     }
     const OptionRow& row = *find_row(name);
     const std::size_t index = line_.take_option(row, value);
-    const std::vector<std::string> choices = split_choices(row.choices);
+    const std::vector<std::string> choices = split_at(row.choices, '|');
     const bool known =
         choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
     if (!known) {
@@ -178,6 +180,8 @@ private:
       take_set(value, index);
     } else if (row.name == "only") {
       take_only(value, index);
+    } else if (row.name == "select") {
+      take_select(value, index);
     } else if (row.name == "with") {
       options_.overlays.push_back(value);
     } else if (row.name == "progress") {
@@ -248,6 +252,34 @@ private:
     add_override("run.total_workers", parts, index, shown);
   }
 
+  /// Takes the value of --select, "algorithm=pita,round=0", which becomes a mapping. A name that is
+  /// given twice has several values.
+  void take_select(const std::string& text, std::size_t index) {
+    std::map<std::string, std::string> values;
+    for (const std::string& pair : split_at(text, ',')) {
+      const std::size_t equals = pair.find('=');
+      const std::string value = equals == std::string::npos ? "" : pair.substr(equals + 1);
+      if (!is_override(pair) || value.empty() || value.find('"') != std::string::npos) {
+        add("E143", "--select needs NAME=VALUE, or several of them with commas", index,
+            "--select algorithm=pita,round=0");
+        return;
+      }
+      std::string& known = values[pair.substr(0, equals)];
+      known += (known.empty() ? "" : " ") + value;
+    }
+    std::string mapping;
+    for (const auto& [name, value] : values)
+      mapping += (mapping.empty() ? "{" : ", ") + name + ": \"" + value + "\"";
+    add_override(select_key(), mapping + "}", index, line_.option_at(index, text));
+  }
+
+  /// Returns the key of a job that chooses a part of its work by name.
+  std::string select_key() const {
+    for (const KeySpec& spec : table_.keys())
+      if (spec.name.ends_with(".select")) return spec.name;
+    return "select";
+  }
+
   void take_override(const std::string& text, std::size_t index) {
     const std::size_t equals = text.find('=');
     add_override(text.substr(0, equals), text.substr(equals + 1), index, text);
@@ -255,7 +287,8 @@ private:
 
   void add_override(std::string key, std::string value, std::size_t index, std::string shown) {
     const std::string printed = printable(value);
-    const std::size_t at = printable(shown).rfind(printed);
+    const std::size_t found = printable(shown).rfind(printed);
+    const std::size_t at = found == std::string::npos ? 0 : found;  // --select changes its value
     const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
     options_.overrides.push_back(
         {std::move(key), std::move(value), line_.origin(index), std::move(shown), column});

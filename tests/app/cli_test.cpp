@@ -135,6 +135,18 @@ TEST(CliTest, OnlySetsTwoKeys) {
     EXPECT_THAT(refusal({"x.yaml", wrong}), HasSubstr("--only needs I/N")) << wrong;
 }
 
+TEST(CliTest, SelectChoosesCellsOfAnExperiment) {
+  const auto value_of = [](const char* argument) {
+    return parse({"x.yaml", "--select", argument}).overrides.at(0).value;
+  };
+  EXPECT_EQ(parse({"x.yaml", "--select=round=0"}).overrides.at(0).key, "select");
+  EXPECT_EQ(value_of("algorithm=PITA,round=0"), "{algorithm: \"PITA\", round: \"0\"}");
+  EXPECT_EQ(value_of("algorithm=pita,algorithm=dpo"), "{algorithm: \"pita dpo\"}");
+  for (const char* wrong : {"--select=pita", "--select=algorithm=", "--select==0",
+                            "--select=round=0,,", "--select=round=\"0"})
+    EXPECT_THAT(refusal({"x.yaml", wrong}), HasSubstr("--select needs NAME=VALUE")) << wrong;
+}
+
 TEST(CliTest, SmallOptions) {
   const Options options = parse({"-", "-qv", "--json", "--progress=lines", "--color", "never"});
 
@@ -265,10 +277,10 @@ TEST(CliTest, OptionsArePinned) {
   for (const OptionRow& row : option_rows())
     names += std::string(row.name) + " ";
 
-  EXPECT_EQ(
-      names,
-      "set with gpus gpus-per-model name output resume time-limit only check plan print-config "
-      "explain env merge export compare progress color quiet verbose json help version ");
+  EXPECT_EQ(names,
+            "set with gpus gpus-per-model name output resume time-limit only select check plan "
+            "print-config "
+            "explain env merge export compare progress color quiet verbose json help version ");
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ TEST(ExperimentKeysTest, EachWrongValueIsRefusedAtItsPlace) {
       {"experiment.baseline", "a b", "E107", "`a b` is not the name of an algorithm", ".yaml"},
       {"experiment.select", "{seed: 1}", "E107", "`seed` is neither algorithm", "round: 0"},
       {"experiment.select", "{round: 1}", "E107", "no cell has the selected values", "rounds - 1"},
+      {"run.total_workers", "2", "E124", "has no parts", "remove"},
       {"run.schedule", "dynamic", "E124", "shares its chunks out", "run.schedule=static"},
   };
   for (const WrongValue& value : wrong) {
@@ -140,6 +141,21 @@ TEST(ExperimentKeysTest, TheBaselineIsTheFirstAlgorithmUnlessTheListHasIt) {
   EXPECT_THAT(algorithms({{"experiment.baseline", "ref"},
                           {"experiment.algorithms", "{p: true, ref: false, q: false}"}}),
               ElementsAre("ref", "p"));
+}
+
+TEST(ExperimentKeysTest, MorePartsThanCombinationsAreRefused) {
+  Keys keys = {{"experiment.algorithms", "[p, q]"},
+               {"experiment.baseline", "p"},
+               {"experiment.models", "[a, b]"},
+               {"run.worker_id", "1"},
+               {"run.total_workers", "2"}};
+  EXPECT_EQ(refusal_of(keys).code, "");
+  EXPECT_EQ(read_matrix(config_with(keys)).part.index, 1);
+  keys["run.total_workers"] = "3";
+  const ErrorReport report = refusal_of(keys);
+  EXPECT_EQ(report.code, "E124");
+  EXPECT_THAT(report.sentence, HasSubstr("3 parts and only 2 combinations"));
+  EXPECT_EQ(report.help, "--only 0/2");
 }
 
 TEST(ExperimentKeysTest, SelectedValuesAreWords) {

@@ -105,5 +105,29 @@ TEST(StageEndTest, ResultsKeepTheirIntervals) {
   EXPECT_TRUE(std::isnan(read.results[1].value));
 }
 
+TEST(CellValuesTest, PartsShareWholeCellsAndEachHasTheBaseline) {
+  Matrix matrix;
+  matrix.algorithms = {"alone", "pita", "dpo", "cd"};
+  matrix.etas = {"1", "2"};
+  matrix.rounds = 2;
+  matrix.baseline = "alone";
+  EXPECT_EQ(num_dealt(matrix), 3);
+  const std::size_t all = values_of_cells(matrix).size();
+  std::size_t sum = 0;
+  for (int part = 0; part < 2; ++part) {
+    matrix.part = {part, 2};
+    std::map<std::string, int> cells;
+    for (const CellValues& cell : values_of_cells(matrix))
+      ++cells[cell.at("algorithm")];
+    EXPECT_EQ(cells.contains("pita"), part == 0);
+    EXPECT_EQ(cells.contains("dpo"), part == 1);
+    for (const auto& [algorithm, count] : cells) {
+      EXPECT_EQ(count, 4) << algorithm;
+      sum += algorithm == "alone" && part == 1 ? 0 : static_cast<std::size_t>(count);
+    }
+  }
+  EXPECT_EQ(sum, all);
+}
+
 }  // namespace
 }  // namespace mgpu::jobs

@@ -1,6 +1,7 @@
 #include "cell_values.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mgpu::jobs {
 namespace {
@@ -27,13 +28,50 @@ std::vector<std::string> round_numbers(int rounds) {
   return numbers;
 }
 
+/// Returns whether two values are equal, apart from the case of ASCII letters.
+bool is_same_value(const std::string& a, const std::string& b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 bool is_selected(const Matrix& matrix, const CellValues& cell) {
   return std::ranges::all_of(matrix.select, [&](const auto& wanted) {
     const auto value = cell.find(wanted.first);
-    return value != cell.end() &&
-           std::ranges::find(wanted.second, value->second) != wanted.second.end();
+    return value != cell.end() && std::ranges::any_of(wanted.second, [&](const std::string& name) {
+             return is_same_value(name, value->second);
+           });
   });
 }
+
+std::vector<CellValues> selected_cells(const Matrix& matrix) {
+  std::vector<CellValues> cells{{}};
+  cells = times(cells, "round", round_numbers(matrix.rounds));
+  cells = times(cells, "dataset", matrix.datasets);
+  cells = times(cells, "model", matrix.models);
+  cells = times(cells, "algorithm", matrix.algorithms);
+  cells = times(cells, "eta", matrix.etas);
+  std::erase_if(cells, [&](const CellValues& cell) { return !is_selected(matrix, cell); });
+  return cells;
+}
+
+bool is_of_baseline(const Matrix& matrix, const CellValues& cell) {
+  const auto algorithm = cell.find("algorithm");
+  return algorithm == cell.end() || algorithm->second == matrix.baseline;
+}
+
+/// Numbers the combinations of algorithm, data set and model, without those of the baseline.
+class Combinations {
+public:
+  int number_of(CellValues cell) {
+    cell.erase("round");
+    cell.erase("eta");
+    return numbers_.emplace(std::move(cell), count()).first->second;
+  }
+  int count() const { return static_cast<int>(numbers_.size()); }
+
+private:
+  std::map<CellValues, int> numbers_;
+};
 
 }  // namespace
 
@@ -65,14 +103,20 @@ std::string stage_name(const std::string& file_name, const CellValues& values) {
 }
 
 std::vector<CellValues> values_of_cells(const Matrix& matrix) {
-  std::vector<CellValues> cells{{}};
-  cells = times(cells, "round", round_numbers(matrix.rounds));
-  cells = times(cells, "dataset", matrix.datasets);
-  cells = times(cells, "model", matrix.models);
-  cells = times(cells, "algorithm", matrix.algorithms);
-  cells = times(cells, "eta", matrix.etas);
-  std::erase_if(cells, [&](const CellValues& cell) { return !is_selected(matrix, cell); });
+  std::vector<CellValues> cells = selected_cells(matrix);
+  Combinations combinations;
+  std::erase_if(cells, [&](const CellValues& cell) {
+    return !is_of_baseline(matrix, cell) &&
+           combinations.number_of(cell) % matrix.part.count != matrix.part.index;
+  });
   return cells;
+}
+
+int num_dealt(const Matrix& matrix) {
+  Combinations combinations;
+  for (const CellValues& cell : selected_cells(matrix))
+    if (!is_of_baseline(matrix, cell)) combinations.number_of(cell);
+  return combinations.count();
 }
 
 }  // namespace mgpu::jobs

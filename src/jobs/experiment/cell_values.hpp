@@ -30,7 +30,12 @@ int round_of(const CellValues& values);
 std::string stage_name(const std::string& file_name, const CellValues& values);
 
 /// Returns the values of all cells that experiment.select leaves, later rounds last. A name whose
-/// list is empty has no value. Without lists there is one cell for each round.
+/// list is empty has no value. Without lists there is one cell, of round 0. Of the combinations of
+/// algorithm, data set and model, every Matrix::part.count-th one belongs to this part, with all
+/// its rounds and etas. The baseline belongs to each part.
 std::vector<CellValues> values_of_cells(const Matrix& matrix);
+
+/// Returns how many combinations of algorithm, data set and model all parts together share.
+int num_dealt(const Matrix& matrix);
 
 }  // namespace mgpu::jobs

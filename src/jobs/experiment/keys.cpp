@@ -62,6 +62,14 @@ void check_ranks(const Config& config) {
                            "experiment.ranks={" + names[i] + ": 2}");
 }
 
+/// Refuses run.schedule=dynamic, and --only for an experiment without a matrix.
+void refuse_chunk_keys_of(const Config& config) {
+  if (config.texts("experiment.algorithms").empty())
+    run::refuse_chunk_keys(config);
+  else
+    run::refuse_chunk_keys(config.with("run.worker_id", "0").with("run.total_workers", "1"));
+}
+
 }  // namespace
 
 void add_experiment_keys(KeyTable& table) {
@@ -114,7 +122,7 @@ void add_experiment_keys(KeyTable& table) {
 void check_experiment_keys(const Config& config) {
   check_all({[&] { check_stages(config); }, [&] { check_after(config); },
              [&] { check_ranks(config); }, [&] { check_matrix_keys(config); },
-             [&] { run::refuse_chunk_keys(config); }});
+             [&] { refuse_chunk_keys_of(config); }});
 }
 
 ExperimentConfig read_experiment_config(const Config& config) {

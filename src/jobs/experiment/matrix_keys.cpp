@@ -77,10 +77,24 @@ void check_select(const Config& config) {
       throw config.problem("E107", kSelect,
                            "`" + name + "` is neither algorithm, dataset, model, round nor eta",
                            "experiment.select={algorithm: pita, round: 0}");
-  if (values_of_cells(read_matrix(config)).empty())
+  Matrix all = read_matrix(config);
+  all.part = {};
+  if (values_of_cells(all).empty())
     throw config.problem("E107", kSelect, "no cell has the selected values",
                          "values of experiment.algorithms, .datasets, .models and .etas, and "
                          "rounds from 0 to experiment.rounds - 1");
+}
+
+/// Refuses --only with more parts than can be dealt.
+void check_part(const Config& config) {
+  const Matrix matrix = read_matrix(config);
+  const int most = num_dealt(matrix);
+  if (matrix.part.count <= std::max(most, 1)) return;
+  throw config.problem("E124", "run.total_workers",
+                       "there are " + std::to_string(matrix.part.count) + " parts and only " +
+                           std::to_string(most) +
+                           " combinations of algorithm, data set and model that they could share",
+                       "--only 0/" + std::to_string(std::max(most, 1)));
 }
 
 }  // namespace
@@ -146,7 +160,7 @@ void check_matrix_keys(const Config& config) {
   check_all({[&] { check_algorithms(config); }, [&] { check_names(config, "experiment.datasets"); },
              [&] { check_names(config, "experiment.models"); },
              [&] { check_names(config, "experiment.etas"); }, [&] { check_baseline(config); },
-             [&] { check_select(config); }});
+             [&] { check_select(config); }, [&] { check_part(config); }});
 }
 
 Matrix read_matrix(const Config& config) {
@@ -161,6 +175,7 @@ Matrix read_matrix(const Config& config) {
   const std::vector<std::string> names = config.texts(kSelect);
   for (std::size_t i = 0; i < names.size(); ++i)
     matrix.select[names[i]] = words_of(config.values(kSelect)[i]);
+  matrix.part = run::read_job_keys(config).part;
   return matrix;
 }
 

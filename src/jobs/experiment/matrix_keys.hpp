@@ -7,6 +7,7 @@
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::jobs {
 
@@ -21,11 +22,13 @@ struct Matrix {
   bool has_barrier = false;                                // experiment.round_barrier
   std::string baseline;                                    // experiment.baseline; "" for none
   std::map<std::string, std::vector<std::string>> select;  // experiment.select
+  run::ChunkPart part{};  // part of the cells, which --only chooses; see values_of_cells()
 };
 
 void add_matrix_keys(KeyTable& table);
 
-/// Checks the rules between these keys. Errors: Failure E107 (exit 78).
+/// Checks the rules between these keys. Errors: Failure (exit 78) E107, E114 or
+/// E124.
 void check_matrix_keys(const Config& config);
 
 /// Returns the values of keys that check_matrix_keys() accepts.
