@@ -12,6 +12,7 @@
 #include <mgpu/app/run_files.hpp>
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/device_choice.hpp>
+#include <mgpu/cluster/gpu_utilization.hpp>
 #include <mgpu/cluster/shared_files.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
@@ -65,6 +66,8 @@ public:
     set_compute_threads(keys_.cluster.threads);
     watchdog_ = watch_run(keys_.watch, topology_, files_, directory_.path());
     if (watchdog_) keys_.cluster.timeout_s += kAfterWatchdogS;
+    if (choice_.device.kind == DeviceKind::cuda)
+      meter_ = std::make_unique<cluster::UtilizationMeter>(choice_.gpu.uuid);
   }
 
   ExitCode run() {
@@ -228,6 +231,8 @@ private:
     files_.sync_warnings();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
     const auto memory = run::gather_memory(world_, choice_.device);
+    const auto utilization =
+        cluster::gather_utilization(world_, meter_ ? meter_->read() : cluster::Utilization{});
     const std::vector<RankRecord> records = gather_rank_records(
         world_, {topology_.place().host, choice_.gpu.uuid, choice_.gpu.name, outcome.samples_here});
     report::RunSummary summary;
@@ -241,6 +246,7 @@ private:
     directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
+      if (meter_) files_.print(cluster::utilization_lines(utilization));
       files_.print(report::end_table(summary));
       files_.print_if_quiet(report::quiet_lines(summary, directory_.path().string()));
       files_.print_last_line(report::last_line(summary));
@@ -370,7 +376,8 @@ private:
   SoftStop stop_;
   std::vector<std::string> sources_;
   std::int64_t overrides_;
-  std::unique_ptr<watch::Watchdog> watchdog_;  // null: switched off
+  std::unique_ptr<watch::Watchdog> watchdog_;         // null: switched off
+  std::unique_ptr<cluster::UtilizationMeter> meter_;  // null: this rank has no GPU
 };
 
 }  // namespace

@@ -150,7 +150,7 @@ std::string memory_lines(const RunSummary& summary) {
   const auto& peaks = summary.host_peak_bytes;
   if (peaks.empty()) return "";
   const auto most = std::max_element(peaks.begin(), peaks.end());
-  std::string text = "Host memory:   peak " + bytes_text(*most);
+  std::string text = "Host Memory Summary:\n  peak " + bytes_text(*most);
   if (peaks.size() > 1) {
     text += text_of(" on rank %td, ", most - peaks.begin()) +
             bytes_text(std::accumulate(peaks.begin(), peaks.end(), std::uint64_t{0})) + " over " +

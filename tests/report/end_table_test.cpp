@@ -116,7 +116,8 @@ TEST(EndTableTest, OnTheCpuThereIsNoGpuLine) {
   summary.host_peak_bytes = {100 << 20, 300 << 20};
   const std::string text = end_table(summary);
 
-  EXPECT_THAT(text, HasSubstr("Host memory:   peak 300.0 MiB on rank 1, 400.0 MiB over 2 ranks\n"));
+  EXPECT_THAT(text, HasSubstr("\nHost Memory Summary:\n"
+                              "  peak 300.0 MiB on rank 1, 400.0 MiB over 2 ranks\n"));
   EXPECT_THAT(text, Not(HasSubstr("GPU")));
 }
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::cluster {
+
+/// How busy a GPU was: the share of time in which it ran kernels.
+struct Utilization {
+  std::int64_t samples = 0;  // 0: unknown
+  double mean = 0.0;         // in [0, 1]
+  double peak = 0.0;
+};
+
+/// Samples the utilization of a GPU in a thread, by the NVML library of the driver, which is loaded
+/// when it is needed. The numbers are those of nvidia-smi, so they include other processes.
+class UtilizationMeter {
+public:
+  static constexpr const char* kNvml = "libnvidia-ml.so.1";
+
+  /// Starts to sample the GPU of this uuid ("GPU-e7b3bccd-..."). If the library is missing, or does
+  /// not know the GPU, there are no samples.
+  explicit UtilizationMeter(const std::string& uuid, const char* library = kNvml,
+                            std::chrono::milliseconds period = std::chrono::seconds(1));
+  ~UtilizationMeter();
+  UtilizationMeter(const UtilizationMeter&) = delete;
+  UtilizationMeter& operator=(const UtilizationMeter&) = delete;
+  UtilizationMeter(UtilizationMeter&&) = delete;
+  UtilizationMeter& operator=(UtilizationMeter&&) = delete;
+
+  /// Returns the samples so far.
+  Utilization read() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Returns the utilization that each rank has measured, on every rank.
+/// Ranks:  collective over `world`.
+std::vector<Utilization> gather_utilization(const Group& world, const Utilization& mine);
+
+/// Formats a line for the GPU of each rank: "GPU utilization: GPU 0: 83 % on average, 100 % at
+/// most, 512 samples".
+std::string utilization_lines(const std::vector<Utilization>& of_ranks);
+
+}  // namespace mgpu::cluster
