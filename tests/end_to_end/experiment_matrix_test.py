@@ -155,7 +155,8 @@ class Matrix(MatrixCase):
     def test_the_plan_shows_times_and_memory_and_refuses_what_fits_no_card(self):
         card = ("devices.world=4", "devices.gpu=v100_16gb")
         text = self.experiment(0, 1, "--plan", *card).out
-        self.assertRegex(text, r"a  reference +0-3 +0\.000 s +0\.\d+ s +[\d.]+ MiB of 15\.8 GiB +guess")
+        self.assertRegex(text, r"a  reference +0-3 +0\.000 s +0\.\d+ s +[\d.]+ MiB of 15\.8 GiB "
+                               r"+guess")
         self.assertRegex(text, r"qsharp-held_out-r0-eta0\.5 +[\d-]+ +0\.\d+ s")
         self.assertRegex(text, r"ranks over 0\.\d+ s, each letter is")
         self.assertIn("longest chain", text)
@@ -163,7 +164,7 @@ class Matrix(MatrixCase):
         shutil.copytree(EXAMPLES / "tiny_lm" / "model", model)
         sizes = json.loads((model / "config.json").read_text())
         sizes |= {"hidden_size": 4096, "num_hidden_layers": 24,
-                  "num_attention_heads": 32, "head_dim": 128}
+                  "num_attention_heads": 32, "head_dim": 128, "intermediate_size": 14336}
         (model / "config.json").write_text(json.dumps(sizes))
         self.write("reference", FILES["reference"].replace("{conf}/tiny_lm/model", str(model)))
         ended = self.run_program(1, "--plan", *card, config=self.config)
