@@ -87,6 +87,7 @@ void check_select(const Config& config) {
 
 /// Refuses --only with more parts than can be dealt.
 void check_part(const Config& config) {
+  if (config.texts(kAlgorithms).empty()) return;  // see check_experiment_keys()
   const Matrix matrix = read_matrix(config);
   const int most = num_dealt(matrix);
   if (matrix.part.count <= std::max(most, 1)) return;
