@@ -50,14 +50,11 @@ run::PlanMachine Estimator::machine_of(int ranks) const {
   return machine;
 }
 
-/// Returns whether the stage reads something that has no stand-in: rows, or a model of unknown
-/// configuration.
+/// Returns whether the stage reads output of a stage that has not run, of which a stand-in may lack
+/// files that a plan needs.
 bool Estimator::may_lack_files(const Stage& stage) const {
-  return std::ranges::any_of(stage.inputs, [&](const StageInput& input) {
-    if (!is_new_[input.from]) return false;
-    const std::filesystem::path path = directories_.at(input.from) / input.relative;
-    return !is_model_folder(input) || std::filesystem::is_empty(path);
-  });
+  return std::ranges::any_of(stage.inputs,
+                             [&](const StageInput& input) { return is_new_[input.from]; });
 }
 
 void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {

@@ -37,7 +37,7 @@ public:
             const StagePlace& place, const run::PlanMachine& machine);
 
   /// Estimates a stage on `ranks` ranks. The stages before it must be reused or estimated. Local.
-  /// Errors: those of Job::plan(). If a stage reads rows that do not exist yet, the result has
+  /// Errors: those of Job::plan(). If a stage reads output that does not exist yet, the result has
   ///         StageEstimate::unknown instead.
   StageEstimate estimate(std::size_t stage, int ranks);
 
