@@ -1,4 +1,6 @@
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -8,6 +10,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/formats/json_value.hpp>
+#include <mgpu/lm/config/step_head.hpp>
 #include <mgpu/lm/training/classifier_folder.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 
@@ -58,6 +61,32 @@ INSTANTIATE_TEST_SUITE_P(
                     std::tuple("qwen3_switches", Classified::tokens, "Qwen3ForTokenClassification"),
                     std::tuple("gpt2", Classified::tokens, "GPT2ForTokenClassification"),
                     std::tuple("gpt2", Classified::sequences, "GPT2ForSequenceClassification")));
+
+/// Writes config.json of a folder of tests/lm/goldens without the member `architectures`.
+void write_without_architectures(const char* family, const fs::path& folder) {
+  const fs::path source = fs::path(MGPU_GOLDENS) / family / "config.json";
+  const JsonValue config = formats::read_json_object(source, 1 << 20);
+  JsonValue::Members members;
+  for (const auto& [name, value] : *config.members())
+    if (name != "architectures") members.emplace_back(name, value);
+  std::ofstream(folder / "config.json") << formats::to_json(JsonValue(std::move(members)));
+}
+
+TEST(ClassifierFilesTest, TheFamilyNamesTheArchitectureIfTheFolderDoesNot) {
+  for (const auto& [family, architecture] : {std::pair("gpt2", "GPT2ForTokenClassification"),
+                                             std::pair("gpt_oss", "GptOssForTokenClassification"),
+                                             std::pair("qwen3", "Qwen3ForTokenClassification")}) {
+    const testing_support::TemporaryFolder folder;
+    write_without_architectures(family, folder.path());
+
+    const CompanionFiles files = classifier_files(folder.path(), Classified::tokens, 1);
+    std::ofstream(folder.path() / "config.json") << files.at("config.json");
+
+    EXPECT_EQ(read_step_head(folder.path()).outputs, 1);
+    const JsonValue written = formats::read_json_object(folder.path() / "config.json", 1 << 20);
+    EXPECT_EQ(*written.find("architectures")->list()->front().text(), architecture);
+  }
+}
 
 TEST(ModelHeadTest, AFolderWithoutTheHeadLeavesItAsTheSeedMadeIt) {
   const fs::path source = fs::path(MGPU_GOLDENS) / "llama";

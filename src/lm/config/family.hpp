@@ -15,7 +15,8 @@ namespace mgpu::lm {
 /// family, write families/NAME.cpp with a function NAME_family(), and add NAME to MGPU_FAMILIES in
 /// family.cpp.
 struct Family {
-  std::string_view name;  // model_type
+  std::string_view name;          // model_type
+  std::string_view class_prefix;  // of transformers: "Llama" of LlamaForCausalLM
 
   /// Reads the fields of `config` that read_lm_config() does not read for all families.
   /// Errors: Failure E701 for a feature that is not supported, E702 for an invalid value.

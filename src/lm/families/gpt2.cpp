@@ -77,7 +77,7 @@ LmWeights bind(const LmConfig& config, WeightSource& source) {
 }  // namespace
 
 const Family& gpt2_family() {
-  static constexpr Family kFamily{"gpt2", read, bind, {}, kEmbedding};
+  static constexpr Family kFamily{"gpt2", "GPT2", read, bind, {}, kEmbedding};
   return kFamily;
 }
 

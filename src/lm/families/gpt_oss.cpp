@@ -80,7 +80,7 @@ LmWeights bind(const LmConfig& config, WeightSource& source) {
 }  // namespace
 
 const Family& gpt_oss_family() {
-  static constexpr Family kFamily{"gpt_oss", read, bind, "mxfp4"};
+  static constexpr Family kFamily{"gpt_oss", "GptOss", read, bind, "mxfp4"};
   return kFamily;
 }
 

@@ -13,7 +13,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
 }  // namespace
 
 const Family& llama_family() {
-  static constexpr Family kFamily{"llama", read, bind_decoder};
+  static constexpr Family kFamily{"llama", "Llama", read, bind_decoder};
   return kFamily;
 }
 

@@ -15,7 +15,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
 }  // namespace
 
 const Family& mistral_family() {
-  static constexpr Family kFamily{"mistral", read, bind_decoder};
+  static constexpr Family kFamily{"mistral", "Mistral", read, bind_decoder};
   return kFamily;
 }
 

@@ -12,7 +12,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
 }  // namespace
 
 const Family& qwen2_family() {
-  static constexpr Family kFamily{"qwen2", read, bind_decoder};
+  static constexpr Family kFamily{"qwen2", "Qwen2", read, bind_decoder};
   return kFamily;
 }
 

@@ -23,7 +23,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
 }  // namespace
 
 const Family& qwen3_family() {
-  static constexpr Family kFamily{"qwen3", read, bind_decoder};
+  static constexpr Family kFamily{"qwen3", "Qwen3", read, bind_decoder};
   return kFamily;
 }
 

@@ -6,6 +6,8 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/lm/training/classifier_folder.hpp>
 
+#include "lm/config/family.hpp"
+
 namespace mgpu::lm {
 namespace {
 
@@ -18,11 +20,23 @@ const char* suffix_of(Classified what) {
   return what == Classified::tokens ? "ForTokenClassification" : "ForSequenceClassification";
 }
 
-/// Returns "LlamaForSequenceClassification" for "LlamaForCausalLM".
-std::string architecture_of(std::string_view name, Classified what) {
+/// Returns "Llama" for "LlamaForCausalLM".
+std::string_view without_head(std::string_view architecture) {
   for (const std::string_view head : kHeads)
-    if (name.ends_with(head)) name.remove_suffix(head.size());
-  return std::string(name) + suffix_of(what);
+    if (architecture.ends_with(head)) architecture.remove_suffix(head.size());
+  return architecture;
+}
+
+/// Returns "Llama" for a model of transformers such as LlamaForCausalLM. `architectures` says
+/// which, or else `model_type`.
+std::string class_prefix(const JsonValue& config) {
+  const JsonValue* names = config.find("architectures");
+  const JsonValue::List* list = names == nullptr ? nullptr : names->list();
+  const std::string* first = list == nullptr || list->empty() ? nullptr : list->front().text();
+  if (first != nullptr) return std::string(without_head(*first));
+  const JsonValue* type = config.find("model_type");
+  const Family* family = find_family(type != nullptr && type->text() ? *type->text() : "");
+  return family == nullptr ? "" : std::string(family->class_prefix);
 }
 
 JsonValue text(std::string value) {
@@ -44,16 +58,12 @@ void add_labels(std::int64_t outputs, JsonValue::Members& members) {
 std::string classifier_config(const fs::path& path, const std::string& config, Classified what,
                               std::int64_t outputs) {
   const JsonValue old = formats::parse_json_object(path, config);
+  const JsonValue architectures(JsonValue::List{text(class_prefix(old) + suffix_of(what))});
   JsonValue::Members members;
-  for (const auto& [name, value] : *old.members()) {
-    if (name == "id2label" || name == "label2id" || name == "num_labels") continue;
-    const JsonValue::List* list = name == "architectures" ? value.list() : nullptr;
-    const std::string* first = list == nullptr || list->empty() ? nullptr : list->front().text();
-    if (first == nullptr)
-      members.emplace_back(name, value);
-    else
-      members.emplace_back(name, JsonValue(JsonValue::List{text(architecture_of(*first, what))}));
-  }
+  if (old.find("architectures") == nullptr) members.emplace_back("architectures", architectures);
+  for (const auto& [name, value] : *old.members())
+    if (name != "id2label" && name != "label2id" && name != "num_labels")
+      members.emplace_back(name, name == "architectures" ? architectures : value);
   add_labels(outputs, members);
   return formats::to_json(JsonValue(std::move(members)));
 }

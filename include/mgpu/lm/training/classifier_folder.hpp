@@ -19,10 +19,10 @@ enum class Classified : std::uint8_t {
 ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs);
 
 /// Returns companion_files() for a model with classifier_head(), without generation_config.json.
-/// config.json gets the labels LABEL_0, LABEL_1, ... If config.json names an architecture, the
-/// classifier's architecture replaces it. Together with the weights of the ParameterArena, the
-/// files form a folder that AutoModelForSequenceClassification or AutoModelForTokenClassification
-/// opens.
+/// config.json gets the labels LABEL_0, LABEL_1, ... and the classifier's architecture. If
+/// config.json names no architecture, the family decides. Together with the weights of the
+/// ParameterArena, the files form a folder that AutoModelForSequenceClassification or
+/// AutoModelForTokenClassification opens.
 ///
 /// `pad_token_id` of config.json is not changed. transformers needs it for batches of several
 /// sequences.
