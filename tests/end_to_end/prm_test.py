@@ -2,6 +2,7 @@
 ranks, choices that follow the scores, and files that cannot be used."""
 import json
 import math
+import random
 import shutil
 
 import program
@@ -63,6 +64,24 @@ class Training(PrmCase):
         self.assertAlmostEqual(shown[0], shown[2], delta=0.02)
         self.assertAlmostEqual(shown[1], shown[3], delta=0.02)
         self.assertNotEqual(shown[0], shown[1])
+
+    def test_a_visible_signal_is_learned_and_shuffled_labels_are_not(self):
+        draws = random.Random(7)
+        rows = []
+        for i in range(1200):
+            steps = ["".join(draws.choices("abnz", k=4)) for _ in range(3)]
+            rows.append({"prompt": f"see {i // 4}", "completions": steps,
+                         "labels": ["z" in step for step in steps]})
+        path = tiny_lm.write_rows(self.folder / "visible.jsonl", rows)
+        areas = []
+        for shuffles in ("false", "true"):
+            self.start_over()
+            self.train(1, f"data.path={path}", "prm.held_out=0.3", "train.max_steps=60",
+                       "train.global_batch_size=16", "train.eval_every=60",
+                       f"prm.shuffle_labels={shuffles}")
+            areas.append(self.summary()["results"]["eval_auc_within"]["value"])
+        self.assertGreater(areas[0], 0.95)
+        self.assertAlmostEqual(areas[1], 0.5, delta=0.06)
 
     def test_a_killed_training_goes_on_to_the_same_bytes(self):
         self.train(1, "checkpoint.every=1")
