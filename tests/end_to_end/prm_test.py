@@ -16,9 +16,6 @@ except ImportError:
     h5py = None
 
 
-CONF = program.TOP / "conf/collect/arithmetic"
-
-
 class Training(PrmCase):
 
     def check_ranks(self, *more):
@@ -246,33 +243,6 @@ class Search(PrmCase):
             ended = self.search(1, *keys, reward=reward, code=code)
             self.assertIn(words, ended.err)
             self.assertEqual(ended.err.count("error[E"), 1, ended.err)
-
-
-class Example(PrmCase):
-
-    def run_config(self, name, *keys):
-        """Runs a configuration of the page. Returns its results."""
-        ended = self.start(2, *keys, config=CONF / f"{name}.yaml").wait(deadline_s=900)
-        self.assertEqual(ended.code, 0, ended.err)
-        run = {"train": "chains", "collect": "chain_steps", "prm": "chain_prm",
-               "search": "chain_search"}[name]
-        return self.summary(run)["results"]
-
-    def test_the_four_configurations_choose_better_than_at_random(self):
-        chains = f"model.path={self.output}/chains/latest/ckpt/last"
-        steps = f"data.path={self.output}/chain_steps/latest/results.h5"
-        reward = f"generate.reward.path={self.output}/chain_prm/latest/ckpt/last"
-        self.run_config("train")
-        self.run_config("collect", chains)
-        shuffled = self.run_config("prm", chains, steps, "prm.shuffle_labels=true")
-        self.start_over("chain_prm")
-        prm = self.run_config("prm", chains, steps)
-        search = self.run_config("search", chains, reward)
-        self.assertGreater(prm["eval_auc_within"]["value"], 0.75)
-        self.assertAlmostEqual(shuffled["eval_auc_within"]["value"], 0.5, delta=0.05)
-        self.assertGreater(search["over_random_8"]["value"], 0.05)
-        self.assertGreater(search["over_random_8"]["low"], 0.0)
-        self.assertGreater(search["pass_8"]["value"], search["best_8"]["value"])
 
 
 if __name__ == "__main__":
