@@ -269,7 +269,8 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
 
 TEST(GeneratorTest, ACompletionThatHasBegunEndsByItsWholeLength) {
   const LanguageModel model = open_golden("gpt2");
-  const Prompt prompt{0, make_prompts(1).front(), 1, {}, 3};
+  const Ids ids = make_prompts(1).front();
+  const Prompt prompt{0, ids, 1, {}, 3};
   const Completion rest = Generator(model, sampled(8)).run({&prompt, 1})[0].completions[0];
   EXPECT_EQ(rest.ids.size(), 5U);
   EXPECT_EQ(rest.reason, FinishReason::length);
