@@ -12,8 +12,8 @@
 
 #include <mgpu/base/error.hpp>
 
-#include "jobs/experiment/schedule.hpp"
 #include "jobs/experiment/plan_simulation.hpp"
+#include "jobs/experiment/schedule.hpp"
 
 namespace mgpu::jobs {
 namespace {
