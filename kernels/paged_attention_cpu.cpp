@@ -124,8 +124,9 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& f
   return {b.lines, b.columns};
 }
 
-/// Divides `count` lines into args.kv_heads parts, and prefetches part `part`, counted from 0, into
-/// the L2 cache. The L1 cache allows too few outstanding misses to hide the memory latency.
+/// Divides the keys or values of `count` adjacent slots, all heads, into args.kv_heads equal parts,
+/// and prefetches part `part`, counted from 0, into the L2 cache. The L1 cache allows too few
+/// outstanding misses to hide the memory latency.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
   const std::size_t floats = count * args.head_dim;
@@ -133,9 +134,9 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
     __builtin_prefetch(lines + part * floats + i, 0, 2);
 }
 
-/// Prefetches a part of the lines of `from` that follow the run. After the last run, it prefetches
-/// the first lines of `then` instead. Lines in bfloat16 are copied anyway, so they are not
-/// prefetched.
+/// Prefetches a part of the slots of `from` that follow the run. After the last run, it prefetches
+/// the first slots of `then` instead. Keys and values in bfloat16 are copied anyway, so they are
+/// not prefetched.
 HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
                             const KeyRun& run, std::size_t part, const float* from,
                             const float* then) {

@@ -1,4 +1,5 @@
-// Tests deaths and full disks at every step of a save. Each run is a separate process.
+// Tests killed processes, I/O errors and full disks at every step of a save. Each run is a child
+// process, or several under mpiexec.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -88,7 +88,7 @@ struct ErrorReport {
   ExitCode exit = ExitCode::internal;
   std::string sentence;            // one sentence, no final period
   std::vector<std::string> lines;  // place and evidence, printed verbatim below the sentence
-  std::string help;                // something to type; "" for no help line
+  std::string help;                // what to do, such as a line to type; "": no help line
 };
 
 /// Formats "error[E101]: sentence", the lines, then "  = help: ..."; without a final newline.

@@ -55,7 +55,7 @@ public:
   int group_index() const { return group_index_; }
   bool is_leader() const { return model_group_.rank() == 0; }
 
-  /// Returns the nodes of all ranks, by world rank.
+  /// Returns the places of all ranks, by world rank.
   std::span<const RankPlace> places() const { return places_; }
   const RankPlace& place() const { return places_[static_cast<std::size_t>(world_->rank())]; }
 

@@ -45,8 +45,7 @@ struct LabelNames {
 
   /// Returns the index of the label of a row.
   /// Errors: formats::JsonError for a row without a label, or a value that stands for no label. For
-  ///         such a value, the message names the user's
-  ///         column, the value, and the allowed values.
+  ///         such a value, the message names the user's column, the value, and the allowed values.
   std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
 };
 

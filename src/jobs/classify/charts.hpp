@@ -13,8 +13,8 @@ namespace mgpu::jobs {
 /// that have a true label. The page also has a table with these numbers.
 std::string svg_confusion(const ClassifyPlots& plots);
 
-/// Draws two histograms of the probability of the positive label, on logarithmic scales: for the
-/// rows with that label, and for all other rows. Returns "" without rows.
+/// Draws two histograms of the probability of the positive label: for the rows with that label, and
+/// for all other rows. The numbers of rows are on a logarithmic scale. Returns "" without rows.
 std::string svg_scores(const ClassifyPlots& plots);
 
 /// Draws the error rates of at most kShownGroups groups of rows, with confidence intervals. Returns

@@ -35,7 +35,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Writes the map and the mean norm of embeddings as a safetensors file.
+/// Writes a safetensors file with the matrix that maps hidden states to input embeddings, and the
+/// mean norm of these embeddings.
 void write_realignment(const std::filesystem::path& folder, const lm::Realignment& realignment) {
   const std::filesystem::path path = folder / "realignment.safetensors";
   std::filesystem::remove(path);  // the file of an earlier attempt

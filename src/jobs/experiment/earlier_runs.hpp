@@ -24,7 +24,7 @@ struct StagePlace {
   DeviceKind device = DeviceKind::cpu;
 };
 
-/// The file in the run directory of a finished stage that has its StageEnd as JSON.
+/// The file in a finished stage's run directory. It holds the StageEnd of that stage as JSON.
 inline constexpr const char* kOutcomeFile = "outcome.json";
 
 /// The settings with which a stage would run, and an earlier run whose results it can reuse.

@@ -124,7 +124,7 @@ void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evalu
   }
 }
 
-/// Adds pass@k and maj@k if answers are checked, and the accuracies of searches.
+/// If answers are checked, adds pass@k, maj@k and, if the run had a search, its accuracies.
 void add_judged(const store::ReadTable& rows, std::span<const RowRange> ranges,
                 std::optional<SearchKind> search, Evaluation& evaluation) {
   const store::ReadColumn* same_as = find_column(rows, "same_as");

@@ -54,8 +54,9 @@ std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidate
 
 std::int64_t divergence_batch_bytes(const ModelPart& model, const ModelPart& reference,
                                     std::int64_t new_tokens, lm::MemoryDemand demand) {
-  // Blocks of logits that exist at once: those of both models, and those with offsets. A GPU also
-  // has float64 copies and the temporary tensors of the sums.
+  // Copies of a block of logits that exist at once: the model's, the reference's, and the model's
+  // after the guide's offsets were added. A GPU also has float64 copies and the temporary tensors
+  // of the sums.
   constexpr std::int64_t kCopies = 3;
   constexpr std::int64_t kCopiesOnGpu = 16;
   demand.others = {};

@@ -29,9 +29,10 @@ public:
   };
 
   /// Adds a column of the type that `get(row)` returns: a number, a std::string, or a std::vector
-  /// of numbers, which is a list of any length.
+  /// of numbers. A vector is a list, whose length may differ from row to row. Each item of the list
+  /// has `width` numbers.
   ///
-  /// Shapes: the vector of a list of n items has n * width numbers.
+  /// Shapes: a list of n items is a vector of n * width numbers.
   template <std::invocable<const Row&> Get>
   void add(About about, Get get, std::int64_t width = 1) {
     using Value = std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>;
