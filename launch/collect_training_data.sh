@@ -80,12 +80,21 @@ find_program() {
   [[ -x $MGPU_PROGRAM ]] || refuse 66 "there is no program '$MGPU_PROGRAM'"
 }
 
-# collect: runs the job, and sets `code` and `directory`
+# collect: runs the job, and sets `code` and `directory`. A stop signal is passed on: the run is
+# saved, and this script reports it
 collect() {
-  local program=("$MGPU_PROGRAM")
+  local program=("$MGPU_PROGRAM") said pid
   [[ $ENABLE_MULTI_GPU == false ]] || program=(launch/rank_logs.sh "$logs" "$MGPU_PROGRAM")
-  launch/mgpu-run -np "$ranks" "${program[@]}" "${arguments[@]}" 2>&1 | tee -ia "$log"
-  code=${PIPESTATUS[0]}
+  said=$(wc -l <"$log")
+  set -m  # a job with its own process group can still trap Ctrl-C
+  launch/mgpu-run -np "$ranks" "${program[@]}" "${arguments[@]}" >>"$log" 2>&1 </dev/null &
+  pid=$!
+  set +m
+  trap 'interrupted=yes; kill -INT "$pid"' INT
+  trap 'interrupted=yes; kill -TERM "$pid"' TERM HUP
+  tail -n "+$((said + 1))" -s 0.1 -f --pid="$pid" "$log" &
+  wait_out "$pid"
+  wait "$!"
   directory=$(run_directory "$log")
 }
 
@@ -122,7 +131,8 @@ aggregate() {
   [[ $text != *'the run has no solutions'* ]] ||
     refuse 65 '[Multi-GPU Aggregation] No data collected from any GPU' "see $logs"
   mkdir -p "$OUTPUT_DIR" || refuse 73 "cannot make the folder '$OUTPUT_DIR'"
-  [[ $exported == no ]] || cp -f "$directory"/prm_data/* "$OUTPUT_DIR"/
+  [[ $exported == no ]] || cp -f "$directory"/prm_data/* "$OUTPUT_DIR"/ ||
+    refuse 74 "cannot copy the files to '$OUTPUT_DIR'" "they are in $directory/prm_data"
 }
 
 # verify: checks that the file with all questions has arrived, and counts the files
@@ -172,8 +182,8 @@ else
   logs='the messages above'
   trap 'rm -f "$log"' EXIT
 fi
-trap : INT  # Ctrl-C saves the run, and this script reports it
 collect
 check_end
 aggregate
 verify
+exit "$code"  # 1: more questions failed than output.max_failed allows

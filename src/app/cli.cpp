@@ -252,6 +252,11 @@ private:
     add_override("run.total_workers", parts, index, shown);
   }
 
+  void refuse_select(std::size_t index) {
+    add("E143", "--select needs NAME=VALUE, or several of them with commas", index,
+        "--select algorithm=pita,round=0");
+  }
+
   /// Takes the value of --select, "algorithm=pita,round=0", which becomes a mapping. A name that is
   /// given twice has several values.
   void take_select(const std::string& text, std::size_t index) {
@@ -260,12 +265,15 @@ private:
       const std::size_t equals = pair.find('=');
       const std::string value = equals == std::string::npos ? "" : pair.substr(equals + 1);
       if (!is_override(pair) || value.empty() || value.find('"') != std::string::npos) {
-        add("E143", "--select needs NAME=VALUE, or several of them with commas", index,
-            "--select algorithm=pita,round=0");
+        refuse_select(index);
         return;
       }
       std::string& known = values[pair.substr(0, equals)];
       known += (known.empty() ? "" : " ") + value;
+    }
+    if (values.empty()) {
+      refuse_select(index);
+      return;
     }
     std::string mapping;
     for (const auto& [name, value] : values)

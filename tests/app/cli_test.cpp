@@ -143,7 +143,7 @@ TEST(CliTest, SelectChoosesCellsOfAnExperiment) {
   EXPECT_EQ(value_of("algorithm=PITA,round=0"), "{algorithm: \"PITA\", round: \"0\"}");
   EXPECT_EQ(value_of("algorithm=pita,algorithm=dpo"), "{algorithm: \"pita dpo\"}");
   for (const char* wrong : {"--select=pita", "--select=algorithm=", "--select==0",
-                            "--select=round=0,,", "--select=round=\"0"})
+                            "--select=round=0,,", "--select=round=\"0", "--select="})
     EXPECT_THAT(refusal({"x.yaml", wrong}), HasSubstr("--select needs NAME=VALUE")) << wrong;
 }
 

@@ -156,6 +156,9 @@ TEST(ExperimentKeysTest, MorePartsThanCombinationsAreRefused) {
   EXPECT_EQ(report.code, "E124");
   EXPECT_THAT(report.sentence, HasSubstr("3 parts and only 2 combinations"));
   EXPECT_EQ(report.help, "--only 0/2");
+  keys["run.total_workers"] = "2";
+  keys["run.worker_id"] = "2";  // parts are counted from 0
+  EXPECT_EQ(refusal_of(keys).code, "E124");
 }
 
 TEST(ExperimentKeysTest, SelectedValuesAreWords) {

@@ -128,6 +128,35 @@ case_a_killed_rank_is_named() {
   says_not 'GPU 0 process failed'
 }
 
+case_too_many_failed_questions_are_the_exit_code() {
+  with_gpus 0
+  program 'exit 1' "$(writes a_merged.pt)"
+  start
+  code_is 1
+  says "^✓ $work/prm_data/a_merged.pt"
+}
+
+case_files_that_cannot_be_copied_are_said() {
+  with_gpus 0
+  program true "$(writes a_merged.pt) mkdir -p $work/prm_data/a_merged.pt/a_merged.pt"
+  start
+  code_is 74
+  says "cannot copy the files to '$work/prm_data'"
+}
+
+# shellcheck disable=SC2016
+case_a_stop_signal_reaches_the_launcher() {
+  with_gpus 0
+  program 'touch $work/begun; sleep 30' true
+  local shell=$BASHPID
+  (until [[ -e $work/begun ]]; do sleep 0.05; done
+    pkill -TERM -P "$shell" -f launch/collect_training_data.sh) &
+  start MGPU_GRACE_S=1
+  code_is 143
+  says 'did not end within 1 s'
+  says 'the same command continues it'
+}
+
 case_nothing_collected_is_said() {
   with_gpus 0
   program 'exit 1' 'echo "error[E143]: the run has no solutions" >&2; exit 64'

@@ -114,7 +114,7 @@ def _anywhere(items, outputs):
     """Replaces paths of run folders below `outputs` in all items that are bytes."""
     def in_outputs(data):
         for output in outputs:
-            data = re.sub(re.escape(str(output).encode()) + rb"(/[\w/-]+)", _without_date, data)
+            data = re.sub(re.escape(str(output).encode()) + rb"(/[\w/.-]+)", _without_date, data)
         return data
 
     return {name: item if item.kind == NAMES else dataclasses.replace(

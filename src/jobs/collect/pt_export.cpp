@@ -94,10 +94,13 @@ std::string time_of(const fs::path& folder) {
 }
 
 /// Returns the value of collect.pt_parts. With `auto` it is the number of ranks that run.h5 names.
+/// A stage of an experiment has no run.h5; it is the number of ranks of its last attempt.
 std::int64_t parts_of(const Config& config, const fs::path& folder) {
   if (!config.is("collect.pt_parts", "auto")) return config.integer("collect.pt_parts");
   const fs::path how = folder / "run.h5";
-  return fs::exists(how) ? std::max<std::int64_t>(1, store::read_table(how, "ranks").rows) : 1;
+  if (fs::exists(how)) return std::max<std::int64_t>(1, store::read_table(how, "ranks").rows);
+  const auto attempts = store::attempts_of(folder);
+  return attempts.empty() ? 1 : std::max(1, attempts.back().ranks);
 }
 
 /// Makes a folder in place of what an export that was killed has left.

@@ -18,8 +18,7 @@ void add_pt_key(KeyTable& table);
 ///
 /// Memory: the states of all questions.
 /// Errors: Failure E143 (exit 64) if the run has no solutions; E601 (exit 73) if the folder cannot
-/// be
-///         made; those of PtReader and tensor::write_pickle().
+///         be made; those of PtReader and tensor::write_pickle().
 std::int64_t export_pt(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

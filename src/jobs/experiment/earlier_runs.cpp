@@ -148,6 +148,10 @@ std::optional<std::time_t> time_of(const std::string& utc) {
   return ::timegm(&time);
 }
 
+bool was_killed(const store::AttemptRecord& attempt) {
+  return attempt.ended.empty();
+}
+
 /// Returns how long an attempt took; 0 if it was killed.
 double seconds_of(const store::AttemptRecord& attempt) {
   const auto begun = time_of(attempt.begun);
@@ -193,8 +197,10 @@ std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& 
   for (const fs::path& run : runs_of(place.folder / stage.name)) {
     try {
       if (!is_done(run)) continue;
+      const std::vector<store::AttemptRecord> attempts = store::attempts_of(run);
+      if (std::ranges::any_of(attempts, was_killed)) continue;  // its work is not known
       MeasuredWork work{.run = run};
-      for (const store::AttemptRecord& attempt : store::attempts_of(run))
+      for (const store::AttemptRecord& attempt : attempts)
         work.rank_seconds += attempt.ranks * seconds_of(attempt);
       return work;
     } catch (const Failure&) {

@@ -62,12 +62,15 @@ void check_ranks(const Config& config) {
                            "experiment.ranks={" + names[i] + ": 2}");
 }
 
-/// Refuses run.schedule=dynamic, and --only for an experiment without a matrix.
+/// Refuses run.schedule=dynamic, parts that do not exist, and --only for an experiment without a
+/// matrix.
 void refuse_chunk_keys_of(const Config& config) {
   if (config.texts("experiment.algorithms").empty())
     run::refuse_chunk_keys(config);
-  else
+  else {
+    run::check_chunk_keys(config);
     run::refuse_chunk_keys(config.with("run.worker_id", "0").with("run.total_workers", "1"));
+  }
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ private:
         large.insert(model->second);
     std::string fitting;
     for (const std::string& model : keys_.matrix.models)
-      if (!large.contains(model)) fitting += (fitting.empty() ? "" : ", ") + model;
+      if (!large.contains(model)) fitting += (fitting.empty() ? "" : ",") + model;
     if (!large.empty() && !fitting.empty()) return "experiment.models=[" + fitting + "]";
     return "a smaller value of the key in the stage's file, or a GPU with more memory";
   }
@@ -110,8 +110,9 @@ private:
     for (std::size_t s = 0; s < graph_.stages.size(); ++s)
       if (estimates_[s] && !estimates_[s]->unknown.empty())
         plan_.notes.push_back(
-            "memory and time of " + graph_.stages[s].name +
-            " are unknown before the stages that it reads have run: " + estimates_[s]->unknown);
+            (estimates_[s]->basis.empty() ? "memory and time of " : "memory of ") +
+            graph_.stages[s].name + (estimates_[s]->basis.empty() ? " are" : " is") +
+            " unknown before the stages that it reads have run: " + estimates_[s]->unknown);
     for (std::string& line : table_lines(stage_rows()))
       plan_.notes.push_back(std::move(line));
     for (std::string& line : chart_lines(times_, machine_.ranks))

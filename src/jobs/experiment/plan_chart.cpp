@@ -20,7 +20,8 @@ double end_of(const std::vector<SimulatedStage>& stages) {
   return end;
 }
 
-/// Returns a row of letters for each rank. A stage that takes time has at least one letter.
+/// Returns a row of letters for each rank. A stage that takes time has a letter,
+/// unless a later one begins in the same column.
 std::vector<std::string> rows_of(const std::vector<SimulatedStage>& stages, int ranks, double end) {
   std::vector<std::string> rows(static_cast<std::size_t>(ranks), std::string(kChartColumns, '.'));
   const auto column = [&](double time) {

@@ -68,6 +68,24 @@ void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {
     estimate.seconds += time.seconds;
 }
 
+/// Returns whether a file of a stage that has not run is the cause of a failure.
+bool Estimator::is_of_stand_in(const ErrorReport& report) const {
+  const auto names_it = [&](const std::string& text) {
+    return text.find(stand_ins_.path().string()) != std::string::npos;
+  };
+  return names_it(report.sentence) || std::ranges::any_of(report.lines, names_it);
+}
+
+/// Replaces the folders of stand-ins in a text by the names of their stages.
+std::string Estimator::with_stage_names(std::string text) const {
+  for (std::size_t s = stages_.size(); s-- > 0;) {  // 12 before 1
+    const std::string folder = (stand_ins_.path() / std::to_string(s)).string();
+    for (std::size_t at; (at = text.find(folder)) != std::string::npos;)
+      text.replace(at, folder.size(), "stage " + stages_[s].name + " ");
+  }
+  return text;
+}
+
 StageEstimate Estimator::estimate(std::size_t index, int ranks) {
   const Stage& stage = stages_[index];
   StageEstimate estimate{.ranks = ranks};
@@ -75,8 +93,8 @@ StageEstimate Estimator::estimate(std::size_t index, int ranks) {
   try {
     add_plan(with_chunk_size(given), estimate);
   } catch (const Failure& failure) {
-    if (!may_lack_files(stage)) throw;
-    estimate.unknown = failure.report().sentence;
+    if (!may_lack_files(stage) || !is_of_stand_in(failure.report())) throw;
+    estimate.unknown = with_stage_names(failure.report().sentence);
   }
   const bool is_this_machine = machine_.cores > 0;
   const auto measured = is_this_machine ? measured_work(place_, stage) : std::nullopt;

@@ -45,6 +45,8 @@ public:
 private:
   run::PlanMachine machine_of(int ranks) const;
   bool may_lack_files(const Stage& stage) const;
+  bool is_of_stand_in(const ErrorReport& report) const;
+  std::string with_stage_names(std::string text) const;
   void add_plan(const Config& config, StageEstimate& estimate) const;
 
   const std::vector<Stage>& stages_;

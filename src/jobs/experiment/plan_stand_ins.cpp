@@ -48,6 +48,11 @@ std::unique_ptr<const recipes::LmMethod> method_of(const Config& config) {
   return std::make_unique<recipes::LmMethod>();
 }
 
+/// Returns whether an input is a folder, such as that of a trained model, and not a file of rows.
+bool is_model_folder(const StageInput& input) {
+  return !input.relative.has_extension();
+}
+
 }  // namespace
 
 ModelFiles trained_model_files(const Config& config) {
@@ -75,10 +80,6 @@ StandIns::StandIns() {
 StandIns::~StandIns() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
-}
-
-bool is_model_folder(const StageInput& input) {
-  return !input.relative.has_extension();
 }
 
 fs::path StandIns::make(const std::vector<Stage>& stages, std::size_t index,

@@ -36,13 +36,11 @@ public:
   std::filesystem::path make(const std::vector<Stage>& stages, std::size_t index,
                              const ModelFiles& of_model) const;
 
+  /// The folder that has the folder INDEX of each stage.
   const std::filesystem::path& path() const { return path_; }
 
 private:
   std::filesystem::path path_;
 };
-
-/// Returns whether an input is a folder, such as that of a trained model, and not a file of rows.
-bool is_model_folder(const StageInput& input);
 
 }  // namespace mgpu::jobs
