@@ -14,6 +14,7 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/tensor/pickle_file.hpp>
 
 #include "keys.hpp"
