@@ -81,7 +81,7 @@ std::string Estimator::with_stage_names(std::string text) const {
   for (std::size_t s = stages_.size(); s-- > 0;) {  // 12 before 1
     const std::string folder = (stand_ins_.path() / std::to_string(s)).string();
     for (std::size_t at; (at = text.find(folder)) != std::string::npos;)
-      text.replace(at, folder.size(), "stage " + stages_[s].name + " ");
+      text.replace(at, folder.size(), "the outputs of stage " + stages_[s].name + ", ");
   }
   return text;
 }

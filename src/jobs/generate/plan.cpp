@@ -213,6 +213,11 @@ void GenerateJob::check_files() const {
                                     /*needs_weights=*/true);
              },
              [&] {
+               if (keys_.has_reference())
+                 check_reference_folder(config_, keys_.rows.folder, keys_.reference,
+                                        /*needs_weights=*/true);
+             },
+             [&] {
                check_inputs();
                rows::check_reward_weights(config_, keys_.rewards);
              }});
@@ -224,7 +229,6 @@ void GenerateJob::check_inputs() const {
                         "data.path is a file of rows: JSON Lines, CSV or Parquet");
   rewards::check_rewards(keys_.rewards);
   rows::check_reward_config(config_, keys_.rewards);
-  if (keys_.has_reference()) check_reference_folder(config_, keys_.rows.folder, keys_.reference);
 }
 
 std::vector<run::FileCheck> GenerateJob::file_checks() const {
@@ -279,6 +283,8 @@ report::Plan GenerateJob::plan(const run::PlanMachine& machine) const {
     check_guide_files(config_, *keys_.guide, keys_.rows.folder, /*needs_weights=*/false);
   if (keys_.search)
     check_search_files(config_, *keys_.search, keys_.rows.folder, /*needs_weights=*/false);
+  if (keys_.has_reference())
+    check_reference_folder(config_, keys_.rows.folder, keys_.reference, /*needs_weights=*/false);
   check_inputs();
   return GeneratePlan(config_, machine, read_generate_inputs(config_, keys_), disk_bytes()).make();
 }

@@ -23,8 +23,11 @@ Failure unlike_model(const Config& config, const std::string& what,
 }  // namespace
 
 void check_reference_folder(const Config& config, const std::filesystem::path& model,
-                            const std::filesystem::path& reference) {
-  rows::check_model_folder(config, reference, kReferenceKey);
+                            const std::filesystem::path& reference, bool needs_weights) {
+  if (needs_weights)
+    rows::check_model_folder(config, reference, kReferenceKey);
+  else
+    rows::check_model_config(config, reference, kReferenceKey);
   const std::int64_t vocab = lm::read_lm_config(model).vocab;
   const std::int64_t other = lm::read_lm_config(reference).vocab;
   if (vocab != other)
