@@ -58,7 +58,7 @@ check_gpus() {
   [[ ${#ids[@]} == "$NUM_GPUS" ]] ||
     refuse 78 'Number of GPU IDs does not match num_gpus' \
       "NUM_GPUS is $NUM_GPUS, and GPU_IDS has ${#ids[@]}: $GPU_IDS"
-  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+  gpus=$(visible_gpus)
   [[ $gpus != 0 ]] || return 0
   for id in "${ids[@]}"; do
     [[ $((10#$id)) -lt $gpus ]] ||

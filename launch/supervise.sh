@@ -82,6 +82,15 @@ note_death() {
   fi
 }
 
+# visible_gpus: prints how many GPUs a process of this host can use
+visible_gpus() {
+  case ${CUDA_VISIBLE_DEVICES-all} in
+    all) nvidia-smi -L 2>/dev/null | grep -c '^GPU ' ;;
+    '' | -1 | NoDevFiles) echo 0 ;;
+    *) tr , '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c . ;;
+  esac
+}
+
 # may_restart DIR: decides after a crash whether to start again. If so, it waits 1, 2 or 4 s;
 # otherwise it reports that it gives up, and fails
 may_restart() {

@@ -1,9 +1,8 @@
 // Keeps cxxopts from splitting arguments at commas: devices.gpus=1,3 is one value.
 #define CXXOPTS_VECTOR_DELIMITER '\x1f'
 #include <algorithm>
-#include <cctype>
-#include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <cxxopts.hpp>
@@ -12,6 +11,7 @@
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/config/nearest_name.hpp>
 
+#include "option_values.hpp"
 #include "written_line.hpp"
 
 namespace mgpu::app {
@@ -19,26 +19,6 @@ namespace {
 
 constexpr const char* kPositional = "arguments";
 constexpr std::size_t kMaxArgumentBytes = 4095;  // cxxopts matches arguments recursively
-
-/// Returns the parts of a text between separators; nothing after a last separator.
-std::vector<std::string> split_at(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-/// Returns whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
-bool is_override(std::string_view argument) {
-  const std::size_t equals = argument.find('=');
-  if (equals == std::string_view::npos || equals == 0) return false;
-  return std::all_of(
-      argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(equals),
-      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; });
-}
 
 bool is_yaml_name(std::string_view argument) {
   return argument == "-" || argument.ends_with(".yaml") || argument.ends_with(".yml");
@@ -234,51 +214,24 @@ private:
     take_override(text, index);
   }
 
-  /// Takes the value of --only, "0/4", which sets two keys.
   void take_only(const std::string& text, std::size_t index) {
-    const std::size_t slash = text.find('/');
-    const auto is_number = [](std::string_view word) {
-      return !word.empty() && word.size() < 6 &&
-             std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
-    };
-    const std::string part = text.substr(0, slash);
-    const std::string parts = slash == std::string::npos ? "" : text.substr(slash + 1);
-    if (!is_number(part) || !is_number(parts)) {
+    const std::optional<WrittenPart> part = parse_part(text);
+    if (!part) {
       add("E143", "--only needs I/N", index, "--only 0/4 is the first of four parts");
       return;
     }
     const std::string shown = line_.option_at(index, text);
-    add_override("run.worker_id", part, index, shown);
-    add_override("run.total_workers", parts, index, shown);
+    add_override("run.worker_id", part->index, index, shown);
+    add_override("run.total_workers", part->count, index, shown);
   }
 
-  void refuse_select(std::size_t index) {
-    add("E143", "--select needs NAME=VALUE, or several of them with commas", index,
-        "--select algorithm=pita,round=0");
-  }
-
-  /// Takes the value of --select, "algorithm=pita,round=0", which becomes a mapping. A name that is
-  /// given twice has several values.
   void take_select(const std::string& text, std::size_t index) {
-    std::map<std::string, std::string> values;
-    for (const std::string& pair : split_at(text, ',')) {
-      const std::size_t equals = pair.find('=');
-      const std::string value = equals == std::string::npos ? "" : pair.substr(equals + 1);
-      if (!is_override(pair) || value.empty() || value.find('"') != std::string::npos) {
-        refuse_select(index);
-        return;
-      }
-      std::string& known = values[pair.substr(0, equals)];
-      known += (known.empty() ? "" : " ") + value;
-    }
-    if (values.empty()) {
-      refuse_select(index);
-      return;
-    }
-    std::string mapping;
-    for (const auto& [name, value] : values)
-      mapping += (mapping.empty() ? "{" : ", ") + name + ": \"" + value + "\"";
-    add_override(select_key(), mapping + "}", index, line_.option_at(index, text));
+    const std::optional<std::string> mapping = parse_selection(text);
+    if (mapping)
+      add_override(select_key(), *mapping, index, line_.option_at(index, text));
+    else
+      add("E143", "--select needs NAME=VALUE, or several of them with commas", index,
+          "--select algorithm=pita,round=0");
   }
 
   /// Returns the key of a job that chooses a part of its work by name.

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <mgpu/cluster/gpu_utilization.hpp>
+#include <mgpu/cluster/try_together.hpp>
 
 namespace mgpu::cluster {
 namespace {
@@ -120,13 +121,7 @@ Utilization UtilizationMeter::read() const {
 }
 
 std::vector<Utilization> gather_utilization(const Group& world, const Utilization& mine) {
-  const auto samples = world.all_gather(mine.samples);
-  const auto mean = world.all_gather(mine.mean);
-  const auto peak = world.all_gather(mine.peak);
-  std::vector<Utilization> all;
-  for (std::size_t r = 0; r < samples.size(); ++r)
-    all.push_back({samples[r], mean[r], peak[r]});
-  return all;
+  return all_gather_records(world, std::vector{mine});
 }
 
 std::string utilization_lines(const std::vector<Utilization>& of_ranks) {

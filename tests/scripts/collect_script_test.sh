@@ -97,6 +97,15 @@ case_one_gpu_has_files_without_a_suffix() {
   [[ $(grep -c . "$work/calls") == 2 && ! -e $work/logs ]] || broken "$(cat "$work/calls")"
 }
 
+case_hidden_gpus_do_not_count() {
+  with_gpus 4
+  program true "$(writes a_merged.pt)"
+  refused CUDA_VISIBLE_DEVICES=2,3 GPU_IDS=2,3 -- 'GPU 2 is not available\. Valid range: \[0, 1\]$'
+  start CUDA_VISIBLE_DEVICES=
+  code_is 0
+  says 'no GPUs here: NUM_GPUS=2 counts CPU ranks$'
+}
+
 case_without_gpus_ranks_are_counted() {
   with_gpus 0
   program true "$(writes a_merged.pt)"

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +63,11 @@ public:
   /// Returns an upper bound of the bytes that a run writes. Local; check_files() must have
   /// succeeded.
   virtual std::uint64_t disk_bytes() const = 0;
+
+  /// Returns the names and contents of the files that the folder of the trained model has in
+  /// addition to weights; none if the recipe trains no language model. An experiment plans stages
+  /// that read a model before it is trained. Local; check_files() must have succeeded.
+  virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   /// Estimates memory, time and disk space of a run on `machine`. Local; check_files() must have
   /// succeeded.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -13,8 +14,10 @@
 #include <mgpu/datasets/registry.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_rows.hpp>
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
 #include <mgpu/tensor/pickle_file.hpp>
 
 #include "keys.hpp"
@@ -102,6 +105,23 @@ std::int64_t parts_of(const Config& config, const fs::path& folder) {
   if (fs::exists(how)) return std::max<std::int64_t>(1, store::read_table(how, "ranks").rows);
   const auto attempts = store::attempts_of(folder);
   return attempts.empty() ? 1 : std::max(1, attempts.back().ranks);
+}
+
+/// Refuses a file of agents that has changed since the run read it: the names of agents are read
+/// from it. Errors: Failure E610 (exit 65).
+void check_agents_file(const AgentKeys& keys, const fs::path& folder) {
+  const auto inputs = store::inputs_of_run(folder);
+  const auto then = inputs.find("collect.agents.path");
+  if (then == inputs.end() || keys.path.empty()) return;
+  const std::string text = read_file(keys.path);
+  const std::string now = rows::checksum_text(crc32c(std::as_bytes(std::span(text))));
+  if (now == then->second) return;
+  throw Failure({"E610",
+                 ExitCode::data,
+                 "the file of agents has changed since the run read it",
+                 {"  --> " + keys.path.string(),
+                  "  CRC-32C " + then->second + " in the run, " + now + " now"},
+                 "restore its content"});
 }
 
 /// Makes a folder in place of what an export that was killed has left.
@@ -206,6 +226,7 @@ void add_pt_key(KeyTable& table) {
 
 std::int64_t export_pt(const run::ExportRequest& request) {
   const PtFiles files(request);
+  check_agents_file(files.keys().agents, request.results.parent_path());
   const PtReader reader(request.results, files.keys());
   make_empty(request.out);
   const std::int64_t parts = parts_of(request.config, request.results.parent_path());

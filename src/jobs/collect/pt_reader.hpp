@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "keys.hpp"
+#include "pt_columns.hpp"
 #include "pt_question.hpp"
 
 namespace mgpu::jobs {
@@ -20,9 +20,6 @@ public:
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80); those of read_agents().
   PtReader(const std::filesystem::path& results, const CollectKeys& keys);
-  PtReader(const PtReader&) = delete;
-  PtReader& operator=(const PtReader&) = delete;
-  ~PtReader();
 
   std::int64_t rows() const;
 
@@ -34,20 +31,15 @@ public:
   PtQuestion read(std::int64_t row) const;
 
 private:
-  struct Columns;
-  struct Row;
-
-  [[noreturn]] void refuse(std::int64_t row) const;
-  Row read_row(std::int64_t row) const;
-  PtNode node_of(const Row& row, std::size_t node) const;
-  void add_solution(const Row& row, std::size_t node, PtNode& result) const;
+  PtNode node_of(const PtRow& row, std::size_t node) const;
+  void add_solution(const PtRow& row, std::size_t node, PtNode& result) const;
   void add_latents(std::int64_t row, PtQuestion& question) const;
-  void add_vote(std::int64_t row, const Row& read, PtQuestion& question) const;
+  void add_vote(std::int64_t row, const PtRow& read, PtQuestion& question) const;
 
   std::filesystem::path path_;
   CollectKeys keys_;
   std::vector<std::string> agents_;  // names; empty: steps of text
-  std::unique_ptr<Columns> columns_;
+  PtColumns columns_;
 };
 
 }  // namespace mgpu::jobs

@@ -5,28 +5,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include <mgpu/base/error.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
+#include "tree_lists.hpp"
+
 namespace mgpu::jobs {
 namespace {
-
-/// Makes the failure for a file whose columns contradict each other. `where`: "row 3".
-Failure contradiction(const std::filesystem::path& path, const std::string& where) {
-  return Failure({"E605",
-                  ExitCode::data,
-                  "the steps of " + where + " do not fit the nodes of the trees",
-                  {"  --> " + path.string()},
-                  "run job collect again"});
-}
-
-/// Parses a JSON list of a text column. Errors: JsonError if the text is no such list.
-template <class T>
-T parse_list(const std::string& text) {
-  return formats::parse_json_object("{\"list\": " + text + "}").get<T>("list");
-}
 
 /// The texts of a row.
 struct TreeTexts {

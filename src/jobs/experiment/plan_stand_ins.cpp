@@ -3,49 +3,38 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/recipes/recipe.hpp>
 
-#include "recipes/lm/method.hpp"
-#include "recipes/prm/keys.hpp"
-#include "recipes/prm/method.hpp"
-#include "recipes/reward/keys.hpp"
-#include "recipes/reward/method.hpp"
-#include "recipes/value/keys.hpp"
-#include "recipes/value/method.hpp"
-
 namespace mgpu::jobs {
 namespace {
 
 namespace fs = std::filesystem;
 
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (file.flush()) return;
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Failure({"E602",
                  ExitCode::io,
-                 "a file of --plan cannot be written",
+                 "a temporary file of --plan cannot be written: " + why,
                  {"  --> " + path.string()},
                  "make room in the folder for temporary files, or set TMPDIR to another one"});
 }
 
-/// Returns what knows the head of the model that the stage trains.
-std::unique_ptr<const recipes::LmMethod> method_of(const Config& config) {
-  const std::string_view recipe = recipes::recipe_of(config).name;
-  if (recipe == "value")
-    return std::make_unique<recipes::ValueMethod>(recipes::read_value_settings(config));
-  if (recipe == "reward")
-    return std::make_unique<recipes::RewardMethod>(recipes::read_reward_model_settings(config));
-  if (recipe == "prm")
-    return std::make_unique<recipes::PrmMethod>(recipes::read_prm_settings(config));
-  return std::make_unique<recipes::LmMethod>();
+/// Errors: Failure E602 (exit 74).
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) refuse(path, std::generic_category().message(errno));
+}
+
+/// Errors: Failure E602 (exit 74).
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) refuse(folder, error.message());
 }
 
 /// Returns whether an input is a folder, such as that of a trained model, and not a file of rows.
@@ -56,9 +45,8 @@ bool is_model_folder(const StageInput& input) {
 }  // namespace
 
 ModelFiles trained_model_files(const Config& config) {
-  if (read_job_name(config) != "train" || recipes::recipe_of(config).name == "ad") return {};
-  const bool is_fresh = config.is("model.path", "null");
-  return method_of(config)->model_files(config.text(is_fresh ? "model.init" : "model.path"));
+  if (read_job_name(config) != "train") return {};
+  return recipes::recipe_of(config).read(config)->model_files();
 }
 
 StandIns::StandIns() {
@@ -85,12 +73,12 @@ StandIns::~StandIns() {
 fs::path StandIns::make(const std::vector<Stage>& stages, std::size_t index,
                         const ModelFiles& of_model) const {
   const fs::path folder = path_ / std::to_string(index);
-  fs::create_directories(folder);
+  make_folder(folder);
   for (const Stage& reader : stages) {
     for (const StageInput& input : reader.inputs) {
       const fs::path path = folder / input.relative;
       if (input.from != index || fs::exists(path)) continue;
-      fs::create_directories(is_model_folder(input) ? path : path.parent_path());
+      make_folder(is_model_folder(input) ? path : path.parent_path());
       if (!is_model_folder(input)) write(path, "");
       if (is_model_folder(input))
         for (const auto& [name, text] : of_model)

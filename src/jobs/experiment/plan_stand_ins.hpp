@@ -33,6 +33,7 @@ public:
 
   /// Makes the folder of stage `index`, and returns its path. It has what other stages read:
   /// folders of a trained model with the files `of_model`, and files of rows without rows. Local.
+  /// Errors: Failure E602 (exit 74).
   std::filesystem::path make(const std::vector<Stage>& stages, std::size_t index,
                              const ModelFiles& of_model) const;
 

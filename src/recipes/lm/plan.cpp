@@ -245,7 +245,7 @@ void add_reference_time(const LmSizes& sizes, const run::PlanMachine& machine, P
 std::uint64_t LmRecipe::disk_bytes() const {
   const LmSizes sizes(settings_, *method_);
   std::uint64_t companions = 0;
-  for (const auto& [name, text] : method_->model_files(sizes.settings.folder))
+  for (const auto& [name, text] : model_files())
     companions += text.size();
   // A checkpoint holds weights, two moments, and what the method keeps. Disk space is needed for
   // the kept checkpoints, the best one and the one that is being written.

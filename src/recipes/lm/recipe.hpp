@@ -42,6 +42,9 @@ public:
   void check_weights() const override;
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;
+  std::map<std::string, std::string> model_files() const override {
+    return method_->model_files(settings_.folder);
+  }
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mgpu::app {
+
+/// Returns the parts of a text between separators; nothing after a last separator.
+std::vector<std::string> split_at(std::string_view text, char separator);
+
+/// Returns whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
+bool is_override(std::string_view argument);
+
+/// The value of --only, as it was written.
+struct WrittenPart {
+  std::string index;  // digits
+  std::string count;  // digits
+};
+
+/// Parses the value of --only, such as "0/4"; nullopt for other texts.
+std::optional<WrittenPart> parse_part(const std::string& text);
+
+/// Parses the value of --select, such as "algorithm=pita,round=0". Returns it as a mapping of YAML:
+/// `{algorithm: "pita", round: "0"}`. A name that is given twice has several values. Returns
+/// nullopt for other texts.
+std::optional<std::string> parse_selection(const std::string& text);
+
+}  // namespace mgpu::app

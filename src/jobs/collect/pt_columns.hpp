@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/store/results/list_column.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/read_texts.hpp>
+
+#include "keys.hpp"
+
+namespace mgpu::jobs {
+
+/// The lists of a row of job collect. All but the last three have an item per node.
+struct PtRow {
+  std::vector<std::int32_t> path{};
+  std::vector<std::int32_t> step{};
+  std::vector<std::int32_t> parent{};
+  std::vector<double> value{};
+  std::vector<double> error{};
+  std::vector<std::int32_t> visits{};
+  std::vector<std::int32_t> right{};
+  std::vector<std::int32_t> agent{};              // empty: steps of text
+  std::vector<double> score{};                    // empty: steps of text
+  std::vector<std::vector<std::string>> steps{};  // of each path
+  std::vector<std::string> answers{};             // of each path
+  std::vector<std::uint8_t> path_right{};
+};
+
+/// The columns of a result file of job collect that make a question. Those of agents and states are
+/// absent without them. Local.
+class PtColumns {
+public:
+  using Lists = store::ListColumn;
+
+  /// `agents`: those of the run.
+  /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
+  ///         are not those written, exit 80).
+  PtColumns(const std::filesystem::path& file, const AgentKeys& agents);
+
+  /// Errors: Failure E605 or formats::JsonError if the lists of the row cannot be read.
+  PtRow read(std::int64_t row) const;
+
+  store::ReadTable numbers;
+  store::TextColumn prompts;
+  store::TextColumn gold_answers;
+  store::TextColumn answers;
+  store::TextColumn steps;
+  Lists path_right;
+  Lists node_path;
+  Lists node_step;
+  Lists parents;
+  Lists values;
+  Lists errors;
+  Lists visits;
+  Lists right;
+  std::optional<store::TextColumn> votes{};
+  std::optional<Lists> agent_of{};
+  std::optional<Lists> scores{};
+  std::optional<Lists> latent_steps{};
+  std::optional<Lists> latents{};
+
+private:
+  void check() const;
+};
+
+/// Returns the list of a row.
+template <class T>
+std::vector<T> values_in(const store::ListColumn& column, std::int64_t row) {
+  const store::ReadLists lists = column.read(row, 1);
+  const std::span<const T> values = lists.row<T>(0);
+  return {values.begin(), values.end()};
+}
+
+}  // namespace mgpu::jobs
