@@ -13,7 +13,7 @@ std::vector<std::string> split_at(std::string_view text, char separator);
 /// Returns whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
 bool is_override(std::string_view argument);
 
-/// The value of --only, as it was written.
+/// The two numbers in the value of --only.
 struct WrittenPart {
   std::string index;  // digits
   std::string count;  // digits
