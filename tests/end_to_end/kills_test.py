@@ -13,7 +13,7 @@ import time
 import program
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
-KILLS = int(os.environ.get("MGPU_E2E_KILLS", "10"))
+KILLS = int(os.environ.get("MGPU_E2E_KILLS", "6"))
 CONF = program.TOP / "conf"
 
 

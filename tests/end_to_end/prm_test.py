@@ -4,16 +4,23 @@ import json
 import math
 import random
 import shutil
+import sys
 
 import program
 import tiny_lm
 from prm_case import PrmCase, stepwise_rows
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
 
 try:
     import h5py
     import numpy as np
 except ImportError:
     h5py = None
+
+
+CONF = program.TOP / "conf/collect/arithmetic"
 
 
 class Training(PrmCase):
@@ -243,6 +250,42 @@ class Search(PrmCase):
             ended = self.search(1, *keys, reward=reward, code=code)
             self.assertIn(words, ended.err)
             self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+
+
+class Example(PrmCase):
+    TOLERANCE = 0.1  # of shares; another processor ends the training at other weights
+
+    def run_example(self, *configs):
+        """Runs configurations of the page, each with keys that replace paths of earlier ones."""
+        chains = f"model.path={self.output}/chains/latest/ckpt/last"
+        keys = {"train": (),
+                "collect": (chains,),
+                "prm": (chains, f"data.path={self.output}/chain_steps/latest/results.h5"),
+                "search": (chains,
+                           f"generate.reward.path={self.output}/chain_prm/latest/ckpt/last")}
+        for config, *more in configs:
+            ended = self.start(2, *keys[config], *more, config=CONF / f"{config}.yaml").wait(
+                deadline_s=900)
+            self.assertEqual(ended.code, 0, ended.err)
+
+    def result(self, name, value):
+        return self.summary(name)["results"][value]
+
+    def test_the_page_chooses_better_than_at_random(self):
+        self.run_example(("train",), ("collect",), ("prm",), ("search",))
+        over_random = self.result("chain_search", "over_random_8")
+        self.assertGreater(over_random["value"], 0.05)
+        self.assertGreater(over_random["low"], 0.0)
+        self.assertEqual(over_random["count"], 1000)
+        self.assertGreater(self.result("chain_search", "pass_8")["value"],
+                           self.result("chain_search", "best_8")["value"])
+        self.assertGreater(self.result("chain_prm", "eval_auc_within")["value"], 0.75)
+        for value in ("pass_1", "maj_8", "best_8", "weighted_8", "pass_8"):
+            shown, = page_numbers.counts_of(rf"`{value}`[^|]*\| (0\.\d+)", "docs/prm.md")
+            self.assertAlmostEqual(self.result("chain_search", value)["value"], shown,
+                                   delta=self.TOLERANCE)
+        self.run_example(("prm", "run.name=shuffled", "prm.shuffle_labels=true"))
+        self.assertAlmostEqual(self.result("shuffled", "eval_auc_within")["value"], 0.5, delta=0.05)
 
 
 if __name__ == "__main__":
