@@ -130,8 +130,9 @@ private:
     const std::uint64_t limit = std::min<std::uint64_t>(kMaxHeaderBytes, file_.size() - 8);
     if (length > limit) {
       refuse_known_kinds();
-      refuse("its header claims " + std::to_string(length) + " bytes, at most " +
-             std::to_string(limit) + " are possible");
+      // Without the length, which would show eight bytes of a file that a link leads to.
+      refuse("its header claims more than the " + std::to_string(limit) +
+             " bytes that are possible");
     }
     if (length == 0 || file_[8] != std::byte{'{'}) {
       refuse_known_kinds();

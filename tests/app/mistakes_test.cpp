@@ -278,6 +278,8 @@ constexpr std::array kElsewhere = {
     ElsewhereTested{"line endings of Windows", "tests/config/config_errors/84_crlf.yaml", "\r\n"},
     ElsewhereTested{"tabs in YAML", "tests/config/config_errors/43_tab_indent.expected",
                     "YAML indents with spaces only"},
+    ElsewhereTested{"a table of a training run", "tests/end_to_end/output_test.py",
+                    "test_quiet_runs_show_their_result_and_folder"},
     ElsewhereTested{"bad rows", "tests/end_to_end/generate_inputs_test.py",
                     "test_bad_rows_are_named_by_line"},
 };

@@ -218,6 +218,12 @@ class Docs(unittest.TestCase):
         for name, most in MOST_LINES.items():
             self.assertLessEqual(len((TOP / name).read_text().splitlines()), most, name)
 
+    def test_readme_says_what_an_installation_needs(self):
+        start = (TOP / "README.md").read_text().split("## Quick start")[1].split("\n## ")[0]
+        for words in ("Debian 12", "root or sudo", r"downloads about [\d.]+ GB", r"\d+ GB\s+of disk",
+                      r"run\.sh .*\d+ minutes", r"test\.sh .*\d+ minutes", "lists the missing packages"):
+            self.assertRegex(start, words)
+
     def test_exit_codes_are_those_of_the_program(self):
         source = (TOP / "include/mgpu/base/error.hpp").read_text()
         codes = set(re.findall(r"^  \w+ = (\d+),", source, re.M))

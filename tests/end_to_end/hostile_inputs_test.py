@@ -135,6 +135,14 @@ class Hostile(GenerateCase):
                 ended = self.generate(code, 1, f"--resume={copy}")
                 self.assertIn(word, ended.err)
 
+    def test_a_link_to_itself_in_a_run_directory(self):
+        self.generate(137, 1, env=program.failpoint("ledger.write:3:kill"))
+        stopped = self.run_folder()
+        (stopped / "quarantine.jsonl").symlink_to(stopped / "quarantine.jsonl")
+        ended = self.generate(66, 1, f"--resume={stopped}")
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertIn("quarantine.jsonl", ended.err)
+
     def test_damaged_results(self):
         self.generate(0, 1)
         path = self.run_folder() / "results.h5"

@@ -162,8 +162,8 @@ TEST_F(SafetensorsTest, RefusesBadLengths) {
   expect_refused("", "it has 0 bytes");
   expect_refused("1234567", "it has 7 bytes");
   expect_refused(std::string(8, '\0'), "does not start with {");
-  expect_refused(std::string("\x40\0\0\0\0\0\0\0{}", 10), "claims 64 bytes, at most 2");
-  expect_refused(std::string(8, '\xff') + "{}", "claims 18446744073709551615 bytes");
+  expect_refused(std::string("\x40\0\0\0\0\0\0\0{}", 10), "claims more than the 2 bytes");
+  expect_refused(std::string(8, '\xff') + "{}", "claims more than the 2 bytes");
 }
 
 TEST_F(SafetensorsTest, RefusesAHeaderOverTheFormatsLimit) {
@@ -173,7 +173,7 @@ TEST_F(SafetensorsTest, RefusesAHeaderOverTheFormatsLimit) {
     SafetensorsFile file(path_);
     FAIL() << "accepted a header of 100,000,001 bytes";
   } catch (const Failure& failure) {
-    EXPECT_THAT(failure.report().sentence, HasSubstr("claims 100000001 bytes, at most 100000000"));
+    EXPECT_THAT(failure.report().sentence, HasSubstr("claims more than the 100000000 bytes"));
   }
 }
 

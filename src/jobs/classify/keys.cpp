@@ -134,8 +134,8 @@ void add_classify_keys(KeyTable& table) {
   table.add({.name = "classify.batch_size",
              .type = KeyType::integer,
              .default_value = "16",
-             .summary = "texts that a model has in memory at once; changes time and memory only; "
-                        "auto: as many as all ranks have memory for",
+             .summary = "texts that a model has in memory at once; on a CPU, it changes time "
+                        "and memory only; auto: as many as all ranks have memory for",
              .unit = "texts",
              .min = 1,
              .max = 65536,

@@ -180,8 +180,8 @@ void add_drawing_keys(KeyTable& table) {
   table.add({.name = "collect.batch_size",
              .type = KeyType::integer,
              .default_value = "64",
-             .summary = "solutions and rollouts of a model that grow together; changes time and "
-                        "memory only; auto: as many as all ranks have memory for",
+             .summary = "solutions and rollouts of a model that grow together; on a CPU, it "
+                        "changes time and memory only; auto: as many as all ranks have memory for",
              .unit = "sequences",
              .min = 1,
              .max = 65536,

@@ -227,8 +227,8 @@ void add_generate_keys(KeyTable& table) {
   table.add({.name = "generate.batch_size",
              .type = KeyType::integer,
              .default_value = "16",
-             .summary = "completions of a model that grow together; changes time and memory only; "
-                        "auto: as many as all ranks have memory for",
+             .summary = "completions of a model that grow together; on a CPU, it changes time "
+                        "and memory only; auto: as many as all ranks have memory for",
              .unit = "sequences",
              .min = 1,
              .max = 65536,

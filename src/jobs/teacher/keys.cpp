@@ -76,8 +76,8 @@ void add_teacher_keys(KeyTable& table) {
   table.add({.name = "teacher.batch_size",
              .type = KeyType::integer,
              .default_value = "16",
-             .summary = "samples that a model has in memory at once; changes time and memory only; "
-                        "auto: as many as all ranks have memory for",
+             .summary = "samples that a model has in memory at once; on a CPU, it changes time "
+                        "and memory only; auto: as many as all ranks have memory for",
              .unit = "samples",
              .min = 1,
              .max = 65536,

@@ -207,7 +207,8 @@ void add_sampling_keys(KeyTable& table) {
   table.add({.name = "grpo.batch_size",
              .type = KeyType::integer,
              .default_value = "64",
-             .summary = "completions of a rank that grow together; changes time and memory only",
+             .summary = "completions of a rank that grow together; on a CPU, it changes "
+                        "time and memory only",
              .unit = "sequences",
              .min = 1,
              .max = 65536,

@@ -173,7 +173,7 @@ void add_lm_train_keys(KeyTable& table) {
              .type = KeyType::flag,
              .default_value = "false",
              .summary = "compute each layer again in backward instead of keeping it (language "
-                        "models); changes time and memory only",
+                        "models); on a CPU, it changes time and memory only",
              .identity = false});
   table.add({.name = "train.share_prompts",
              .type = KeyType::flag,
