@@ -7,10 +7,9 @@
 
 namespace mgpu::testing_support {
 
-/// Adds the tests of other files to the negative part of the filter, so that a program runs the
-/// tests of the file of its name. A program that has no such file runs all. Programs of a folder
-/// have the tests of several files if CMake compiles these together. Call it after
-/// InitGoogleTest().
+/// Adds the tests of other files to the negative part of the filter. A program x_test then runs the
+/// tests of x_test.cpp only, although CMake compiles several files of a folder together. A program
+/// without a file of its name runs all of its tests. Call it after InitGoogleTest().
 inline void leave_out_tests_of_other_files(const char* program) {
   const std::filesystem::path own = std::filesystem::path(program).filename();
   std::string others;
