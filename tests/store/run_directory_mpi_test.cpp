@@ -1,6 +1,8 @@
+#include <chrono>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -145,6 +147,28 @@ TEST_F(RunDirectoryTest, AFirstAttemptWithoutAChunkCanBeDiscarded) {
   EXPECT_FALSE(fs::exists(folder));
   EXPECT_FALSE(fs::exists(folder.parent_path()));
   EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+}
+
+TEST_F(RunDirectoryTest, FilesThatComeAndGoDoNotStopTheRemoval) {
+  fs::path folder;
+  {
+    RunDirectory directory(world_, request());
+    folder = directory.path();
+    world_.barrier();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    std::jthread other([&] {
+      const fs::path file = folder / "parts" / ("busy." + std::to_string(world_.rank()));
+      while (std::chrono::steady_clock::now() < end) {
+        std::ofstream(file) << "x";
+        std::error_code ignored;
+        fs::rename(file, file.string() + ".renamed", ignored);
+        fs::remove(file.string() + ".renamed", ignored);
+      }
+    });
+    directory.discard();
+  }
+  world_.barrier();
+  EXPECT_FALSE(fs::exists(folder));
 }
 
 TEST_F(RunDirectoryTest, ARunWithAChunkOrASecondAttemptIsKept) {

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -274,6 +276,17 @@ fs::path link_curves(const fs::path& folder, const RunRequest& request,
   return link;
 }
 
+/// Removes a folder while other ranks may still rename and remove their own files in it, which ends
+/// a call of remove_all() early. Tries for at most a second.
+void remove_contested(const fs::path& folder) {
+  std::error_code error;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    fs::remove_all(folder, error);
+    if (!fs::exists(folder, error)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& request) {
@@ -304,8 +317,8 @@ void RunDirectory::point_latest() {
 
 void RunDirectory::discard() noexcept {
   if (!lock_ || is_resumed() || has_chunks(path_ / "parts")) return;
+  remove_contested(path_);
   std::error_code ignored;
-  fs::remove_all(path_, ignored);
   fs::remove(tb_link_, ignored);
   // remove() leaves folders that are not empty.
   for (const fs::path& folder :
