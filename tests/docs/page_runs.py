@@ -55,7 +55,8 @@ RUNS = {
                            "collect.max_new_tokens=8 collect.split=tokens collect.step_tokens=3"),
     "latent": ("agents", f"job=collect {MODEL} data.dataset=arithmetic output.keep_columns=[] "
                          "data.arithmetic.rows=[8,2,6] collect.steps=latent collect.num_paths=2 "
-                         "collect.latent.steps=2 collect.max_new_tokens=4"),
+                         "collect.latent.steps=2 collect.max_new_tokens=4 "
+                         "collect.latent.branch_entropy=2 collect.latent.merge_similarity=0.9"),
     "answers": ("answers", f"{CLASSIFY} classify.score=generate generate.max_new_tokens=2"),
 }
 # Exports of copies of these runs.

@@ -41,8 +41,10 @@ class Files(LatentCase):
         self.expect(golden, 3, "run.schedule=static", "collect.batch_size=auto")
 
     def test_layers_on_two_ranks_give_the_same_bytes(self):
-        self.collect(0, 1, "collect.agents.carry=latent_only")
-        self.expect(self.sha256(), 3, "devices.groups=[2, 1]", "collect.agents.carry=latent_only")
+        keys = ("collect.agents.carry=latent_only", "collect.latent.branch_entropy=2",
+                "collect.latent.merge_similarity=0.9")
+        self.collect(0, 1, *keys)
+        self.expect(self.sha256(), 3, "devices.groups=[2, 1]", *keys)
 
     def test_heads_on_two_ranks_give_the_same_bytes_in_one_and_two_groups(self):
         keys = ("model.parallel=tensor", "--gpus-per-model=2")
@@ -125,6 +127,10 @@ class Trees(LatentCase):
         plan = self.collect(0, 1, "--plan").out
         self.assertIn("latent steps and texts", plan)
         self.assertIn("agents latent_mas, 3 latent steps, carry all", plan)
+        shipped = program.TOP / "conf" / "collect" / "latent" / "hierarchical.json"
+        self.collect(0, 1, "--check", f"collect.agents.path={shipped}",
+                     "collect.agents.method=text_mas", "collect.num_parent_paths=auto",
+                     "collect.latent.steps=5")
 
 
 class Refusals(LatentCase):

@@ -23,7 +23,9 @@ using testing::Not;
 constexpr const char* kJudger = R"({"name": "judger", "prompt": "Q {question} {context}"})";
 
 std::vector<Agent> parse(const std::string& agents, AgentMethod method = AgentMethod::latent_mas) {
-  return parse_agents("agents.json", "{\"agents\": [" + agents + "]}", method);
+  AgentKeys keys;
+  keys.method = method;
+  return parse_agents("agents.json", "{\"agents\": [" + agents + "]}", keys);
 }
 
 /// Returns the sentence of the refusal.
@@ -88,12 +90,27 @@ TEST(AgentsTest, UnusableFilesAreRefusedByName) {
   EXPECT_THAT(refusal_of(""), HasSubstr("`agents`"));
 }
 
-TEST(AgentsTest, WithTextsEachAgentReadsThoseBeforeIt) {
+TEST(AgentsTest, WithTextsTheJudgerReadsThoseBeforeIt) {
   const std::string two = R"({"name": "planner", "prompt": "{question}"}, )"
                           R"({"name": "judger", "prompt": "{question}"})";
 
   EXPECT_EQ(refusal_of(two), "accepted");
-  EXPECT_THAT(refusal_of(two, AgentMethod::text_mas), HasSubstr("agent `judger` does not see"));
+  EXPECT_THAT(refusal_of(two, AgentMethod::text_mas), HasSubstr("the judger does not see"));
+  const std::string apart = R"({"name": "algebra", "prompt": "{question}"}, )"
+                            R"({"name": "code", "prompt": "{question}"}, )";
+  EXPECT_EQ(refusal_of(apart + kJudger, AgentMethod::text_mas), "accepted");
+}
+
+TEST(AgentsTest, DividingAndMergingNeedTwoAgentsBeforeTheJudger) {
+  const std::string file = "{\"agents\": [{\"name\": \"planner\", \"prompt\": \"{question}\"}, " +
+                           std::string(kJudger) + "]}";
+  AgentKeys keys;
+  keys.merge_similarity = 0.9;
+  EXPECT_THAT(report_of([&] { parse_agents("agents.json", file, keys); }).sentence,
+              HasSubstr("collect.latent.merge_similarity needs two agents"));
+  keys.branch_entropy = 0.5;
+  EXPECT_THAT(report_of([&] { parse_agents("agents.json", file, keys); }).sentence,
+              HasSubstr("collect.latent.branch_entropy needs two agents"));
 }
 
 TEST(AgentsTest, PlaceholdersAreReplacedOnce) {
@@ -111,8 +128,7 @@ TEST(AgentsTest, FilesOfAnotherFormAreRefused) {
   EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": "{question}\u001e"})"),
               HasSubstr("agent `judger` has the control character U+001E"));
   for (const char* file : {"{}", R"({"agents": {}})", R"({"agents": "judger"})"}) {
-    const ErrorReport report =
-        report_of([&] { parse_agents("a/agents.json", file, AgentMethod::single); });
+    const ErrorReport report = report_of([&] { parse_agents("a/agents.json", file, {}); });
     EXPECT_EQ(report.code, "E538") << file;
     EXPECT_THAT(report.sentence, HasSubstr("`agents` is not a list with an agent"));
     EXPECT_THAT(report.lines, ElementsAre("  --> a/agents.json"));
@@ -172,6 +188,28 @@ TEST(AgentTreeTest, ValuesAreMeansOfChildrenAndVisitsAreAnswers) {
   EXPECT_THAT(paths, ElementsAre(-1, 0, 2, -1, 0, 1, 2));
   EXPECT_THAT(steps, ElementsAre(0, 1, 1, 1, 2, 2, 2));
   EXPECT_EQ(tree.nodes[0].visits.right, 2);
+  EXPECT_THAT(tree.children, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(AgentTreeTest, AMergedNodeHasTheAnswersOfItsTarget) {
+  // Paths 1 and 2 of the question lead to paths 3 and 4. Path 3 merged into 4, which has answers 5
+  // and 6.
+  std::vector<AgentNode> nodes(7);
+  const std::vector<std::int32_t> parents{-1, 0, 0, 1, 2, 4, 4};
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    nodes[n].parent = parents[n];
+  nodes[3].target = 4;
+  nodes[5].answer = 0;
+  nodes[6].answer = 1;
+  const std::vector<Solution> answers{solution_of(true), solution_of(false)};
+
+  const StepTree tree = make_agent_tree(nodes, answers);
+
+  for (std::size_t n = 0; n < 5; ++n) {
+    EXPECT_EQ(tree.nodes[n].value, 0.5) << n;
+    EXPECT_EQ(tree.nodes[n].visits.count, 2) << n;
+    EXPECT_EQ(tree.nodes[n].visits.right, 1) << n;
+  }
   EXPECT_THAT(tree.children, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/report/text_format.hpp>
+
 #include "jobs/collect/latent_noise.hpp"
 #include "jobs/collect/table.hpp"
 #include "jobs/collect/text_agents.hpp"
@@ -162,6 +164,86 @@ TEST_F(LatentCollectorTest, PruningKeepsOnePathBeforeTheAnswer) {
   for (const CollectedQuestion& question : collect(inputs({{"collect.latent.pruning", "true"}}))) {
     EXPECT_EQ(question.paths.size(), 1U);
     EXPECT_EQ(question.tree.nodes[0].visits.count, 1);
+  }
+}
+
+/// Returns the entropies of softmax(W h) over the latent states of a node, averaged, in nats.
+double entropy_of(const lm::LanguageModel& model, const AgentNode& node) {
+  const std::int64_t width = model.config().hidden_size;
+  const at::Tensor states = at::tensor(node.latents).view({-1, width});
+  at::Tensor ids = at::arange(model.config().vocab);
+  at::Tensor sum = at::zeros({}, at::kDouble);
+  for (std::int64_t m = 0; m < states.size(0); ++m) {
+    const at::Tensor rows = states.narrow(0, m, 1).expand({ids.size(0), width}).contiguous();
+    const at::Tensor p = lm::apply_head(model, rows, ids, 0).log_probs.to(at::kDouble);
+    sum -= (p.exp() * p).sum();
+  }
+  return sum.item<double>() / static_cast<double>(states.size(0));
+}
+
+TEST_F(LatentCollectorTest, OnlyPathsWithALargerEntropyAreDivided) {
+  const CollectInputs even = inputs({{"collect.latent.branch_entropy", "0"}});
+  std::vector<double> entropies;
+  for (const CollectedQuestion& question : collect(even))
+    for (const AgentNode& node : nodes_of(question, 0)) {
+      EXPECT_NEAR(node.entropy, entropy_of(model_, node), 1e-5);
+      entropies.push_back(node.entropy);
+    }
+  std::ranges::sort(entropies);
+  const std::size_t half = entropies.size() / 2;
+  const std::string middle = report::text_of("%.17g", (entropies[half - 1] + entropies[half]) / 2);
+  const double limit = std::stod(middle);
+  bool has_single = false;
+  bool has_divided = false;
+  for (const CollectedQuestion& question :
+       collect(inputs({{"collect.latent.branch_entropy", middle}}))) {
+    std::map<std::int32_t, int> children;
+    for (const AgentNode& node : nodes_of(question, 1))
+      ++children[node.parent];
+    for (const auto& [parent, count] : children) {
+      const bool is_divided = question.agents[static_cast<std::size_t>(parent)].entropy > limit;
+      EXPECT_TRUE(is_divided ? count > 1 : count == 1) << count;
+      (is_divided ? has_divided : has_single) = true;
+    }
+  }
+  EXPECT_TRUE(has_single && has_divided);
+}
+
+TEST_F(LatentCollectorTest, SimilarPathsOfTheSecondAgentMerge) {
+  const CollectInputs inputs = this->inputs({{"collect.latent.merge_similarity", "-1"}});
+  const auto collected = collect(inputs);
+  for (const CollectedQuestion& question : collected) {
+    const auto critics = nodes_of(question, 1);
+    EXPECT_EQ(std::ranges::count(critics, -1, &AgentNode::target), 1);
+    EXPECT_EQ(question.paths.size(), 1U);  // all paths merged into one
+    for (const StepNode& node : question.tree.nodes) {
+      if (node.step == 2) {
+        EXPECT_EQ(node.visits.count, 1);
+      }
+    }
+  }
+  const store::test::ChunkValues chunk(question_table(inputs),
+                                       question_rows(inputs, 0, questions_of(inputs), collected));
+  EXPECT_EQ(std::ranges::count(chunk.lists<std::int32_t>("node_merged_into")[0], -1), 7);
+}
+
+TEST_F(LatentCollectorTest, MergingOfDissimilarPathsChangesNothing) {
+  const auto apart = collect(inputs({{"collect.latent.merge_similarity", "1"}}));
+  const auto expected = collect(inputs());
+  for (std::size_t q = 0; q < expected.size(); ++q)
+    for (std::size_t p = 0; p < expected[q].paths.size(); ++p)
+      EXPECT_EQ(apart[q].paths[p].completion.ids, expected[q].paths[p].completion.ids);
+}
+
+TEST_F(LatentCollectorTest, MergedBytesDoNotDependOnTheBatchSize) {
+  const Keys keys{{"collect.latent.merge_similarity", "0.5"},
+                  {"collect.latent.branch_entropy", "3"},
+                  {"collect.agents.carry", "latent_only"}};
+  const auto expected = chunk_of(inputs(keys));
+  for (const char* batch : {"1", "64"}) {
+    Keys other = keys;
+    other["collect.batch_size"] = batch;
+    EXPECT_EQ(chunk_of(inputs(other)), expected) << batch;
   }
 }
 

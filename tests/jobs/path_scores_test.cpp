@@ -45,6 +45,29 @@ TEST(PathScoresTest, PruningKeepsConsistentPathsFirstAndAtLeastTwo) {
   EXPECT_THAT(by_score(std::span(scores).first(5)), ElementsAre(0, 2, 4, 3, 1));
 }
 
+TEST(PathScoresTest, SimilarPathsMergeIntoTheBestOfThem) {
+  // The mean states point to 0, 20, 45 and 90 degrees.
+  const std::vector<float> a{1.0F, 0.0F};
+  const std::vector<float> b{0.9397F, 0.3420F};
+  const std::vector<float> c{0.7071F, 0.7071F};
+  const std::vector<float> d{0.0F, 1.0F};
+  const std::vector<const std::vector<float>*> states{&a, &b, &c, &d};
+  const std::vector<PathScore> scores{{0.5, 0.0}, {0.9, 0.0}, {0.7, 0.0}, {0.8, 0.0}};
+
+  EXPECT_THAT(merge_targets(states, 2, scores, 0.9), ElementsAre(1, 1, 1, 3));
+  EXPECT_THAT(merge_targets(states, 2, scores, 0.93), ElementsAre(1, 1, 2, 3));
+  EXPECT_THAT(merge_targets(states, 2, scores, 1.0), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(merge_targets(states, 2, scores, -1.0), ElementsAre(1, 1, 1, 1));
+}
+
+TEST(PathScoresTest, DividedPathsShareTheChildren) {
+  EXPECT_THAT(share_children(7, {true, true, true}), ElementsAre(3, 2, 2));
+  EXPECT_THAT(share_children(8, {true, false, true, false}), ElementsAre(3, 1, 3, 1));
+  EXPECT_THAT(share_children(9, {false, true, true, false}), ElementsAre(1, 4, 3, 1));
+  EXPECT_THAT(share_children(8, {false, false}), ElementsAre(1, 1));
+  EXPECT_THAT(share_children(2, {true, true}), ElementsAre(1, 1));
+}
+
 TEST(PathScoresTest, VotesAreWeighedAndEmptyAnswersDoNotCount) {
   EXPECT_EQ(vote(std::vector<std::string>{"7", "8", "8", ""}, std::vector{0.9, 0.4, 0.4, 5.0}),
             "7");

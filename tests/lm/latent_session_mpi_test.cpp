@@ -36,11 +36,12 @@ Ids make_ids(std::size_t count, std::int64_t seed) {
 }
 
 /// The realignment, the states of three paths, and the answers of copies that keep only the latent
-/// steps of these paths.
+/// steps of these paths. The last answer follows the mean keys and values of all paths.
 struct Walk {
   at::Tensor matrix;  // [D, D]
   double mean_norm = 0.0;
-  at::Tensor states{};  // [3, 4, D]
+  at::Tensor states{};     // [3, 4, D]
+  at::Tensor entropies{};  // [12]
   std::vector<Ids> answers{};
 };
 
@@ -50,7 +51,7 @@ Walk walk_of(const LanguageModel& model) {
   LatentSession latents(
       model, realignment,
       {.sampling = {.is_greedy = false, .top_k = 20, .seed = 9}, .prefill_tokens = 5});
-  walk.answers.assign(3, {});
+  walk.answers.assign(4, {});
   latents.run({128, 4, 16}, [&](DecodeSession& session) {
     const std::int64_t origin = session.add();
     session.prefill(origin, make_ids(13, 1));
@@ -62,6 +63,9 @@ Walk walk_of(const LanguageModel& model) {
     walk.states = latents.think(paths, 4, [](std::int64_t, const at::Tensor& states) {
       states.mul_(at::tensor({1.0F, 0.9F, 1.2F}).unsqueeze(1));
     });
+    walk.entropies = latents.entropies(walk.states.flatten(0, 1));
+    const std::int64_t mean = session.add_mean(paths, 7);
+    session.prefill(mean, make_ids(6, 2));
     for (std::int64_t& path : paths) {
       const Range latent{13, 17};
       const std::int64_t copy =
@@ -70,6 +74,7 @@ Walk walk_of(const LanguageModel& model) {
       path = copy;
       session.prefill(path, make_ids(6, 2));
     }
+    paths.push_back(mean);
     latents.read_input();
     latents.complete(paths, 5, [&](std::size_t index, Completion completion) {
       walk.answers[index] = completion.ids;
@@ -82,6 +87,7 @@ void expect_walk(const Walk& ours, const Walk& theirs, double tolerance) {
   EXPECT_LE((ours.matrix - theirs.matrix).abs().max().item<double>(), tolerance);
   EXPECT_NEAR(ours.mean_norm, theirs.mean_norm, tolerance);
   EXPECT_LE((ours.states - theirs.states).abs().max().item<double>(), tolerance);
+  EXPECT_LE((ours.entropies - theirs.entropies).abs().max().item<double>(), tolerance);
   EXPECT_EQ(ours.answers, theirs.answers);
 }
 

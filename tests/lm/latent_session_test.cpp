@@ -139,6 +139,59 @@ TEST(LatentPathTest, APathAloneIsThePathBesideItsSiblings) {
   }
 }
 
+/// Returns the hidden state after a prompt that follows the mean of sequences with `prompts`.
+at::Tensor after_mean(const LanguageModel& model, const std::vector<Ids>& prompts) {
+  const Realignment realignment = Realignment::solve(model);
+  LatentSession latents(model, realignment, {});
+  at::Tensor hidden;
+  latents.run({64, 4, 8}, [&](DecodeSession& session) {
+    std::vector<std::int64_t> origins;
+    for (const Ids& prompt : prompts) {
+      origins.push_back(session.add());
+      session.prefill(origins.back(), prompt);
+    }
+    latents.read_input();
+    const std::int64_t mean = session.add_mean(origins, 0);
+    for (const std::int64_t origin : origins)
+      session.drop(origin);
+    session.prefill(mean, kPrompts[1]);
+    latents.read_input();
+    hidden = session.hidden({&mean, 1}).clone();
+    session.drop(mean);
+  });
+  return hidden;
+}
+
+TEST(LatentPathTest, AMeanOfEqualKeysIsTheSequence) {
+  const LanguageModel model = open_golden("llama");
+  const Ids other{4, 40, 3, 22, 9, 5, 61};
+
+  const at::Tensor alone = after_mean(model, {kPrompts[0]});
+
+  EXPECT_TRUE(at::equal(after_mean(model, {kPrompts[0], kPrompts[0]}), alone));
+  const at::Tensor mixed = after_mean(model, {kPrompts[0], other});
+  EXPECT_FALSE(at::equal(mixed, alone));
+  EXPECT_TRUE(at::equal(after_mean(model, {other, kPrompts[0]}), mixed));
+  EXPECT_THROW(after_mean(model, {kPrompts[0], kPrompts[1]}), std::exception);
+}
+
+TEST(LatentPathTest, EntropiesAreThoseOfTheSoftmax) {
+  const LanguageModel model = open_golden("gpt2");
+  const Realignment realignment = Realignment::solve(model);
+  LatentSession latents(model, realignment, {});
+  const at::Tensor states = at::randn({5, model.config().hidden_size});
+  const at::Tensor head = model.weights().embedding.to(at::kDouble);  // tied
+  const at::Tensor logits = states.to(at::kDouble).matmul(head.t());
+
+  const at::Tensor log_p = logits.log_softmax(1);
+  const at::Tensor expected = -(log_p.exp() * log_p).sum(1);
+
+  const at::Tensor all = latents.entropies(states);
+  EXPECT_LE((all - expected).abs().max().item<double>(), 1e-5);
+  for (std::int64_t n = 0; n < 5; ++n)  // alone as among others
+    EXPECT_TRUE(at::equal(latents.entropies(states.narrow(0, n, 1)), all.narrow(0, n, 1)));
+}
+
 TEST(LatentPathTest, DecodingWithCarriedKeysIsOneForward) {
   const LanguageModel model = open_golden("qwen3");
   const Realignment realignment = Realignment::solve(model);

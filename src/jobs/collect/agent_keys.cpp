@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include <mgpu/base/error.hpp>
@@ -20,6 +21,11 @@ Value choice_of(const Config& config, const char* key, std::initializer_list<Val
   for (const Value value : values)
     if (config.is(key, name_of(value))) return value;
   throw Error(std::string("a value without a meaning for ") + key);
+}
+
+std::optional<double> number_or_null(const Config& config, const char* key) {
+  if (config.is(key, "null")) return std::nullopt;
+  return config.number(key);
 }
 
 LatentStore read_store(const Config& config) {
@@ -59,10 +65,12 @@ void check_method(const Config& config) {
 
 void check_noise(const Config& config) {
   if (!config.is("collect.latent.diversity", "none")) return;
-  refuse_keys(config,
-              {"collect.latent.temperature", "collect.latent.pruning", "collect.num_parent_paths"},
-              "means nothing without noise, because an agent has one path",
-              "collect.latent.diversity=hybrid");
+  refuse_keys(
+      config,
+      {"collect.latent.temperature", "collect.latent.pruning", "collect.latent.branch_entropy",
+       "collect.latent.merge_similarity", "collect.num_parent_paths"},
+      "means nothing without noise, because an agent has one path",
+      "collect.latent.diversity=hybrid");
 }
 
 void add_method_keys(KeyTable& table) {
@@ -124,6 +132,23 @@ void add_latent_keys(KeyTable& table) {
              .type = KeyType::flag,
              .default_value = "false",
              .summary = "keep a share of the paths after each agent, and one before the answer"});
+  table.add({.name = "collect.latent.branch_entropy",
+             .type = KeyType::number,
+             .default_value = "null",
+             .summary = "divide only paths whose latent steps predict the next token with a larger "
+                        "mean entropy; the others continue as one path; null: divide all evenly",
+             .unit = "nats",
+             .min = 0,
+             .max = 1e2,
+             .choices = {"null"}});
+  table.add({.name = "collect.latent.merge_similarity",
+             .type = KeyType::number,
+             .default_value = "null",
+             .summary = "merge paths of the second agent whose mean states have at least this "
+                        "cosine; null: merge none",
+             .min = -1,
+             .max = 1,
+             .choices = {"null"}});
   table.add({.name = "collect.latent.store",
              .type = KeyType::choice,
              .default_value = "f16",
@@ -185,6 +210,8 @@ AgentKeys read_agent_keys(const Config& config, std::int64_t num_paths) {
                 {Diversity::none, Diversity::temperature, Diversity::noise, Diversity::hybrid});
   keys.temperature = config.number("collect.latent.temperature");
   keys.prunes = config.flag("collect.latent.pruning");
+  keys.branch_entropy = number_or_null(config, "collect.latent.branch_entropy");
+  keys.merge_similarity = number_or_null(config, "collect.latent.merge_similarity");
   keys.store = read_store(config);
   return keys;
 }
@@ -198,6 +225,9 @@ std::string agents_text(const AgentKeys& keys) {
     text += ", " + report::grouped(keys.num_parents) + " parent paths";
   if (!keys.realigns) text += ", not realigned";
   if (keys.prunes) text += ", pruned";
+  if (keys.branch_entropy) text += report::text_of(", divided above %g nats", *keys.branch_entropy);
+  if (keys.merge_similarity)
+    text += report::text_of(", merged from cosine %g", *keys.merge_similarity);
   return text;
 }
 

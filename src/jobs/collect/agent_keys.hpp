@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <mgpu/config/config.hpp>
@@ -41,6 +42,8 @@ struct AgentKeys {
   Diversity diversity = Diversity::hybrid;
   double temperature = 1.0;  // of the noise
   bool prunes = false;
+  std::optional<double> branch_entropy{};    // nats; empty: parents have equal numbers of children
+  std::optional<double> merge_similarity{};  // cosine; empty: no paths are merged
   LatentStore store = LatentStore::f16;
 
   bool thinks() const { return is_used && method == AgentMethod::latent_mas; }

@@ -1,6 +1,8 @@
 #include "agent_tree.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <set>
 #include <utility>
 
 namespace mgpu::jobs {
@@ -8,7 +10,6 @@ namespace {
 
 /// Sums over the children of a node.
 struct OfChildren {
-  Visits visits{};
   double values = 0.0;
   std::int32_t count = 0;
   std::int32_t path = -1;  // the first answer below the node
@@ -22,15 +23,38 @@ std::int32_t depth_of(std::span<const AgentNode> nodes, const AgentNode& node) {
   return depth;
 }
 
-StepNode node_of(const AgentNode& node, const OfChildren& below,
-                 std::span<const Solution> answers) {
+/// Adds an answer to the visits of its node, and of all nodes from which a way leads to it.
+void add_answer(std::span<const AgentNode> nodes, std::size_t answer, bool is_right,
+                std::vector<Visits>& visits) {
+  std::set<std::size_t> seen;
+  std::vector<std::size_t> pending{answer};
+  while (!pending.empty()) {
+    const std::size_t at = pending.back();
+    pending.pop_back();
+    if (!seen.insert(at).second) continue;
+    ++visits[at].count;
+    visits[at].right += is_right ? 1 : 0;
+    if (nodes[at].parent >= 0) pending.push_back(static_cast<std::size_t>(nodes[at].parent));
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      if (nodes[n].target == static_cast<std::int32_t>(at)) pending.push_back(n);
+  }
+}
+
+std::vector<Visits> visits_of(std::span<const AgentNode> nodes, std::span<const Solution> answers) {
+  std::vector<Visits> visits(nodes.size());
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    if (nodes[n].answer >= 0)
+      add_answer(nodes, n, answers[static_cast<std::size_t>(nodes[n].answer)].answer.is_right,
+                 visits);
+  return visits;
+}
+
+StepNode node_of(const AgentNode& node, const OfChildren& below, const Visits& visits) {
   StepNode result;
   result.parent = node.parent;
   result.path = node.answer >= 0 ? node.answer : below.path;
-  result.visits = below.visits;
-  if (node.answer >= 0)
-    result.visits = {1, answers[static_cast<std::size_t>(node.answer)].answer.is_right ? 1 : 0};
-  if (result.visits.count == 0) return result;
+  result.visits = visits;
+  if (visits.count == 0) return result;
   result.value = node.answer >= 0 ? result.visits.share() : below.values / below.count;
   result.standard_error = standard_error_of(result.visits);
   return result;
@@ -39,15 +63,15 @@ StepNode node_of(const AgentNode& node, const OfChildren& below,
 }  // namespace
 
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers) {
+  const std::vector<Visits> visits = visits_of(nodes, answers);
   std::vector<OfChildren> below(nodes.size());
   std::vector<StepNode> steps(nodes.size());
   for (std::size_t n = nodes.size(); n-- > 0;) {
-    steps[n] = node_of(nodes[n], below[n], answers);
+    const std::size_t target = nodes[n].target < 0 ? n : static_cast<std::size_t>(nodes[n].target);
+    steps[n] = node_of(nodes[n], below[target], visits[n]);
     steps[n].step = depth_of(nodes, nodes[n]);
     if (nodes[n].parent < 0) continue;
     OfChildren& parent = below[static_cast<std::size_t>(nodes[n].parent)];
-    parent.visits.count += steps[n].visits.count;
-    parent.visits.right += steps[n].visits.right;
     parent.values += steps[n].value;
     ++parent.count;
     if (steps[n].path >= 0) parent.path = steps[n].path;

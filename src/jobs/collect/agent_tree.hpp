@@ -17,16 +17,19 @@ struct AgentNode {
   std::int32_t path = -1;        // number among the paths of its agent
   std::int32_t parent = -1;      // index of a node before it
   std::int32_t answer = -1;      // of the judger: index of its solution; -1: no answer
+  std::int32_t target = -1;      // node of the same agent into which this one merged; -1: none
   double score = 0.0;            // of the path up to this node
+  double entropy = 0.0;          // mean over the latent steps, nats; 0 if it is not needed
   std::string text{};            // text of an agent before the judger
   std::vector<float> latents{};  // [steps, hidden size] the states from which the inputs of the
                                  // steps are made
 };
 
 /// Makes the tree of a question. The value of an answer is 1 or 0. The value of another node is the
-/// mean value of its children. A node without children that gives no answer has the value 0, and no
-/// visits. The visits of a node count the answers below it. The first node is the question, and
-/// children have higher indices than their parents.
+/// mean value of its children. A node that merged into another one has the children of that node. A
+/// node without children that gives no answer has the value 0, and no visits. The visits of a node
+/// count each answer below it once. The first node is the question, and children have higher
+/// indices than their parents.
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);
 
 /// Returns the steps of an answer: one for each agent. The last has all tokens of the answer.

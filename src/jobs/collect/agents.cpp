@@ -109,14 +109,25 @@ void check_placeholders(const std::filesystem::path& path, const Agent& agent) {
                   "{question} in the prompt of the judger");
 }
 
-void check_contexts(const std::filesystem::path& path, const std::vector<Agent>& agents) {
-  for (std::size_t a = 1; a < agents.size(); ++a) {
-    const std::vector<std::string> used = placeholders_of(agents[a].prompt);
-    if (std::ranges::count(used, "context") == 0)
-      refuse_agents(path,
-                    "agent `" + agents[a].name + "` does not see the texts of the agents before it",
-                    "{context} in its prompt, or collect.agents.method=latent_mas");
-  }
+/// With texts, the judger has to see those of the agents before it. Other agents may work apart.
+void check_context(const std::filesystem::path& path, const std::vector<Agent>& agents) {
+  if (agents.size() < 2) return;
+  const std::vector<std::string> used = placeholders_of(agents.back().prompt);
+  if (std::ranges::count(used, "context") == 0)
+    refuse_agents(path, "the judger does not see the texts of the agents before it",
+                  "{context} in the prompt of the judger, or collect.agents.method=latent_mas");
+}
+
+/// Paths are divided and merged after the second agent at the earliest.
+void check_branching(const std::filesystem::path& path, const std::vector<Agent>& agents,
+                     const AgentKeys& keys) {
+  const bool needs_two = keys.branch_entropy.has_value() || keys.merge_similarity.has_value();
+  if (!needs_two || agents.size() > 2) return;
+  refuse_agents(path,
+                std::string(keys.branch_entropy ? "collect.latent.branch_entropy"
+                                                : "collect.latent.merge_similarity") +
+                    " needs two agents before the judger",
+                "another agent before the judger, or without this key");
 }
 
 }  // namespace
@@ -132,7 +143,7 @@ std::vector<Agent> default_agents() {
 }
 
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
-                                AgentMethod method) {
+                                const AgentKeys& keys) {
   std::vector<Agent> agents;
   try {
     agents = agents_of(formats::parse_json_object(file));
@@ -143,7 +154,8 @@ std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::st
   check_names(path, agents);
   for (const Agent& agent : agents)
     check_placeholders(path, agent);
-  if (method == AgentMethod::text_mas) check_contexts(path, agents);
+  if (keys.method == AgentMethod::text_mas) check_context(path, agents);
+  check_branching(path, agents, keys);
   return agents;
 }
 

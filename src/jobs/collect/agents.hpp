@@ -25,10 +25,11 @@ std::vector<Agent> default_agents();
 
 /// Parses a file of agents: {"agents": [{"name", "prompt", "system_prompt"}]}. The last agent must
 /// be called `judger`. It gives the answer, and its prompt must contain {question}. With text_mas,
-/// the prompt of each agent but the first must contain {context}.
+/// it must also contain {context}. Paths that are divided by entropy or merged need two agents
+/// before the judger.
 /// Errors: Failure E538 (exit 65) that names the agent and what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
-                                AgentMethod method);
+                                const AgentKeys& keys);
 
 /// Replaces {question} and {context} in a prompt. {{ and }} stand for braces.
 std::string filled_prompt(const std::string& prompt, const std::string& question,

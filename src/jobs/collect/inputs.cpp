@@ -42,7 +42,7 @@ void add_agents_of_file(const AgentKeys& keys, const std::string& file, CollectI
     inputs.agents = default_agents();
     return;
   }
-  inputs.agents = parse_agents(keys.path, file, keys.method);
+  inputs.agents = parse_agents(keys.path, file, keys);
   const std::uint32_t crc = crc32c(std::as_bytes(std::span(file)));
   inputs.inputs["collect.agents.path"] = rows::checksum_text(crc);
   const std::array crcs{inputs.crc, crc};
@@ -134,7 +134,7 @@ CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys)
 
 std::vector<Agent> read_agents(const AgentKeys& keys) {
   if (keys.path.empty()) return default_agents();
-  return parse_agents(keys.path, agents_file(keys), keys.method);
+  return parse_agents(keys.path, agents_file(keys), keys);
 }
 
 std::vector<QuestionTokens> count_question_tokens(const CollectInputs& inputs) {

@@ -9,6 +9,8 @@
 namespace mgpu::jobs {
 namespace {
 
+constexpr std::size_t kMergingAgent = 1;  // the second agent, which is the critic by default
+
 lm::DecodeConfig decode_config(const lm::GenerationConfig& generation) {
   return {generation.sampling, generation.prefill_tokens, generation.stop_ids};
 }
@@ -89,7 +91,11 @@ void LatentCollector::work_on(std::span<const std::size_t> places,
     prompt(trees, agent);
     for (Growing& tree : trees)
       branch(tree, agent);
-    if (!is_last(agent)) think(trees, agent);
+    if (is_last(agent)) break;
+    think(trees, agent);
+    if (agent == kMergingAgent && inputs_.keys.agents.merge_similarity)
+      for (Growing& tree : trees)
+        merge(tree);
   }
   answer(trees, collected);
 }
@@ -150,16 +156,24 @@ std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent
   return has_noise ? inputs_.keys.num_paths : 1;
 }
 
-/// Replaces each path by its children. If they cannot be shared evenly, the first paths get one
-/// more.
+/// Returns how many children each path gets. With collect.latent.branch_entropy, an agent that
+/// thinks divides only paths with a larger entropy.
+std::vector<std::int64_t> LatentCollector::shares_of(const Growing& tree, std::size_t agent) const {
+  const std::optional<double> limit = inputs_.keys.agents.branch_entropy;
+  std::vector<bool> is_divided(tree.paths.size(), true);
+  if (limit && agent > 0 && !is_last(agent))
+    for (std::size_t p = 0; p < tree.paths.size(); ++p)
+      is_divided[p] = tree.nodes[static_cast<std::size_t>(tree.paths[p].node)].entropy > *limit;
+  return share_children(children_of(tree, agent), is_divided);
+}
+
+/// Replaces each path by its children.
 void LatentCollector::branch(Growing& tree, std::size_t agent) {
-  const std::int64_t children = children_of(tree, agent);
-  const std::int64_t parents = std::ssize(tree.paths);
+  const std::vector<std::int64_t> shares = shares_of(tree, agent);
   std::vector<Path> all;
-  for (std::int64_t p = 0; p < parents; ++p) {
-    const Path& parent = tree.paths[static_cast<std::size_t>(p)];
-    const std::int64_t count = children / parents + (p < children % parents ? 1 : 0);
-    for (std::int64_t c = 0; c < count; ++c) {
+  for (std::size_t p = 0; p < tree.paths.size(); ++p) {
+    const Path& parent = tree.paths[p];
+    for (std::int64_t c = 0; c < shares[p]; ++c) {
       const auto number = static_cast<std::int32_t>(all.size());
       const auto node = static_cast<std::int32_t>(tree.nodes.size());
       AgentNode fresh;
@@ -202,6 +216,47 @@ void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
     keep_states(tree, next);
     next += std::ssize(tree.paths) * keys.steps * width_;
   }
+  if (keys.branch_entropy) keep_entropies(trees, states);
+}
+
+/// Stores the mean entropy of each path's steps in the node of the path. `states` is [S, M, D].
+void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tensor& states) {
+  const at::Tensor means =
+      latents_.entropies(states.flatten(0, 1)).view({states.size(0), states.size(1)}).mean(1);
+  const double* next = means.const_data_ptr<double>();
+  for (Growing& tree : trees)
+    for (const Path& path : tree.paths)
+      tree.nodes[static_cast<std::size_t>(path.node)].entropy = *next++;
+}
+
+/// Merges similar paths of a question. The path with the best score remains, with the mean keys and
+/// values of all paths that merge into it.
+void LatentCollector::merge(Growing& tree) {
+  std::vector<const std::vector<float>*> states;
+  for (const Path& path : tree.paths)
+    states.push_back(&tree.nodes[static_cast<std::size_t>(path.node)].latents);
+  const std::vector<std::size_t> targets =
+      merge_targets(states, width_, tree.scores, *inputs_.keys.agents.merge_similarity);
+  std::vector<Path> paths;
+  std::vector<PathScore> scores;
+  for (std::size_t target = 0; target < targets.size(); ++target) {
+    std::vector<std::int64_t> origins;
+    for (std::size_t p = 0; p < targets.size(); ++p) {
+      if (targets[p] != target) continue;
+      origins.push_back(tree.paths[p].sequence);
+      if (p != target)
+        tree.nodes[static_cast<std::size_t>(tree.paths[p].node)].target = tree.paths[target].node;
+    }
+    if (origins.empty()) continue;
+    paths.push_back(tree.paths[target]);
+    scores.push_back(tree.scores[target]);
+    if (origins.size() == 1) continue;
+    paths.back().sequence = session_->add_mean(origins, 0);
+    for (const std::int64_t origin : origins)
+      session_->drop(origin);
+  }
+  tree.paths = std::move(paths);
+  tree.scores = std::move(scores);
 }
 
 /// Stores the states and scores of a tree's paths in the nodes of the paths. `states` has the

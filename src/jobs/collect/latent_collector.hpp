@@ -21,8 +21,9 @@ namespace mgpu::jobs {
 /// collect.num_paths paths, or one path without noise. The next agent continues the best of these
 /// paths. The prompt of that agent runs through the model once for each path that it continues. All
 /// new paths that continue the same path share its cache pages. The paths of all questions in a
-/// batch make their latent steps together. The judger draws one answer for each path, or
-/// collect.num_paths answers to the only path without noise. Source: LatentMAS, arXiv 2511.20639.
+/// batch make their latent steps together. Similar paths of the second agent may merge. The judger
+/// draws one answer for each path, or collect.num_paths answers to the only path without noise.
+/// Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.
@@ -59,8 +60,11 @@ private:
   void prompt(std::vector<Growing>& trees, std::size_t agent);
   void branch(Growing& tree, std::size_t agent);
   std::int64_t children_of(const Growing& tree, std::size_t agent) const;
+  std::vector<std::int64_t> shares_of(const Growing& tree, std::size_t agent) const;
   void think(std::vector<Growing>& trees, std::size_t agent);
   void keep_states(Growing& tree, const float* states);
+  void keep_entropies(std::vector<Growing>& trees, const at::Tensor& states);
+  void merge(Growing& tree);
   void answer(std::vector<Growing>& trees, std::vector<CollectedQuestion>& collected);
   void finish(Growing& tree, std::vector<lm::Completion> completions, CollectedQuestion& collected);
   bool is_last(std::size_t agent) const { return agent + 1 == inputs_.agents.size(); }

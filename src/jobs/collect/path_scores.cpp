@@ -94,6 +94,39 @@ std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> st
   return scores;
 }
 
+std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const> states,
+                                       std::int64_t width, std::span<const PathScore> scores,
+                                       double similarity) {
+  std::vector<States> paths;
+  for (const std::vector<float>* values : states)
+    paths.emplace_back(*values, width);
+  std::vector<std::size_t> targets(paths.size());
+  std::vector<std::size_t> kept;
+  for (const std::size_t path : by_score(scores)) {
+    const auto target = std::ranges::find_if(kept, [&](std::size_t other) {
+      return cosine(paths[path].mean.data(), paths[other].mean.data(), width) >= similarity;
+    });
+    targets[path] = target == kept.end() ? path : *target;
+    if (target == kept.end()) kept.push_back(path);
+  }
+  return targets;
+}
+
+std::vector<std::int64_t> share_children(std::int64_t children,
+                                         const std::vector<bool>& is_divided) {
+  std::vector<std::int64_t> shares(is_divided.size(), 1);
+  const std::int64_t divided = std::ranges::count(is_divided, true);
+  if (divided == 0) return shares;
+  const std::int64_t rest = std::max(children - (std::ssize(is_divided) - divided), divided);
+  std::int64_t place = 0;
+  for (std::size_t path = 0; path < is_divided.size(); ++path) {
+    if (!is_divided[path]) continue;
+    shares[path] = rest / divided + (place < rest % divided ? 1 : 0);
+    ++place;
+  }
+  return shares;
+}
+
 std::vector<std::size_t> by_score(std::span<const PathScore> scores) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

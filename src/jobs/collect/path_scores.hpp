@@ -37,6 +37,21 @@ std::vector<std::size_t> prune(std::span<const PathScore> scores, double progres
 /// order.
 std::vector<std::size_t> by_score(std::span<const PathScore> scores);
 
+/// Returns for each path the one into which it merges, or its own index if it merges into none. It
+/// merges into the path with the highest score that does not merge itself, and whose mean state has
+/// at least the cosine `similarity` with its own.
+///
+/// Shapes: states P x [M * D], scores [P]; returns [P]
+std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const> states,
+                                       std::int64_t width, std::span<const PathScore> scores,
+                                       double similarity);
+
+/// Returns how many children each path gets of `children` in all. The paths that `is_divided` marks
+/// share those which remain after one for each other path. They get at least one each, and the
+/// first ones get one more if the number does not divide evenly. Without marks each path gets one.
+std::vector<std::int64_t> share_children(std::int64_t children,
+                                         const std::vector<bool>& is_divided);
+
 /// Returns the answer with the largest sum of weights; the first of equal ones. Empty answers do
 /// not count. Returns "" if there are only empty ones.
 std::string vote(std::span<const std::string> answers, std::span<const double> weights);

@@ -249,6 +249,14 @@ void add_agent_columns(QuestionColumns& columns, const AgentKeys& keys, std::int
                 [width](const AgentNode& node) {
                   return static_cast<std::int32_t>(std::ssize(node.latents) / width);
                 });
+  if (keys.branch_entropy)
+    add_of_agents(columns,
+                  {"node_entropy", "mean entropy of the next token over its latent steps", "nats"},
+                  [](const AgentNode& node) { return node.entropy; });
+  if (keys.merge_similarity)
+    add_of_agents(columns,
+                  {"node_merged_into", "node of the same agent that it merged into; -1: none"},
+                  [](const AgentNode& node) { return node.target; });
   if (keys.store == LatentStore::f32)
     add_latents<float>(columns, width, [](float value) { return value; });
   if (keys.store == LatentStore::f16)

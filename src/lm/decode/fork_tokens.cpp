@@ -11,6 +11,22 @@
 namespace mgpu::lm {
 namespace {
 
+/// Returns the slots of the first `count` tokens of a sequence.
+at::Tensor slots_of(const PagedCache& cache, std::int64_t sequence, std::int64_t count) {
+  std::vector<std::int64_t> slots;
+  for (std::int64_t token = 0; token < count; ++token)
+    slots.push_back(cache.slot(sequence, token));
+  return integers(slots, cache.keys(0));
+}
+
+/// Returns the mean of the rows that each of `places` names, in the type of `all`.
+at::Tensor mean_rows(const at::Tensor& all, std::span<const at::Tensor> places) {
+  at::Tensor sum = all.index_select(0, places[0]).to(at::kFloat);
+  for (const at::Tensor& place : places.subspan(1))
+    sum.add_(all.index_select(0, place));
+  return sum.div_(std::ssize(places)).to(all.scalar_type());
+}
+
 /// Copies keys and values of tokens of `origin` to the first tokens of `copy`.
 void copy_tokens(PagedCache& cache, std::int64_t layers, std::int64_t origin,
                  const std::vector<std::int64_t>& tokens, std::int64_t copy) {
@@ -47,6 +63,27 @@ std::int64_t DecodeSession::fork_tokens(std::int64_t origin, std::span<const Ran
   state_->cache.extend(copy, std::ssize(kept));
   copy_tokens(state_->cache, model_->shard().layers.size(), origin, kept, copy);
   return copy;
+}
+
+std::int64_t DecodeSession::add_mean(std::span<const std::int64_t> origins, std::uint64_t sample) {
+  if (!config_.processors.is_empty()) throw Error("DecodeSession: add_mean with processors");
+  const std::int64_t count = length(origins[0]);
+  for (const std::int64_t origin : origins)
+    if (is_waiting(origin) || length(origin) != count)
+      throw Error("DecodeSession: add_mean of pending input or of different lengths");
+  const std::int64_t mean = state_->cache.add();
+  state_->begin(mean, sample).context = state_->at(origins[0]).context;
+  if (state_->failure.is_own() || count == 0) return mean;
+  state_->cache.extend(mean, count);
+  std::vector<at::Tensor> places;
+  for (const std::int64_t origin : origins)
+    places.push_back(slots_of(state_->cache, origin, count));
+  const at::Tensor to = slots_of(state_->cache, mean, count);
+  const auto layers = static_cast<std::size_t>(model_->shard().layers.size());
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    state_->cache.write(layer, to, mean_rows(state_->cache.keys(layer), places),
+                        mean_rows(state_->cache.values(layer), places));
+  return mean;
 }
 
 }  // namespace mgpu::lm

@@ -13,6 +13,8 @@
 #include <mgpu/tensor/read_back.hpp>
 
 #include "group_failure.hpp"
+#include "head_entropy.hpp"
+#include "lm/forward/layer_pass.hpp"
 
 namespace mgpu::lm {
 
@@ -73,6 +75,11 @@ at::Tensor LatentSession::think(std::span<const std::int64_t> sequences, std::in
     read_input();
   }
   return all;
+}
+
+at::Tensor LatentSession::entropies(const at::Tensor& states) {
+  const at::Tensor mine = states.to(options_of(model_->weights()).device());
+  return tensor::read_back(head_entropies(*model_, mine)).clone();
 }
 
 std::optional<FinishReason> LatentSession::end_of(const Completion& completion, std::int64_t length,

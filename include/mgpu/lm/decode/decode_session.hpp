@@ -147,6 +147,13 @@ public:
   std::int64_t fork_tokens(std::int64_t origin, std::span<const Range> tokens,
                            std::uint64_t sample);
 
+  /// Adds a sequence whose keys and values are the means of those of `origins`, and returns its
+  /// number. It has the tokens of the first origin. It has no hidden state until it gets input.
+  ///
+  /// Errors: Error when an origin has pending input or another length than the first one, or the
+  ///         session has logit processors; ShapeError when the pool has too few pages.
+  std::int64_t add_mean(std::span<const std::int64_t> origins, std::uint64_t sample);
+
   /// Removes a sequence and frees the pages that no other sequence shares.
   void drop(std::int64_t sequence);
 

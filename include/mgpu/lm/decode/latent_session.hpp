@@ -13,7 +13,7 @@
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/decode/realignment.hpp>
 
-// Shapes in this header: S sequences, M latent steps, D width.
+// Shapes in this header: S sequences, M latent steps, N states, D width.
 namespace mgpu::lm {
 
 /// Changes the states from which the inputs of latent step `step` are made, [S, D] float32 in host
@@ -50,6 +50,10 @@ public:
   /// made, [S, M, D] float32 in host memory, after `change`.
   at::Tensor think(std::span<const std::int64_t> sequences, std::int64_t steps,
                    const ChangeStates& change = {});
+
+  /// Returns the entropy of the next token after each of these states, [N] float64 in nats. `states`
+  /// is [N, D] float32 in host memory, the same on all ranks.
+  at::Tensor entropies(const at::Tensor& states);
 
   /// Draws tokens until all sequences have ended. Drops each sequence when it ends, and calls `see`
   /// with its index in `sequences` and its completion. A sequence ends with a stop id, after

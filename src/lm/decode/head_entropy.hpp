@@ -1,0 +1,17 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/forward/language_model.hpp>
+
+namespace mgpu::lm {
+
+/// Returns the entropy of the softmax of each row's logits, [N] float64 in nats on the device of
+/// `hidden`. The sums are in float64. On the CPU the bits of a row do not depend on the other rows.
+///
+/// Shapes: hidden [N, D] float32 on the model's device
+/// Memory: one block of logits in float64; the model's PassSizes set its size.
+/// Ranks:  collective over the ranks of the model; all of them get the same bits
+at::Tensor head_entropies(const LanguageModel& model, const at::Tensor& hidden);
+
+}  // namespace mgpu::lm
