@@ -127,10 +127,6 @@ class Trees(LatentCase):
         plan = self.collect(0, 1, "--plan").out
         self.assertIn("latent steps and texts", plan)
         self.assertIn("agents latent_mas, 3 latent steps, carry all", plan)
-        shipped = program.TOP / "conf" / "collect" / "latent" / "hierarchical.json"
-        self.agents.write_text(shipped.read_text())
-        self.collect(0, 1, "--check", "collect.agents.method=text_mas",
-                     "collect.num_parent_paths=auto", "collect.latent.steps=5")
 
 
 class Refusals(LatentCase):

@@ -2,6 +2,7 @@
 #include "jobs/collect/agents.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
 
 #include "jobs/collect/agent_tree.hpp"
 
@@ -73,6 +75,15 @@ TEST(AgentsTest, TheAgentsOfTheProgramAreAccepted) {
   }
 
   EXPECT_EQ(parse(list, AgentMethod::text_mas).size(), 4U);
+}
+
+TEST(AgentsTest, TheShippedFilesAreAccepted) {
+  AgentKeys keys;
+  keys.method = AgentMethod::text_mas;
+  for (const char* name : {"agents.json", "hierarchical.json"}) {
+    const auto path = std::filesystem::path(MGPU_CONF) / "collect" / "latent" / name;
+    EXPECT_EQ(parse_agents(path, read_file(path), keys).size(), 4U) << name;
+  }
 }
 
 TEST(AgentsTest, UnusableFilesAreRefusedByName) {
