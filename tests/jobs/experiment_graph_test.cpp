@@ -1,5 +1,9 @@
 // Tests how stage files become a graph of stages and cells.
+#include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
 
+#include "jobs/experiment/joined_rounds.hpp"
 #include "jobs/experiment/stages.hpp"
 #include "made_experiment.hpp"
 
@@ -102,6 +108,87 @@ TEST_F(ExperimentGraphTest, AStageWaitsForWhatItReadsAndForTheLastRoundOfItsCell
   EXPECT_THAT(graph.stages[6].after, ElementsAre(0, 3, 4, 5));
   EXPECT_THAT(graph.stages[7].after, ElementsAre(0, 4, 5, 6));
   EXPECT_THAT(graph.stages[8].after, ElementsAre(0, 4, 5, 7));
+}
+
+/// Makes the run directories of all stages in `folder`, with the name of the stage in
+/// results.jsonl.
+std::map<std::size_t, std::string> made_runs(const StageGraph& graph,
+                                             const std::filesystem::path& folder) {
+  std::map<std::size_t, std::string> directories;
+  for (std::size_t s = 0; s < graph.stages.size(); ++s) {
+    directories[s] = (folder / graph.stages[s].name).string();
+    std::filesystem::create_directories(directories[s]);
+    std::ofstream(std::filesystem::path(directories[s]) / "results.jsonl")
+        << graph.stages[s].name << "\n";
+  }
+  return directories;
+}
+
+TEST_F(ExperimentGraphTest, RowsOfAllRoundsAreJoined) {
+  made_.write("value",
+              "schema: 1\njob: train\nmodel: {path: \"${stage.reference}/ckpt/last\"}\n"
+              "data: {path: \"${rounds.rollouts}/results.jsonl\"}\n");
+  Keys keys = kTwoRounds;
+  keys["experiment.rounds"] = "3";
+  keys["experiment.etas"] = "[2]";
+  const StageGraph graph = made_.graph(keys);
+  const auto directories = made_runs(graph, made_.outputs());
+  std::vector<std::string> joined;
+  for (const Stage& stage : graph.stages) {
+    if (stage.file_name == "rollouts") {
+      EXPECT_THAT(stage.exports, ElementsAre("jsonl"));
+    }
+    if (stage.file_name != "value") continue;
+    join_rounds(stage, directories);
+    joined.push_back(read_file(with_inputs(stage, directories).text("data.path")));
+  }
+  EXPECT_THAT(joined, ElementsAre("rollouts-a-r0\n", "rollouts-a-r0\nrollouts-a-r1\n",
+                                  "rollouts-a-r0\nrollouts-a-r1\nrollouts-a-r2\n"));
+  EXPECT_THAT(names_before(graph, "value-a-r2"),
+              ElementsAre("reference", "rollouts-a-r0", "rollouts-a-r1", "qsharp-a-r1-eta2",
+                          "rollouts-a-r2"));
+}
+
+TEST_F(ExperimentGraphTest, TheRowsOfTheFirstRoundMayBeThoseOfAnotherStage) {
+  made_.write("value",
+              "schema: 1\njob: train\nmodel: {path: \"${stage.reference}/ckpt/last\"}\n"
+              "data: {path: \"${rounds.alone.rollouts}/results.jsonl\"}\n");
+  const StageGraph graph = made_.graph(kTwoRounds);
+  const auto directories = made_runs(graph, made_.outputs());
+  std::vector<std::string> rows;
+  for (const Stage& stage : graph.stages) {
+    if (stage.file_name != "value") continue;
+    join_rounds(stage, directories);
+    rows.push_back(read_file(with_inputs(stage, directories).text("data.path")));
+  }
+  EXPECT_THAT(rows, ElementsAre("alone-a\n", "alone-a\nrollouts-a-r1\n"));
+}
+
+TEST_F(ExperimentGraphTest, APlanReadsTheLastRoundUntilRowsAreJoined) {
+  made_.write("value",
+              "schema: 1\njob: train\nmodel: {path: \"${stage.reference}/ckpt/last\"}\n"
+              "data: {path: \"${rounds.rollouts}/results.jsonl\"}\n");
+  const StageGraph graph = made_.graph(kTwoRounds);
+  auto directories = made_runs(graph, made_.outputs());
+  const auto value = std::ranges::find(graph.stages, "value-a-r1", &Stage::name);
+  const auto planned = [&] { return with_inputs(*value, directories, true).text("data.path"); };
+  EXPECT_EQ(read_file(planned()), "rollouts-a-r1\n");
+  join_rounds(*value, directories);
+  EXPECT_EQ(read_file(planned()), "rollouts-a-r0\nrollouts-a-r1\n");
+  // Another run of an earlier round has another file.
+  directories[2] += "_again";
+  EXPECT_FALSE(std::filesystem::exists(with_inputs(*value, directories).text("data.path")));
+}
+
+TEST_F(ExperimentGraphTest, OnlyJsonLinesOfSeveralRoundsAreJoined) {
+  made_.write("value",
+              "schema: 1\njob: train\nmodel: {path: \"${rounds.rollouts}/ckpt/last\"}\n"
+              "data: {path: d.jsonl}\n");
+  const ErrorReport report = refusal(kTwoRounds);
+  EXPECT_EQ(report.code, "E124");
+  EXPECT_EQ(report.sentence,
+            "`${rounds.rollouts}` joins JSON Lines only, and model.path reads ckpt/last");
+  EXPECT_EQ(report.help, "${rounds.rollouts}/results.jsonl");
 }
 
 TEST_F(ExperimentGraphTest, WithABarrierARoundWaitsForAllCells) {

@@ -9,6 +9,8 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/session.hpp>
 
+#include "joined_rounds.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
@@ -114,6 +116,7 @@ bool Coordinator::prepare(std::size_t index) {
       order.directories.push_back(records_[s].end.directory);
       if (!order.directories.back().empty()) directories[s] = order.directories.back();
     }
+    join_rounds(stage, directories);
     const PreparedStage prepared = prepare_stage(stage, place_, directories);
     order.stage = index;
     order.chunk_size = prepared.chunk_size;

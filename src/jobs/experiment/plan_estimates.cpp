@@ -53,8 +53,11 @@ run::PlanMachine Estimator::machine_of(int ranks) const {
 /// Returns whether the stage reads output of a stage that has not run, of which a stand-in may lack
 /// files that a plan needs.
 bool Estimator::may_lack_files(const Stage& stage) const {
-  return std::ranges::any_of(stage.inputs,
-                             [&](const StageInput& input) { return is_new_[input.from]; });
+  return std::ranges::any_of(stage.inputs, [&](const StageInput& input) {
+    return is_new_[input.from] || std::ranges::any_of(input.earlier, [&](std::size_t earlier) {
+             return is_new_[earlier];
+           });
+  });
 }
 
 void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {
@@ -89,7 +92,7 @@ std::string Estimator::with_stage_names(std::string text) const {
 StageEstimate Estimator::estimate(std::size_t index, int ranks) {
   const Stage& stage = stages_[index];
   StageEstimate estimate{.ranks = ranks};
-  const Config given = with_inputs(stage, directories_);
+  const Config given = with_inputs(stage, directories_, /*is_plan=*/true);
   try {
     add_plan(with_chunk_size(given), estimate);
   } catch (const Failure& failure) {

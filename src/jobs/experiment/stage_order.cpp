@@ -13,6 +13,7 @@
 #include <mgpu/store/run_dir/store_config.hpp>
 
 #include "cell_states.hpp"
+#include "joined_rounds.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -44,9 +45,21 @@ void find_inputs(std::vector<Stage>& stages, std::size_t index) {
     for (std::size_t other = 0; other < stages.size(); ++other) {
       const auto below = part_below(path, stages[other].output);
       if (!below || other == index) continue;
-      stages[index].inputs.push_back({key, other, *below});
+      StageInput input{key, other, *below};
+      find_rounds(stages, stages[index], input);
+      stages[index].inputs.push_back(std::move(input));
       stages[index].after.push_back(other);
     }
+  }
+}
+
+/// Adds the format whose file is `relative` to the exports of a stage.
+void add_export(Stage& from, const fs::path& relative) {
+  const fs::path results = store::read_store_config(from.config).result_file;
+  for (const run::ExportFormat& format : export_formats(job_of(from.config))) {
+    const bool is_known = std::ranges::find(from.exports, format.name) != from.exports.end();
+    if (!is_known && run::export_path(format, results) == relative)
+      from.exports.emplace_back(format.name);
   }
 }
 
@@ -54,13 +67,9 @@ void find_inputs(std::vector<Stage>& stages, std::size_t index) {
 void find_exports(std::vector<Stage>& stages) {
   for (const Stage& reader : stages) {
     for (const StageInput& input : reader.inputs) {
-      Stage& from = stages[input.from];
-      const fs::path results = store::read_store_config(from.config).result_file;
-      for (const run::ExportFormat& format : export_formats(job_of(from.config))) {
-        const bool is_known = std::ranges::find(from.exports, format.name) != from.exports.end();
-        if (!is_known && run::export_path(format, results) == input.relative)
-          from.exports.emplace_back(format.name);
-      }
+      add_export(stages[input.from], input.relative);
+      for (const std::size_t earlier : input.earlier)
+        add_export(stages[earlier], input.relative);
     }
   }
 }

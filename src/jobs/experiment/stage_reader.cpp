@@ -10,6 +10,7 @@
 #include <mgpu/store/run_dir/store_config.hpp>
 
 #include "earlier_runs.hpp"
+#include "joined_rounds.hpp"
 #include "placeholders.hpp"
 #include "stage_order.hpp"
 
@@ -135,10 +136,12 @@ Config StageReader::read(Open& open) {
 
 std::optional<std::string> StageReader::text_for(const std::string& name, Open& open) {
   constexpr std::string_view kStage = "stage.";
+  constexpr std::string_view kRounds = "rounds.";
   constexpr std::string_view kPrevious = "previous.";
   if (is_axis(name)) return value_of(name, open);
   if (name == "phase") return value_of("round", open) == "0" ? "first" : "later";
   if (name.starts_with(kStage)) return output_of(name.substr(kStage.size()), open.values, open);
+  if (name.starts_with(kRounds)) return output_of_rounds(name.substr(kRounds.size()), open);
   if (name.starts_with(kPrevious)) return previous_output(name.substr(kPrevious.size()), open);
   return std::nullopt;
 }
@@ -152,8 +155,9 @@ std::string StageReader::value_of(const std::string& name, Open& open) const {
   return value->second;
 }
 
-std::string StageReader::output_of(const std::string& file_name, const CellValues& values,
-                                   Open& open) {
+/// Returns the stage of a file with these values, and lets the open stage wait for it.
+std::size_t StageReader::stage_before(const std::string& file_name, const CellValues& values,
+                                      Open& open) {
   if (!is_plain_name(file_name))
     refuse_stage(open.file, "`" + file_name + "` is not the name of a stage",
                  "a file of experiment.folder without .yaml, such as ${stage.reference}");
@@ -161,6 +165,12 @@ std::string StageReader::output_of(const std::string& file_name, const CellValue
   open.before.insert(index);
   for (const auto& [name, value] : stages_[index].values)
     open.used.insert({name, open.values.at(name)});
+  return index;
+}
+
+std::string StageReader::output_of(const std::string& file_name, const CellValues& values,
+                                   Open& open) {
+  const std::size_t index = stage_before(file_name, values, open);
   return unexpanded_path(stages_[index].output.string());
 }
 
@@ -175,12 +185,31 @@ std::string StageReader::previous_output(const std::string& file_name, Open& ope
   return output_of(file_name, values, open);
 }
 
+/// Returns the folder for files with the rows of all rounds. `names` is that of the stage, or those
+/// of the stages for round 0 and for later rounds, with a point between them.
+std::string StageReader::output_of_rounds(const std::string& names, Open& open) {
+  const std::string first = names.substr(0, names.find('.'));
+  const std::string later = names.substr(names.find('.') + 1);  // `names` without a point
+  const int round = std::stoi(value_of("round", open));
+  std::vector<std::size_t> stages;
+  for (int r = 0; r <= round; ++r) {
+    CellValues values = open.values;
+    values["round"] = std::to_string(r);
+    stages.push_back(stage_before(r == 0 ? first : later, values, open));
+  }
+  const std::size_t last = stages.back();
+  std::erase(stages, last);  // it is that of all rounds if its file does not use the round
+  open.rounds[last] = std::move(stages);
+  return unexpanded_path(stages_[last].output.string()) + "/" + kAllRounds;
+}
+
 void StageReader::add(const Open& open, const Config& config) {
   const std::string name = stage_name(open.file_name, open.used);
   const Config own = with_output(with_shared_keys(config, keys_), experiment_, name);
   Stage stage{.name = name, .config = own, .file = open.file, .output = output_folder(own)};
   stage.file_name = open.file_name;
   stage.values = open.used;
+  stage.rounds = open.rounds;
   stage.after.assign(open.before.begin(), open.before.end());
   if (const auto wish = keys_.ranks.find(open.file_name); wish != keys_.ranks.end())
     stage.wish = wish->second;

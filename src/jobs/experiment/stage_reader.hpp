@@ -22,7 +22,9 @@ namespace mgpu::jobs {
 /// ${dataset}, ${model}, ${round} and ${eta} by the values. The name ${phase} becomes "first" in
 /// round 0 and "later" in others. The name ${stage.NAME} becomes the output of the stage of file
 /// NAME.yaml with the same values, and ${previous.NAME} becomes the output of that stage in the
-/// round before.
+/// round before. The names ${rounds.NAME} and
+/// ${rounds.FIRST.LATER} become a folder in which files have the rows of all rounds so far; see
+/// joined_rounds.hpp.
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
 /// its file names the value, or the output of a stage that uses the value.
@@ -54,6 +56,7 @@ private:
     CellValues values;
     CellValues used{};               // those of `values` that the stage uses
     std::set<std::size_t> before{};  // stages whose output it names
+    std::map<std::size_t, std::vector<std::size_t>> rounds{};  // see Stage
   };
 
   std::optional<std::size_t> find(const std::string& file_name, const CellValues& values) const;
@@ -62,8 +65,10 @@ private:
   const std::string& text_of(const std::filesystem::path& file);
   std::optional<std::string> text_for(const std::string& name, Open& open);
   std::string value_of(const std::string& name, Open& open) const;
+  std::size_t stage_before(const std::string& file_name, const CellValues& values, Open& open);
   std::string output_of(const std::string& file_name, const CellValues& values, Open& open);
   std::string previous_output(const std::string& file_name, Open& open);
+  std::string output_of_rounds(const std::string& names, Open& open);
   void add(const Open& open, const Config& config);
 
   const ExperimentConfig& keys_;

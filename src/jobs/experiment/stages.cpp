@@ -11,6 +11,7 @@
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 
+#include "joined_rounds.hpp"
 #include "stage_order.hpp"
 #include "stage_reader.hpp"
 
@@ -104,11 +105,13 @@ std::string description(const std::vector<Stage>& stages, const Stage& stage) {
   return text;
 }
 
-Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories) {
+Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories,
+                   bool is_plan) {
   Config config = stage.config;
-  for (const StageInput& input : stage.inputs)
-    config =
-        config.with(input.key, (fs::path(directories.at(input.from)) / input.relative).string());
+  for (const StageInput& input : stage.inputs) {
+    const fs::path path = is_plan ? path_for_plan(input, directories) : path_of(input, directories);
+    config = config.with(input.key, path.string());
+  }
   return config;
 }
 

@@ -17,20 +17,23 @@ namespace mgpu::jobs {
 
 /// A file or folder of another stage that a key of a stage names.
 struct StageInput {
-  std::string key;                 // "model.path"
-  std::size_t from = 0;            // index of the other stage
-  std::filesystem::path relative;  // below the run directory of that stage: "ckpt/last"
+  std::string key;                     // "model.path"
+  std::size_t from = 0;                // index of the other stage
+  std::filesystem::path relative;      // below the run directory of that stage: "ckpt/last"
+  std::vector<std::size_t> earlier{};  // stages of earlier rounds whose rows come first, in order
 };
 
 /// A job of an experiment.
 struct Stage {
   std::string name;
-  Config config;                       // of `file`, with the keys that the experiment sets
-  std::filesystem::path file;          // the file NAME.yaml that describes the stage
-  std::filesystem::path output;        // outputs/NAME/latest; paths of keys that read the output
-                                       // begin with it
-  std::string file_name{};             // NAME of that file
-  CellValues values{};                 // values that the file, or a stage before this one, uses
+  Config config;                 // of `file`, with the keys that the experiment sets
+  std::filesystem::path file;    // the file NAME.yaml that describes the stage
+  std::filesystem::path output;  // outputs/NAME/latest; paths of keys that read the output
+                                 // begin with it
+  std::string file_name{};       // NAME of that file
+  CellValues values{};           // values that the file, or a stage before this one, uses
+  /// For each stage that a ${rounds.NAME} stands for: the stages of earlier rounds, in order.
+  std::map<std::size_t, std::vector<std::size_t>> rounds{};
   std::vector<StageInput> inputs{};    // what it reads from other stages
   std::vector<std::size_t> after{};    // stages to wait for, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
@@ -73,7 +76,9 @@ std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
 std::string description(const std::vector<Stage>& stages, const Stage& stage);
 
 /// Returns the configuration of a stage whose inputs are files in `directories`, the run
-/// directories of the other stages by index. Local.
-Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories);
+/// directories of the other stages by index. Local; join_rounds() makes the files with rows of
+/// several rounds. `is_plan`: uses path_for_plan().
+Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories,
+                   bool is_plan = false);
 
 }  // namespace mgpu::jobs
