@@ -1,5 +1,6 @@
 // Tests how solutions in steps become tokens, and how given tokens are checked.
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/rows/row_encoder.hpp>
 #include <mgpu/rows/step_tokens.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 #include "char_tokenizer.hpp"
 
@@ -65,6 +67,39 @@ TEST_F(StepTokensTest, AStepEndsAfterItsSeparator) {
   const StepTokens tokens = encoder_.encode_steps("ab", {"c", "", "de"}, ": ");
   EXPECT_THAT(tokens.ids, ElementsAreArray(ids_of("abc: : de: ")));
   EXPECT_THAT(tokens.ends, ElementsAre(5, 7, 11));
+}
+
+/// Returns the steps and labels that the labels of tokens stand for. -100: no step ends there.
+std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> steps_of(
+    const std::vector<std::int64_t>& labels) {
+  std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> steps;
+  for (std::size_t token = 0; token < labels.size(); ++token) {
+    if (labels[token] == -100) continue;
+    steps.first.push_back(static_cast<std::int64_t>(token) + 1);
+    steps.second.push_back(labels[token]);
+  }
+  return steps;
+}
+
+TEST(StepwiseGoldenTest, TokensAndLabelsAreThoseOfTrl) {
+  std::ifstream file(std::string(MGPU_TOP) + "/tests/rows/goldens/stepwise.jsonl");
+  std::int64_t lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    const formats::JsonValue golden = formats::parse_json_object(line);
+    const auto folder = std::string(MGPU_TOP) + "/" + golden.get<std::string>("folder");
+    const RowEncoder encoder(parse_tokenizer_files(text::read_text_files(folder), folder, 1 << 20),
+                             {.vocab = 1 << 20, .folder = folder});
+
+    const StepTokens tokens = encoder.encode_steps(
+        golden.get<std::string>("prompt"), golden.get<std::vector<std::string>>("completions"),
+        golden.get<std::string>("separator"));
+
+    EXPECT_EQ(tokens.ids, golden.get<std::vector<std::int64_t>>("token_ids")) << line;
+    const auto [ends, labels] = steps_of(golden.get<std::vector<std::int64_t>>("token_labels"));
+    EXPECT_EQ(tokens.ends, ends) << line;
+    EXPECT_EQ(labels, golden.get<std::vector<std::int64_t>>("labels")) << line;
+  }
+  EXPECT_EQ(lines, 36);
 }
 
 TEST_F(StepTokensTest, WithoutASeparatorAStepEndsAtItsLastToken) {
