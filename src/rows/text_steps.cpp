@@ -29,10 +29,9 @@ void join_last(std::vector<TextStep>& steps) {
   steps.back().text += last.text;
 }
 
-}  // namespace
-
-std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,
-                                       const text::Tokenizer* tokenizer) {
+/// Splits like split_into_steps(), but a line of blanks at the end remains a step.
+std::vector<TextStep> split(std::span<const std::int64_t> ids, const StepRule& rule,
+                            const text::Tokenizer* tokenizer) {
   if (tokenizer == nullptr && rule.step_tokens == 0) throw Error("lines without a tokenizer");
   std::optional<text::StreamDecoder> decoder;
   if (tokenizer != nullptr) decoder.emplace(*tokenizer, /*skip_special_tokens=*/true);
@@ -45,9 +44,23 @@ std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const 
     if (decoder) steps.back().text += decoder->add(static_cast<text::TokenId>(ids[i]));
   }
   if (decoder) steps.back().text += decoder->finish();
+  return steps;
+}
+
+}  // namespace
+
+std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,
+                                       const text::Tokenizer* tokenizer) {
+  std::vector<TextStep> steps = split(ids, rule, tokenizer);
   const bool ends_blank = rule.step_tokens == 0 && is_blank(steps.back().text);
   if (ends_blank && steps.size() > 1) join_last(steps);
   return steps;
+}
+
+bool ends_step(std::span<const std::int64_t> ids, const StepRule& rule,
+               const text::Tokenizer* tokenizer) {
+  const std::vector<TextStep> steps = split(ids, rule, tokenizer);
+  return std::ssize(steps) < rule.max_steps && is_complete(steps.back(), rule);
 }
 
 }  // namespace mgpu::rows

@@ -182,7 +182,7 @@ class Search(PrmCase):
             self.assertEqual(score, steps.min())
             self.assertTrue(((steps > 0) & (steps < 1)).all())
         for q in range(9):
-            if kind == "best_of_n":
+            if kind != "weighted_vote":
                 expected = int(np.argmax(scores[q]))
             else:
                 sums = {a: scores[q][same_as[q] == a].sum() for a in set(same_as[q]) - {-1}}
@@ -191,7 +191,7 @@ class Search(PrmCase):
                              [] if expected is None else [expected])
             is_right = 0.0 if expected is None else right[q][expected]
             metrics = found["metrics"]
-            name = "best_4" if kind == "best_of_n" else "weighted_4"
+            name = "weighted_4" if kind == "weighted_vote" else "best_4"
             self.assertEqual(metrics[name][q], is_right)
             self.assertAlmostEqual(metrics["over_random_4"][q], is_right - right[q].mean())
 
@@ -218,6 +218,20 @@ class Search(PrmCase):
             self.search(ranks, *keys, *more)
             self.assertEqual((self.run_folder("search") / "results.h5").read_bytes(), golden, more)
 
+    def test_beams_of_ranks_groups_and_batches_give_the_same_bytes(self):
+        self.train(1, f"data.path={self.collect()}")
+        keys = ("generate.search=beam", "generate.reward.beam_width=2",
+                "generate.reward.step_tokens=3")
+        ended = self.search(1, *keys)
+        self.assertIn("beams by", ended.out)
+        self.check_choice("beam")
+        golden = (self.run_folder("search") / "results.h5").read_bytes()
+        for ranks, more in ((2, ("--gpus-per-model=2",)),
+                            (3, ("devices.groups=[1, 2]", "generate.batch_size=3"))):
+            self.start_over("search")
+            self.search(ranks, *keys, *more)
+            self.assertEqual((self.run_folder("search") / "results.h5").read_bytes(), golden, more)
+
     def test_texts_are_judged_at_their_separators(self):
         self.train(1, "prm.head=two_class")
         self.search(2, "generate.reward.step_tokens=5", "generate.search=weighted_vote")
@@ -232,6 +246,8 @@ class Search(PrmCase):
         self.assertEqual(found["chosen"].sum(), 9)
         ended = self.search(1, "generate.reward.aggregate=last", reward=reward, code=78)
         self.assertIn("is about steps", ended.err)
+        ended = self.search(1, "generate.search=beam", reward=reward, code=78)
+        self.assertIn("beams need scores of steps", ended.err)
 
     def test_searches_that_cannot_work_are_refused_before_any_work(self):
         self.train(1, f"data.path={self.collect()}", "train.max_steps=1")
@@ -246,7 +262,10 @@ class Search(PrmCase):
                 (78, "generate.num_samples", None, "generate.num_samples=1"),
                 (78, "needs a model", None, "generate.reward.path=null"),
                 (78, "means nothing without", None, "generate.search=none"),
-                (78, "generate.search", None, "generate.search=beam")):
+                (78, "generate.search", None, "generate.search=beams"),
+                (78, "means nothing without beams", None, "generate.reward.beam_width=2"),
+                (78, "cannot be used with beams", None, "generate.search=beam",
+                 "generate.stop=[a]")):
             ended = self.search(1, *keys, reward=reward, code=code)
             self.assertIn(words, ended.err)
             self.assertEqual(ended.err.count("error[E"), 1, ended.err)

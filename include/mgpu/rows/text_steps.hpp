@@ -32,4 +32,9 @@ struct StepRule {
 std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,
                                        const text::Tokenizer* tokenizer);
 
+/// Returns whether the last token of `ids` completes a step after which split_into_steps() may
+/// begin another one. The arguments are those of split_into_steps().
+bool ends_step(std::span<const std::int64_t> ids, const StepRule& rule,
+               const text::Tokenizer* tokenizer);
+
 }  // namespace mgpu::rows

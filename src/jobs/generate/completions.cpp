@@ -42,10 +42,47 @@ std::optional<rows::StopStrings> stop_strings(const rows::PromptEncoder& encoder
 Completer::Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
                      const GenerateConfig& config)
     : model_(model),
+      encoder_(encoder),
+      config_(config),
       num_samples_(config.num_samples),
       has_guide_(config.generation.processors.candidate != nullptr),
       stops_(stop_strings(encoder, config)),
       generator_(model, config.generation, stop_text(stops_)) {}
+
+void Completer::use_beams(const SearchKeys& keys, CompletionScorer* scorer) {
+  beams_.emplace(model_, encoder_, config_, keys, scorer);
+  lm::GenerationConfig scores_only = config_.generation;
+  scores_only.max_new_tokens = 0;
+  generator_ = lm::Generator(model_, scores_only);
+}
+
+void Completer::set_batch_size(std::int64_t batch_size) {
+  generator_.set_batch_size(batch_size);
+  if (beams_) beams_->set_batch_size(batch_size);
+}
+
+void Completer::set_progress(const lm::SeeProgress& see) {
+  if (beams_)
+    beams_->set_progress(see);
+  else
+    generator_.set_progress(see);
+}
+
+/// Returns the results of prompts that can be completed. `places`: their indices in `prompts`.
+std::vector<lm::PromptResult> Completer::results_of(std::span<const rows::EncodedPrompt> prompts,
+                                                    std::span<const std::size_t> places,
+                                                    std::span<const lm::Prompt> work) {
+  if (!beams_) return generator_.run(work);
+  std::vector<BeamPrompt> begun;
+  for (std::size_t w = 0; w < work.size(); ++w)
+    begun.push_back({&prompts[places[w]], work[w].sample});
+  std::vector<lm::PromptResult> results = beams_->run(begun);
+  if (!config_.generation.scores_prompts) return results;
+  const std::vector<lm::PromptResult> scored = generator_.run(work);
+  for (std::size_t w = 0; w < work.size(); ++w)
+    results[w].prompt_log_probs = scored[w].prompt_log_probs;
+  return results;
+}
 
 rows::RowFacts Completer::facts_of(const rows::EncodedPrompt& prompt) const {
   rows::RowFacts facts = prompt.facts;
@@ -74,7 +111,7 @@ std::vector<CompletedPrompt> Completer::run(std::span<const rows::EncodedPrompt>
     places.push_back(i);
   }
   if (stops_) stops_->clear();
-  std::vector<lm::PromptResult> results = generator_.run(work);
+  std::vector<lm::PromptResult> results = results_of(prompts, places, work);
   for (std::size_t w = 0; w < work.size(); ++w) {
     add_beginning(prompts[places[w]], results[w]);
     CompletedPrompt& prompt = completed[places[w]];

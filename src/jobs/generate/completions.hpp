@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/rows/stop_strings.hpp>
 
+#include "beam_search.hpp"
 #include "keys.hpp"
 
 namespace mgpu::jobs {
@@ -34,6 +36,9 @@ public:
   Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const GenerateConfig& config);
 
+  /// Lets beams complete the prompts. Keeps references to the arguments; see BeamSearch.
+  void use_beams(const SearchKeys& keys, CompletionScorer* scorer);
+
   /// Completes prompts. Prompt i has the global id `first` + i, which selects its random numbers.
   /// On the CPU the completions of a prompt depend only on the prompt and its id.
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
@@ -45,17 +50,24 @@ public:
   }
 
   std::int64_t batch_size() const { return generator_.batch_size(); }
-  void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
-  void set_progress(const lm::SeeProgress& see) { generator_.set_progress(see); }
+  void set_batch_size(std::int64_t batch_size);
+  void set_progress(const lm::SeeProgress& see);
 
 private:
   rows::RowFacts facts_of(const rows::EncodedPrompt& prompt) const;
 
+  std::vector<lm::PromptResult> results_of(std::span<const rows::EncodedPrompt> prompts,
+                                           std::span<const std::size_t> places,
+                                           std::span<const lm::Prompt> work);
+
   const lm::LanguageModel& model_;
+  const rows::PromptEncoder& encoder_;
+  GenerateConfig config_;
   std::int64_t num_samples_;
   bool has_guide_;
   std::optional<rows::StopStrings> stops_;
   lm::Generator generator_;
+  std::optional<BeamSearch> beams_;
 };
 
 }  // namespace mgpu::jobs

@@ -101,10 +101,20 @@ void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric m
   });
 }
 
+/// Returns the numbers of completions for which searches are evaluated. Beams depend on each other,
+/// so only all of them are.
+std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKind chosen) {
+  std::vector<std::int64_t> counts = evaluation.counts;
+  const std::ptrdiff_t skipped = chosen == SearchKind::beam ? std::ssize(counts) - 1 : 1;
+  counts.erase(counts.begin(), counts.begin() + std::max<std::ptrdiff_t>(skipped, 1));
+  return counts;
+}
+
 /// Adds the accuracies of both searches. Also adds how much better search `chosen` is than a random
 /// completion, and than the most frequent answer.
 void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evaluation) {
-  for (const std::int64_t k : evaluation.counts | std::views::drop(1)) {
+  const std::vector<std::int64_t> counts = searched_counts(evaluation, chosen);
+  for (const std::int64_t k : counts) {
     const std::string number = std::to_string(k);
     add_search_metric(judged, SearchKind::best_of_n, {"best_" + number, "best-of-" + number}, k,
                       evaluation);
@@ -112,9 +122,9 @@ void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evalu
                       {"weighted_" + number, "weighted vote of " + number}, k, evaluation);
   }
   evaluation.search = chosen;
-  for (const std::int64_t k : evaluation.counts | std::views::drop(1)) {
+  for (const std::int64_t k : counts) {
     const std::string number = std::to_string(k);
-    const bool is_best = chosen == SearchKind::best_of_n;
+    const bool is_best = chosen != SearchKind::weighted_vote;
     const std::string key = (is_best ? "best_" : "weighted_") + number;
     const std::string label = evaluation.find(key)->label;
     add_paired_difference("over_random_" + number, label + " minus random", key, "pass_1",
@@ -167,7 +177,7 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
 
 bool Evaluation::is_of_search(const std::string& key, std::int64_t k) const {
   if (!search) return false;
-  const char* accuracy = *search == SearchKind::best_of_n ? "best_" : "weighted_";
+  const char* accuracy = *search == SearchKind::weighted_vote ? "weighted_" : "best_";
   return key == accuracy + std::to_string(k) || key == "over_random_" + std::to_string(k);
 }
 

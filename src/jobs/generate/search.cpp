@@ -1,6 +1,8 @@
 #include "search.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <mgpu/lm/config/step_head.hpp>
@@ -17,8 +19,10 @@ namespace {
 
 constexpr const char* kSearch = "generate.search";
 constexpr const char* kReward = "generate.reward.path";
+constexpr const char* kWidth = "generate.reward.beam_width";
 constexpr const char* kAggregate = "generate.reward.aggregate";
-constexpr std::array kSearches = {SearchKind::best_of_n, SearchKind::weighted_vote};
+constexpr std::array kSearches = {SearchKind::best_of_n, SearchKind::weighted_vote,
+                                  SearchKind::beam};
 constexpr std::array kAggregates = {std::pair{"min", StepAggregate::min},
                                     std::pair{"product", StepAggregate::product},
                                     std::pair{"last", StepAggregate::last}};
@@ -34,7 +38,8 @@ void refuse_keys_without_search(const Config& config) {
 }  // namespace
 
 const char* name_of(SearchKind kind) {
-  return kind == SearchKind::best_of_n ? "best_of_n" : "weighted_vote";
+  constexpr std::array kNames{"best_of_n", "weighted_vote", "beam"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 void add_search_keys(KeyTable& table) {
@@ -43,8 +48,9 @@ void add_search_keys(KeyTable& table) {
                  .default_value = "none",
                  .summary =
                      "which of generate.num_samples completions is chosen: the one with the "
-                     "highest score of generate.reward.path, or one with the answer whose "
-                     "completions have the highest sum of scores",
+                     "highest score of generate.reward.path (best_of_n), or one with the answer "
+                     "whose completions have the highest sum of scores (weighted_vote). With beam, "
+                     "a process reward model chooses after each step which of them go on",
                  .choices = {"none"}};
   for (const SearchKind kind : kSearches)
     search.choices.emplace_back(name_of(kind));
@@ -80,9 +86,40 @@ void add_search_keys(KeyTable& table) {
              .unit = "steps",
              .min = 1,
              .max = 4096});
+  table.add({.name = kWidth,
+             .type = KeyType::integer,
+             .default_value = "4",
+             .summary = "with generate.search=beam, one in so many completions of a prompt goes on "
+                        "after each step, in the places of the others",
+             .unit = "completions",
+             .min = 2,
+             .max = 4096});
 }
 
+namespace {
+
+void check_beams(const Config& config) {
+  if (!config.is(kSearch, name_of(SearchKind::beam))) {
+    if (config.is_given(kWidth))
+      throw config.problem("E124", kWidth, "a width means nothing without beams",
+                           "generate.search=beam");
+    return;
+  }
+  const char* const others[] = {"generate.stop", "generate.guide.path", "generate.roll_in"};
+  for (const std::string& name : config.not_default())
+    if (std::ranges::find(others, name) != std::end(others))
+      throw config.problem("E124", name, "`" + name + "` cannot be used with beams",
+                           "generate.search=best_of_n");
+  if (config.is("generate.do_sample", "false"))
+    throw config.problem("E124", "generate.do_sample",
+                         "greedy beams of a prompt would all be the same",
+                         "generate.do_sample=true");
+}
+
+}  // namespace
+
 void check_search_keys(const Config& config) {
+  check_beams(config);
   if (config.is(kSearch, "none")) {
     refuse_keys_without_search(config);
     return;
@@ -102,6 +139,7 @@ std::optional<SearchKeys> read_search_keys(const Config& config) {
   keys.folder = config.text(kReward);
   keys.steps = {config.integer("generate.reward.step_tokens"),
                 config.integer("generate.reward.max_steps")};
+  keys.beam_width = config.integer(kWidth);
   return keys;
 }
 
@@ -150,17 +188,24 @@ void check_search_files(const Config& config, const SearchKeys& keys,
     check_step_model(config, keys, model);
     return;
   }
+  if (keys.has_beams())
+    throw config.problem("E124", kSearch,
+                         "beams need scores of steps, and the model of generate.reward.path scores "
+                         "whole completions",
+                         "generate.search=best_of_n, or generate.reward.path=FOLDER of recipe prm");
   refuse_keys_of_steps(config);
   rows::check_reward_config(config, reward_settings_of(keys));
   if (needs_weights) rows::check_reward_weights(config, reward_settings_of(keys));
 }
 
 std::string search_text(const SearchKeys& keys) {
-  std::string text = keys.kind == SearchKind::best_of_n ? "best by " : "weighted vote by ";
+  constexpr std::array kTexts{"best by ", "weighted vote by ", "beams by "};
+  std::string text = kTexts.at(static_cast<std::size_t>(keys.kind));
   text += keys.folder.string();
   if (!judges_steps(keys)) return text;
   for (const auto& [name, value] : kAggregates)
     if (value == keys.aggregate) text += std::string(", ") + name + " over steps";
+  if (keys.has_beams()) text += ", width " + std::to_string(keys.beam_width);
   return text;
 }
 

@@ -15,9 +15,10 @@ namespace mgpu::jobs {
 enum class SearchKind : std::uint8_t {
   best_of_n,      // the completion with the highest score
   weighted_vote,  // the answer whose completions have the highest sum of scores
+  beam,           // the completion with the highest score, of those that grew by a BeamSearch
 };
 
-/// Returns "best_of_n" or "weighted_vote".
+/// Returns "best_of_n", "weighted_vote" or "beam".
 const char* name_of(SearchKind kind);
 
 /// How the scores of the steps of a completion become one score.
@@ -28,7 +29,10 @@ struct SearchKeys {
   SearchKind kind = SearchKind::best_of_n;
   std::filesystem::path folder{};  // of a process reward model, or of a reward model
   StepAggregate aggregate = StepAggregate::min;
-  rows::StepRule steps{};  // how completions are split into steps
+  rows::StepRule steps{};       // how completions are split into steps
+  std::int64_t beam_width = 4;  // completions of which one goes on after each step
+
+  bool has_beams() const { return kind == SearchKind::beam; }
 };
 
 /// Adds the keys generate.search and generate.reward.*.

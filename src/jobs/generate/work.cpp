@@ -12,6 +12,8 @@ CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEnc
       completer_(group.model(), encoder, inputs.config),
       offsets_(judges.offsets),
       judges_{judges.rewards, judges.scorer} {
+  if (inputs.keys.search && inputs.keys.search->has_beams())
+    completer_.use_beams(*inputs.keys.search, judges.scorer);
   if (judges.reference == nullptr) return;
   const lm::GenerationConfig& generation = inputs.config.generation;
   const double temperature = generation.sampling.is_greedy ? 1.0 : generation.sampling.temperature;

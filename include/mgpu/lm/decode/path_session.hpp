@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <mgpu/lm/decode/decode_session.hpp>
+#include <mgpu/lm/decode/generator.hpp>
+
+namespace mgpu::lm {
+
+/// Receives the index of a completion that has ended, and the completion.
+using SeeCompletion = std::function<void(std::size_t index, Completion completion)>;
+
+/// Receives the index of a sequence and the token that it has drawn. Returns whether the sequence
+/// draws another one.
+using SeeToken = std::function<bool(std::size_t index, const DrawnToken& token)>;
+
+/// Runs sequences that the caller adds, forks and drops between calls. All sequences of a call draw
+/// their tokens in one batch. On the CPU the bits of a sequence do not depend on the others, even
+/// its forks.
+///
+/// Ranks:  as for DecodeSession
+class PathSession {
+public:
+  /// The model has to outlive this object.
+  PathSession(const LanguageModel& model, DecodeConfig config);
+
+  /// Calls `work` with an empty session, whose pool has room for `sizes`. The pool is kept for the
+  /// next call. After a failure it is dropped.
+  ///
+  /// Errors: those of `work`. In a group, cluster::DivergedFailure for an exception that was thrown
+  ///         on this rank alone; std::bad_alloc or a Failure with ExitCode::out_of_memory on all
+  ///         ranks, which may retry with fewer sequences.
+  void run(const PagedCache::Sizes& sizes, const std::function<void(DecodeSession&)>& work);
+
+  // The other functions may only be called by the `work` of run().
+
+  /// Runs all pending input through the model.
+  void read_input();
+
+  /// Draws tokens, one for each sequence in each pass, until `see` has returned false for each of
+  /// the sequences. `see` gets the index in `sequences`.
+  void draw(std::span<const std::int64_t> sequences, const SeeToken& see);
+
+  /// Draws tokens until all sequences have ended. Drops each sequence when it ends, and calls `see`
+  /// with its index in `sequences` and its completion. A sequence ends with a stop id, after
+  /// `max_new_tokens` tokens, or when no learned position is left for the next token.
+  void complete(const std::vector<std::int64_t>& sequences, std::int64_t max_new_tokens,
+                const SeeCompletion& see);
+
+  /// Returns why a completion ends after its last token; nullopt if it goes on. `length`: tokens of
+  /// the whole sequence.
+  std::optional<FinishReason> end_of(const Completion& completion, std::int64_t length,
+                                     std::int64_t max_new_tokens) const;
+
+  /// Returns on all ranks of the model the sums of the numbers that `make` returns on each,
+  /// [count]. If it throws on a rank, all ranks throw.
+  std::vector<double> sum_over_ranks(std::size_t count,
+                                     const std::function<std::vector<double>()>& make);
+
+protected:
+  const LanguageModel& model() const { return *model_; }
+  DecodeSession& session() { return *session_; }
+
+  /// Runs a step in which all ranks of the model throw if one of them fails. While `step` runs, and
+  /// after it has thrown, is_together_ is true.
+  /// Ranks: collective over the ranks of the model
+  void together(const std::function<void()>& step);
+
+private:
+  const LanguageModel* model_;
+  DecodeConfig config_;
+  std::optional<DecodePool> pool_;
+  std::optional<DecodeSession> session_;
+  bool is_together_ = false;  // true: all ranks know of an exception that is thrown now
+};
+
+}  // namespace mgpu::lm

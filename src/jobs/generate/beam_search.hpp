@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include <mgpu/lm/decode/path_session.hpp>
+#include <mgpu/rows/prompt_encoder.hpp>
+
+#include "keys.hpp"
+#include "search_scores.hpp"
+
+namespace mgpu::jobs {
+
+/// A prompt that is completed by beams. Its completion i has the random stream `sample` + i.
+struct BeamPrompt {
+  const rows::EncodedPrompt* prompt = nullptr;
+  std::uint64_t sample = 0;
+};
+
+/// Completes prompts step by step. After each step, a process reward model scores the unfinished
+/// completions of a prompt. One in generate.reward.beam_width of them, those with the highest
+/// scores, go on, and divide the places of the others among them. Completions that have ended keep
+/// their places. All steps of a batch of prompts are drawn together. A completion shares the cache
+/// pages of the one that it continues. On the CPU the completions of a prompt depend only on the
+/// prompt and its random stream.
+/// Source: beam search with a verifier in Snell et al., arXiv 2408.03314, 5.1.
+class BeamSearch {
+public:
+  /// Keeps references to all arguments but `config`, which must outlive this object. `scorer` is
+  /// nullptr on the ranks of a model that do not record results.
+  BeamSearch(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
+             const GenerateConfig& config, const SearchKeys& keys, CompletionScorer* scorer);
+
+  /// Returns generate.num_samples completions of each prompt.
+  /// Ranks:  collective over the ranks of the model
+  /// Errors: those of lm::PathSession::run()
+  std::vector<lm::PromptResult> run(std::span<const BeamPrompt> prompts);
+
+  void set_batch_size(std::int64_t batch_size) { config_.batch_size = batch_size; }
+  void set_progress(const lm::SeeProgress& see) { see_progress_ = see; }
+
+private:
+  /// A completion that grows.
+  struct Beam {
+    std::int64_t sequence = 0;
+    lm::Completion completion{};
+    bool has_ended = false;
+    double score = 0.0;
+  };
+
+  /// The completions of a prompt, by place.
+  struct Beams {
+    BeamPrompt prompt;
+    std::vector<Beam> all{};
+  };
+
+  /// An unfinished completion with its prompt.
+  struct Growing {
+    Beam* beam = nullptr;
+    const rows::EncodedPrompt* prompt = nullptr;
+  };
+
+  lm::PagedCache::Sizes sizes_for(std::span<const BeamPrompt> prompts) const;
+  std::vector<Beams> begin(std::span<const BeamPrompt> prompts);
+  void work_on(std::span<const BeamPrompt> prompts, std::vector<lm::PromptResult>& results);
+  static std::vector<Growing> growing_in(std::vector<Beams>& trees);
+  void grow(const std::vector<Growing>& growing);
+  bool ends_step(const lm::Completion& completion);
+  void score(const std::vector<Growing>& growing);
+  void select(Beams& tree, std::uint64_t round);
+
+  const rows::PromptEncoder& encoder_;
+  lm::GenerationConfig config_;
+  std::int64_t num_samples_;
+  const SearchKeys& keys_;
+  CompletionScorer* scorer_;
+  lm::PathSession paths_;
+  lm::SeeProgress see_progress_{};
+  std::map<std::int64_t, bool> breaks_{};  // whether a token has a line break
+  lm::DecodeSession* session_ = nullptr;   // of the current work_on()
+  std::int64_t ended_ = 0;
+};
+
+/// Returns for each place the one of `scores` whose completion goes on there. The places of a
+/// prompt's unfinished completions are divided among one in `width` of them, rounded up, those with
+/// the highest scores. NaN is lower than any score. The best of them get one place more if the
+/// number does not divide evenly.
+std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
+
+}  // namespace mgpu::jobs
