@@ -290,20 +290,25 @@ class Shipped(program.ProgramTest):
 
     def test_a_tiny_arithmetic_runs_two_rounds(self):
         steps = {file: {f"max_steps: {old}": "max_steps: 3"}
-                 for file, old in (("qsharp_value", 300), ("pita_value", 300), ("grpo_train", 100),
-                                   ("proxy", 400))}
+                 for file, old in (("qsharp_value_first", 450), ("qsharp_value_later", 900),
+                                   ("pita_value", 300), ("grpo_train", 100), ("proxy", 400))}
         command = {"python3 conf": f"{sys.executable} conf"}
         steps["grpo_train"] |= command
         config = self.copy("arithmetic", **steps, rollouts=command, judged=command,
                            data_sums={"50, rows: [3600, 100, 1200]": "6, rows: [70, 10, 18]"},
-                           reference={"max_steps: 400": "max_steps: 100"})
+                           reference={"max_steps: 3000": "max_steps: 100"})
         job = self.start(2, config=config)
         ended = job.wait(deadline_s=600)
         self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
         with h5py.File(self.run_folder("arithmetic") / "results.h5") as file:
             cells = list(zip(file["cells/algorithm"].asstr()[:], file["cells/round"].asstr()[:]))
-        self.assertEqual(sorted(cells), [("grpo", ""), ("grpo_hf", ""), ("pita", "0"), ("pita", "1"),
-                                         ("qsharp", "0"), ("qsharp", "1"), ("reference_alone", "")])
+        guided = [(name, number) for name in ("pita", "qsharp") for number in "01" for _ in range(2)]
+        self.assertEqual(sorted(cells), [("grpo", ""), ("grpo_hf", ""), *guided,
+                                         ("reference_alone", "")])
+        stages = self.run_folder("arithmetic").parent / "stages"
+        rounds = ["judged-sums/latest/pairs.jsonl", "pairs-sums-r1/latest/pairs.jsonl"]
+        joined, = stages.glob("pairs-sums-r1/2*/all_rounds_*/pairs.jsonl")
+        self.assertEqual(joined.read_bytes(), b"".join((stages / r).read_bytes() for r in rounds))
 
 
 if __name__ == "__main__":
