@@ -193,6 +193,24 @@ class Experiment(ExperimentCase):
         self.assertEqual(self.num_runs("graph"), 1)
         self.assertEqual(set(self.state_names().values()), {"done"})
 
+    def test_three_starters_give_the_same_bytes(self):
+        self.experiment(0, 1)
+        expected = self.contents()
+        self.start_over()
+        jobs = [self.start(2, config=self.config, env=program.AT_ONCE) for _ in range(3)]
+        for job in jobs:
+            ended = job.wait()
+            self.assertIn(ended.code, (0, 81), ended.out[-2000:] + ended.err[-2000:])
+        self.assertEqual(self.contents(), expected)
+        runs = list((self.output / "graph").glob("2*"))
+        self.assertGreaterEqual(len(runs), 1)
+        tables = set()
+        for run in runs:
+            with h5py.File(run / "results.h5") as file:
+                tables.add(tuple(tuple(file[f"stages/{column}"].asstr()[:])
+                                 for column in ("name", "job", "state", "after")))
+        self.assertEqual(len(tables), 1, tables)
+
     def test_a_rank_that_hangs_in_a_stage_is_named_while_others_wait(self):
         self.write_stages(4000)
         job = self.start(3, "watchdog.limit_s=5", "experiment.ranks={reference: 2}",
