@@ -118,7 +118,12 @@ void check_guide(const Config& config) {
 /// Refuses a search without several completions to choose from.
 void check_search(const Config& config) {
   check_search_keys(config);
-  if (!read_search_keys(config)) return;
+  const std::optional<SearchKeys> search = read_search_keys(config);
+  if (!search) return;
+  if (search->has_beams() && config.is("generate.do_sample", "false"))
+    throw config.problem("E124", "generate.do_sample",
+                         "greedy beams of a prompt would all be the same",
+                         "generate.do_sample=true");
   if (config.integer("generate.max_new_tokens") == 0)
     throw config.problem("E124", "generate.search",
                          "a search chooses completions, and generate.max_new_tokens=0 makes none",

@@ -110,10 +110,6 @@ void check_beams(const Config& config) {
     if (std::ranges::find(others, name) != std::end(others))
       throw config.problem("E124", name, "`" + name + "` cannot be used with beams",
                            "generate.search=best_of_n");
-  if (config.is("generate.do_sample", "false"))
-    throw config.problem("E124", "generate.do_sample",
-                         "greedy beams of a prompt would all be the same",
-                         "generate.do_sample=true");
 }
 
 }  // namespace
