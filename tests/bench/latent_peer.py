@@ -50,16 +50,17 @@ collect:
   num_paths: {paths}
   num_parent_paths: {paths}
   max_new_tokens: {new_tokens}
+  batch_size: {batch}
   agents: {{path: {folder}/agents.json}}
   latent: {{steps: {steps}, store: none}}
 """
 
 
 def run_ours(program, folder, questions, paths=PATHS, steps=STEPS, new_tokens=NEW_TOKENS):
-    """Returns the CPU seconds of a whole run."""
+    """Returns the CPU seconds of a whole run, which works on one question at a time."""
     config = folder / "bench.yaml"
     config.write_text(CONFIG.format(folder=folder, questions=questions, paths=paths, steps=steps,
-                                    new_tokens=new_tokens))
+                                    new_tokens=new_tokens, batch=paths))
     return cpu_time.run_timed([program, config, "--resume=never", "-q"])
 
 
@@ -142,6 +143,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=ratio.LEAST_ROUNDS)
     parser.add_argument("--questions", type=int, default=3)
     args = parser.parse_args()
+    args.program = args.program.resolve()
     torch.set_num_threads(1)
     ratios = {"path by path": [], "in one batch": [], "16 paths / one at a time": []}
     with tempfile.TemporaryDirectory(prefix="mgpu_bench.") as name:
