@@ -157,7 +157,7 @@ TEST_F(RunDirectoryTest, FilesThatComeAndGoDoNotStopTheRemoval) {
     world_.barrier();
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     std::jthread other([&] {
-      const fs::path file = folder / "parts" / ("busy." + std::to_string(world_.rank()));
+      const fs::path file = folder / "attempts" / ("busy." + std::to_string(world_.rank()));
       while (std::chrono::steady_clock::now() < end) {
         std::ofstream(file) << "x";
         std::error_code ignored;
