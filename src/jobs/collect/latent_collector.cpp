@@ -1,6 +1,7 @@
 #include "latent_collector.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "agent_answers.hpp"
@@ -221,12 +222,15 @@ void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
 
 /// Stores the mean entropy of each path's steps in the node of the path. `states` is [S, M, D].
 void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tensor& states) {
-  const at::Tensor means =
-      latents_.entropies(states.flatten(0, 1)).view({states.size(0), states.size(1)}).mean(1);
-  const double* next = means.const_data_ptr<double>();
+  const std::int64_t steps = states.size(1);
+  const at::Tensor entropies = latents_.entropies(states.flatten(0, 1));
+  const double* next = entropies.const_data_ptr<double>();
   for (Growing& tree : trees)
-    for (const Path& path : tree.paths)
-      tree.nodes[static_cast<std::size_t>(path.node)].entropy = *next++;
+    for (const Path& path : tree.paths) {
+      const double sum = std::accumulate(next, next + steps, 0.0);
+      tree.nodes[static_cast<std::size_t>(path.node)].entropy = sum / static_cast<double>(steps);
+      next += steps;
+    }
 }
 
 /// Merges similar paths of a question. The path with the best score remains, with the mean keys and
