@@ -275,6 +275,10 @@ TEST_F(ExperimentGraphTest, WrongNamesInStageFilesAreRefused) {
   EXPECT_EQ(missing.code, "E124");
   EXPECT_EQ(missing.sentence, "there is no algorithm `qsharpp` in experiment.folder");
   EXPECT_EQ(refusal_with("experiment.stages", "[nothing]").code, "E603");
+  made_.write("reads_nothing", "schema: 1\njob: train\nmodel: {path: \"${rounds.nothing}/x\"}\n");
+  const ErrorReport nothing = refusal_with("experiment.stages", "[reads_nothing]");
+  EXPECT_EQ(nothing.sentence, "there is no stage `nothing` in experiment.folder");
+  EXPECT_THAT(nothing.lines, ElementsAre("  --> " + made_.file("reads_nothing").string()));
 }
 
 TEST_F(ExperimentGraphTest, NamesInKeysAreThoseOfStageFiles) {

@@ -84,16 +84,22 @@ std::size_t StageReader::stage_of(const std::string& file_name, const CellValues
 
 std::size_t StageReader::evaluation_of(const std::string& algorithm, const CellValues& values) {
   const fs::path file = keys_.folder / (algorithm + ".yaml");
+  if (const auto help = help_if_missing(file))
+    refuse_stage(file, "there is no algorithm `" + algorithm + "` in experiment.folder", *help);
+  return stage_of(algorithm, values);
+}
+
+/// Returns the help of the failure if there is no such file; nullopt if it can be read.
+std::optional<std::string> StageReader::help_if_missing(const fs::path& file) {
   try {
     text_of(file);
   } catch (const cluster::DivergedFailure&) {
     throw;
   } catch (const Failure& failure) {
     if (failure.report().code != "E603") throw;
-    refuse_stage(file, "there is no algorithm `" + algorithm + "` in experiment.folder",
-                 failure.report().help);
+    return failure.report().help;
   }
-  return stage_of(algorithm, values);
+  return std::nullopt;
 }
 
 /// Returns the text of a file, which is read once.
@@ -161,6 +167,9 @@ std::size_t StageReader::stage_before(const std::string& file_name, const CellVa
   if (!is_plain_name(file_name))
     refuse_stage(open.file, "`" + file_name + "` is not the name of a stage",
                  "a file of experiment.folder without .yaml, such as ${stage.reference}");
+  if (help_if_missing(keys_.folder / (file_name + ".yaml")))
+    refuse_stage(open.file, "there is no stage `" + file_name + "` in experiment.folder",
+                 "the name of a file in " + keys_.folder.string() + ", without .yaml");
   const std::size_t index = stage_of(file_name, values);
   open.before.insert(index);
   for (const auto& [name, value] : stages_[index].values)

@@ -62,6 +62,7 @@ private:
   std::optional<std::size_t> find(const std::string& file_name, const CellValues& values) const;
   void refuse_cycle(const std::string& file_name, const CellValues& values) const;
   Config read(Open& open);
+  std::optional<std::string> help_if_missing(const std::filesystem::path& file);
   const std::string& text_of(const std::filesystem::path& file);
   std::optional<std::string> text_for(const std::string& name, Open& open);
   std::string value_of(const std::string& name, Open& open) const;
