@@ -12,7 +12,8 @@
 namespace mgpu::run {
 namespace {
 
-constexpr std::size_t kMostNotes = 20;  // most notes of sessions on the page of a run
+// The page of a run has so many notes of sessions, and the first note of each of as many others.
+constexpr std::size_t kMostNotes = 20;
 
 /// The exits of a run with sessions, the worst one last.
 constexpr std::array kExits = {ExitCode::done, ExitCode::incomplete, ExitCode::stopped};
@@ -100,10 +101,13 @@ bool SessionHost::is_screen() const {
 }
 
 void SessionHost::event(const Event& event) {
-  if (is_screen())
-    show(event);
-  else
+  if (!is_screen()) {
     mailbox_.send(to_bytes(event));
+    return;
+  }
+  if (before_events_) before_events_();
+  show();
+  show(event);
 }
 
 void SessionHost::scalar(const std::string& tag, std::int64_t step, double value) {
@@ -116,7 +120,8 @@ void SessionHost::scalar(const std::string& tag, std::int64_t step, double value
 void SessionHost::show(const Event& event) {
   run_.log.event(event);
   if (event.word != "warn" && event.word != "error") return;
-  if (notes_.size() < kMostNotes)
+  const bool is_first = sessions_with_notes_.insert(text_field(event, "session")).second;
+  if (notes_.size() < (is_first ? 2 * kMostNotes : kMostNotes))
     notes_.push_back(note_of(event));
   else
     ++notes_left_out_;
@@ -139,8 +144,20 @@ void SessionHost::ended(ExitCode exit) {
   if (badness_of(exit) > badness_of(worst_)) worst_ = exit;
 }
 
+/// Tells how many copies of weights were dropped because memory was short. Collective.
+void SessionHost::tell_of_dropped_weights() {
+  const bool is_first_of_node = run_.topology.node().rank() == 0;
+  const auto dropped = run_.topology.world().all_reduce(
+      is_first_of_node ? models_.num_dropped() : 0, cluster::ReduceOp::sum);
+  if (dropped > 0 && run_.topology.world().rank() == 0)
+    show(Event{"note",
+               {{"text", "weights of " + std::to_string(dropped) +
+                             " folders were dropped, because the memory of a node was short"}}});
+}
+
 SessionsEnd SessionHost::close() {
   show(mailbox_.close());
+  tell_of_dropped_weights();
   const std::int32_t badness =
       run_.topology.world().all_reduce(badness_of(worst_), cluster::ReduceOp::max);
   if (notes_left_out_ > 0)

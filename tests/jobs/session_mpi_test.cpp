@@ -343,7 +343,8 @@ TEST_F(SessionTest, ThePageGetsTheFirstWarningsOfAllLeaders) {
   std::vector<std::string> sentences;
   for (const report::Note& note : end.notes)
     sentences.push_back(note.sentence());
-  EXPECT_EQ(sentences.size(), 21U);
+  EXPECT_GE(sentences.size(), 21U);
+  EXPECT_LE(sentences.size(), 24U);  // with first warnings that come after the 20th note
   EXPECT_THAT(sentences, testing::Contains("warning 0. Session s0 has warned of this."));
   EXPECT_THAT(sentences, testing::Contains("warning 0. Session s" + std::to_string(last) +
                                            " has warned of this."));

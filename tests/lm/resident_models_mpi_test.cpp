@@ -94,6 +94,31 @@ TEST_F(ResidentModelsTest, OtherShapesMakeAnotherCopy) {
   world_.barrier();
 }
 
+TEST_F(ResidentModelsTest, WeightsWithoutUsersAreDroppedTheOldestFirst) {
+  const fs::path old = make_folder("old", "weights");
+  const fs::path recent = make_folder("recent", "weights");
+  const fs::path in_use = make_folder("in_use", "weights");
+  const std::vector<at::Tensor> used = open(in_use, 1.0);
+  open(old, 2.0);
+  open(recent, 3.0);
+  world_.barrier();
+  if (world_.rank() == 0) {
+    EXPECT_GT(models_.drop_unused(1), 0U);
+    EXPECT_EQ(models_.num_dropped(), 1U);
+  }
+  world_.barrier();
+  EXPECT_EQ(reads_of_all(), 3);
+  EXPECT_TRUE(open(recent, 4.0).at(0).eq(3.0).all().item<bool>());  // it is still there
+  EXPECT_TRUE(open(old, 5.0).at(0).eq(5.0).all().item<bool>());     // it is read again
+  EXPECT_EQ(reads_of_all(), 4);
+  world_.barrier();
+  if (world_.rank() == 0) models_.drop_unused(std::uint64_t{1} << 40);
+  world_.barrier();
+  EXPECT_EQ(models_.num_dropped(), 3U);
+  EXPECT_TRUE(used.at(1).eq(1.0).all().item<bool>());
+  world_.barrier();
+}
+
 TEST_F(ResidentModelsTest, AFailedReadIsTriedAgainByTheRankThatWaits) {
   const fs::path folder = make_folder("a", "weights");
   const auto fail = [&](Tensors) {

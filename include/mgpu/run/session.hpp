@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mgpu/base/error.hpp>
@@ -51,7 +53,12 @@ public:
   /// group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
-  /// Shows an event on rank 0 of the run; on other ranks, sends it to rank 0.
+  /// Lets rank 0 of the run call `show_more` before it shows an event of a session, so that older
+  /// events appear first.
+  void before_events(std::function<void()> show_more) { before_events_ = std::move(show_more); }
+
+  /// Shows an event on rank 0 of the run, after those of other ranks that have arrived. On other
+  /// ranks, sends it to rank 0.
   void event(const Event& event);
   /// Shows a point of a TensorBoard curve on rank 0 of the run; on other ranks, sends it to rank 0.
   void scalar(const std::string& tag, std::int64_t step, double value);
@@ -71,6 +78,7 @@ private:
   bool is_screen() const;
   void show(const std::vector<std::string>& packed);
   void show(const Event& event);
+  void tell_of_dropped_weights();
 
   RunContext& run_;
   cluster::Mailbox mailbox_;
@@ -78,7 +86,9 @@ private:
   std::map<std::vector<int>, std::unique_ptr<cluster::Group>> groups_;
   ExitCode worst_ = ExitCode::done;  // worst exit of the sessions of this rank
   std::vector<report::Note> notes_;
+  std::set<std::string> sessions_with_notes_;
   std::int64_t notes_left_out_ = 0;
+  std::function<void()> before_events_;
 };
 
 /// The job of a session, and the ranks that run it.

@@ -21,6 +21,7 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/process_memory.hpp>
 #include <mgpu/base/sha256.hpp>
 #include <mgpu/formats/safetensors.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
@@ -34,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSlots = 128;
+constexpr std::size_t kSlots = 4096;
 constexpr std::size_t kTextBytes = 400;
 constexpr std::size_t kAlignment = 64;  // of tensors in a file, in bytes
 constexpr auto kPatience = std::chrono::milliseconds(5);
@@ -47,6 +48,9 @@ enum class State : std::uint32_t { free, reading, ready, failed };
 /// descriptor `file` of the process with id `process`. The text is stored in `text` itself.
 struct Slot {
   std::atomic<State> state;
+  std::atomic<std::int32_t> users;  // ranks whose tensors lie in the file, each open() counted
+  std::uint64_t last_use;           // value of Table::uses at the last open()
+  std::uint64_t bytes;              // of weights; 0: the slot has a text
   std::uint64_t key;
   std::int32_t process;
   std::int32_t file;
@@ -56,6 +60,8 @@ struct Slot {
 
 struct Table {
   std::atomic<std::uint32_t> is_locked;
+  std::uint64_t uses;     // open() and about() calls so far
+  std::uint64_t dropped;  // folders whose weights were dropped
   std::array<Slot, kSlots> slots;
 };
 
@@ -96,6 +102,12 @@ public:
   /// Makes this process's view read-only.
   void protect() const {
     if (::mprotect(address_, bytes_, PROT_READ) != 0) fail("mprotect");
+  }
+
+  /// Gives the memory of the file back to the system. All views of it are zeros afterwards.
+  void empty() const {
+    const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    if (::fallocate(file(), mode, 0, static_cast<off_t>(bytes_)) != 0) fail("fallocate");
   }
 
 private:
@@ -142,13 +154,14 @@ std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
 }
 
-/// Returns tensors that lie in a memory mapping and keep it alive.
-std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes) {
+/// Returns tensors that lie in a memory mapping. They keep the mapping and `user` alive.
+std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes,
+                                   const std::shared_ptr<void>& user = nullptr) {
   std::vector<at::Tensor> tensors;
   std::size_t offset = 0;
   for (const std::vector<std::int64_t>& shape : shapes) {
     tensors.push_back(at::from_blob(
-        mapping->data() + offset, shape, [mapping](void*) {}, at::kFloat));
+        mapping->data() + offset, shape, [mapping, user](void*) {}, at::kFloat));
     offset += padded(bytes_of(shape));
   }
   return tensors;
@@ -174,26 +187,48 @@ struct ResidentModels::Shared {
     bool is_mine;
   };
 
-  /// Returns the slot of a key. If no slot has the key, reserves one for the caller to fill.
+  /// Returns the slot of a key, of which the caller is a user from now on if the slot is ready or
+  /// the caller's. If no slot has the key, reserves one for the caller to fill.
   Claim claim(std::uint64_t key) {
     const std::lock_guard guard(*this);
     Slot* vacant = nullptr;
     for (Slot& slot : table().slots) {
       const State state = slot.state;
       const bool is_used = state == State::reading || state == State::ready;
-      if (is_used && slot.key == key) return {&slot, state, false};
+      if (is_used && slot.key == key) {
+        if (state == State::ready) use(slot);
+        return {&slot, state, false};
+      }
       if (!is_used && vacant == nullptr) vacant = &slot;
     }
-    if (vacant == nullptr) throw Error("ResidentModels: 128 folders and texts are open");
+    if (vacant == nullptr) throw Error("ResidentModels: 4096 folders and texts are open");
     vacant->key = key;
+    vacant->bytes = 0;
+    vacant->users = 0;
     vacant->state = State::reading;
+    use(*vacant);
     return {vacant, State::reading, true};
+  }
+
+  void use(Slot& slot) {
+    ++slot.users;
+    slot.last_use = ++table().uses;
+  }
+
+  /// Returns the weights without users that were used least recently; nullptr if there are none.
+  Slot* oldest_unused() {
+    Slot* oldest = nullptr;
+    for (Slot& slot : table().slots) {
+      if (slot.state != State::ready || slot.bytes == 0 || slot.users > 0) continue;
+      if (oldest == nullptr || slot.last_use < oldest->last_use) oldest = &slot;
+    }
+    return oldest;
   }
 
   /// Waits until the slot of a key is ready, and returns the slot. The first rank that asks calls
   /// `make`, and the others wait. If `make` fails on that rank, the next rank calls `make`.
   template <class Make>
-  const Slot& get(std::uint64_t key, const Make& make) {
+  Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {
       const Claim claimed = claim(key);
       if (claimed.is_mine) return fill(*claimed.slot, make);
@@ -204,7 +239,7 @@ struct ResidentModels::Shared {
   }
 
   template <class Make>
-  const Slot& fill(Slot& slot, const Make& make) {
+  Slot& fill(Slot& slot, const Make& make) {
     try {
       make(slot);
     } catch (...) {
@@ -245,17 +280,45 @@ std::vector<at::Tensor> ResidentModels::open(
   for (const std::vector<std::int64_t>& shape : shapes)
     bytes += padded(bytes_of(shape));
   std::shared_ptr<Mapping> mapping;
-  const Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
+  Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
+    drop_unused(shortage(2 * bytes));  // a rank that computes needs about as much again
     mapping = std::make_shared<Mapping>(Mapping::make(bytes));
     read(tensors_in(mapping, shapes));
     mapping->protect();
     shared_->own.push_back(mapping);
+    mine.bytes = bytes;
     mine.process = ::getpid();
     mine.file = mapping->file();
   });
+  // The last tensor that is destroyed ends the use of the slot.
+  const std::shared_ptr<void> user(&slot, [shared = shared_](Slot* used) { --used->users; });
   if (!mapping)
     mapping = std::make_shared<Mapping>(Mapping::of(slot.process, slot.file, bytes, PROT_READ));
-  return tensors_in(mapping, shapes);
+  return tensors_in(mapping, shapes, user);
+}
+
+std::uint64_t ResidentModels::shortage(std::uint64_t bytes) {
+  const std::uint64_t free = host_free_bytes();
+  return bytes > free ? bytes - free : 0;
+}
+
+std::uint64_t ResidentModels::drop_unused(std::uint64_t bytes) {
+  const std::lock_guard guard(*shared_);
+  std::uint64_t dropped = 0;
+  while (dropped < bytes) {
+    Slot* const slot = shared_->oldest_unused();
+    if (slot == nullptr) break;
+    Mapping::of(slot->process, slot->file, slot->bytes, PROT_READ | PROT_WRITE).empty();
+    slot->state = State::free;
+    dropped += slot->bytes;
+    ++shared_->table().dropped;
+  }
+  return dropped;
+}
+
+std::uint64_t ResidentModels::num_dropped() const {
+  const std::lock_guard guard(*shared_);
+  return shared_->table().dropped;
 }
 
 std::string ResidentModels::about(const fs::path& folder,

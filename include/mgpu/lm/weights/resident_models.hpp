@@ -19,10 +19,11 @@ namespace mgpu::lm {
 /// a folder at any time. A rank that opens it while another rank is reading waits for the end of
 /// the reading.
 ///
-/// A folder is read again after a file in it has changed.
+/// A folder is read again after a file in it has changed, or after its weights were dropped because
+/// the node had too little memory and no rank used them.
 ///
 /// Memory: on each node the float32 tensors of each folder, until all ranks have destroyed this
-///         object and the tensors.
+///         object and the tensors, or until they are dropped.
 /// Ranks:  the constructor is collective over the ranks of a node; all other calls are local.
 class ResidentModels {
 public:
@@ -38,15 +39,26 @@ public:
   /// folder yet.
   ///
   /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
-  ///         own `read`. Error if 128 folders and texts are already open.
+  ///         own `read`. Error if 4096 folders and texts are already open.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
   /// Returns the text that make() returns for a folder. On each node, only the first rank to ask
   /// calls make(), and the other ranks get its result. Errors: whatever make() throws; Error if the
-  /// text is longer than 400 bytes, or if the node already stores 128 models and texts.
+  /// text is longer than 400 bytes, or if the node already stores 4096 models and texts.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
+
+  /// Frees weights that no rank of the node uses, the least recently used first, until `bytes` are
+  /// freed or all weights are in use. Returns how many bytes were freed. Errors: Error if the
+  /// system refuses.
+  std::uint64_t drop_unused(std::uint64_t bytes);
+
+  /// Returns how many bytes the node's free memory lacks to be `bytes`; 0 if it has as much.
+  static std::uint64_t shortage(std::uint64_t bytes);
+
+  /// Returns how many copies of folders were dropped on this node.
+  std::uint64_t num_dropped() const;
 
 private:
   struct Shared;
