@@ -21,26 +21,6 @@ int number_of(const char* variable, int otherwise) {
   return number > 0 ? number : otherwise;
 }
 
-/// Returns word `word` (from 0) of a file as a number; 0 for "max" and other words.
-std::uint64_t number_in(const char* path, int word) {
-  std::ifstream file(path);
-  std::string text;
-  for (int i = 0; i <= word; ++i)
-    file >> text;
-  return file ? std::strtoull(text.c_str(), nullptr, 10) : 0;
-}
-
-std::uint64_t page_bytes() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::uint64_t host_memory() {
-  const std::uint64_t installed =
-      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", 0);
-  return limit == 0 ? installed : std::min(installed, limit);
-}
-
 void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) {
   const std::vector<cluster::GpuInfo> gpus = cluster::visible_gpus().gpus;
   if (gpus.empty() && !cluster.gpus && cluster.backend != cluster::Backend::nccl) return;
@@ -72,16 +52,6 @@ run::PlanMachine planned_machine(const cluster::ClusterConfig& cluster) {
 
 }  // namespace
 
-run::PlanMachine inspect_host(const fs::path& output) {
-  run::PlanMachine machine;
-  machine.name = host_name();
-  machine.cores = static_cast<int>(std::thread::hardware_concurrency());
-  machine.host_bytes = host_memory();
-  machine.program_bytes = number_in("/proc/self/statm", 1) * page_bytes();
-  machine.disk_bytes = free_bytes(output);
-  return machine;
-}
-
 int planned_ranks(const cluster::ClusterConfig& cluster) {
   const std::vector<int> sizes = cluster.group_sizes();
   const int one_of_each = std::accumulate(sizes.begin(), sizes.end(), 0);
@@ -90,7 +60,7 @@ int planned_ranks(const cluster::ClusterConfig& cluster) {
 
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
   if (cluster.card != nullptr) return planned_machine(cluster);
-  run::PlanMachine machine = inspect_host(output);
+  run::PlanMachine machine = run::inspect_host(output);
   machine.ranks = planned_ranks(cluster);
   machine.ranks_per_node = machine.ranks;
   if (cluster.backend != cluster::Backend::mpi) use_gpus(cluster, machine);

@@ -11,11 +11,6 @@
 
 namespace mgpu::app {
 
-/// Returns a PlanMachine with the facts of this host. They are its name, cores, memory (a cgroup's
-/// limit if there is one), memory of this process, and free disk space at `output`. The caller
-/// fills in ranks and device.
-run::PlanMachine inspect_host(const std::filesystem::path& output);
-
 /// Returns the number of ranks to plan for: devices.world if it is set, else the number that mpirun
 /// launched. Without mpirun it is the sum of the group sizes in devices.groups, or
 /// devices.gpus_per_model if that key is not set.

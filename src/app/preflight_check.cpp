@@ -181,7 +181,7 @@ private:
 
   /// Returns the machine of the ranks that are launched.
   run::PlanMachine launched_machine() const {
-    run::PlanMachine machine = inspect_host(keys_.store.output_folder);
+    run::PlanMachine machine = run::inspect_host(keys_.store.output_folder);
     machine.ranks = world_.size();
     machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
     if (choice_ && choice_->device.kind == DeviceKind::cuda) {

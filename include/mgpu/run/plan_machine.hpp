@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <mgpu/base/buffer_view.hpp>
@@ -23,5 +24,10 @@ struct PlanMachine {
   double gpu_flops_16 = 0.0;     // peak speed with 16-bit values
   double gpu_flops_32 = 0.0;     // peak speed with 32-bit values
 };
+
+/// Returns a PlanMachine with the facts of this host. They are its name, cores, memory (a cgroup's
+/// limit if there is one), memory of this process, and free disk space at `output`. The caller
+/// fills in ranks and device.
+PlanMachine inspect_host(const std::filesystem::path& output);
 
 }  // namespace mgpu::run
