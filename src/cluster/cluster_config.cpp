@@ -85,7 +85,7 @@ void add_device_keys(KeyTable& table) {
              .summary = "share of the memory of a GPU (on the CPU: of a node) that --plan and "
                         "generate.batch_size=auto keep free",
              .min = 0,
-             .max = 0.9,
+             .max = 0.999,
              .identity = false,
              .foreign = {{"gpu_memory_utilization", "vLLM",
                           "here `devices.memory_margin` is the share that stays free"}}});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 
 #include "app/run_for_test.hpp"
 #include "jobs/experiment/coordinator.hpp"
+#include "jobs/experiment/node_memory.hpp"
 #include "support/made_config.hpp"
 #include "support/shared_folder.hpp"
 
@@ -68,12 +70,13 @@ TEST(ExperimentBench, EmptyStages) {
   app::test::RunForTest<NoSink> run(world, config, app::test::request_of(config), sink);
   const StageGraph graph = chains(config);
   const StagePlace place{folder.path() / "stages"};
-  std::optional<Coordinator> coordinator;
-  if (world.rank() == 0)
-    coordinator.emplace(graph, world.size(), ExperimentConfig{}, place,
-                        folder.path() / "job_states.json");
   run::SessionHost host(run.context());
   const auto begin = std::chrono::steady_clock::now();
+  NodeMemory memory = memory_of_nodes(run.context(), graph.stages, place);
+  std::optional<Coordinator> coordinator;
+  if (world.rank() == 0)
+    coordinator.emplace(graph, world.size(), ExperimentConfig{}, place, std::move(memory),
+                        folder.path() / "job_states.json");
   {
     cluster::RequestServer server(world, [&](int rank, const std::string& request) {
       return coordinator->take(rank, request);

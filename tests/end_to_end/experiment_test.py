@@ -1,6 +1,7 @@
 """Job experiment: stages that wait for each other, run at the same time, are reused and resumed."""
 import json
 import os
+import pathlib
 import random
 import signal
 
@@ -50,6 +51,14 @@ experiment:
   folder: stages
   stages: [reference, rollouts, value, alone]
 """
+
+
+def host_bytes():
+    """Returns the memory of this machine, or the limit of its control group."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = pathlib.Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.exists() else "max"
+    return total if text == "max" else min(total, int(text))
 
 
 def write_stages(folder, output, steps, **more):
@@ -122,6 +131,19 @@ class Experiment(ExperimentCase):
             self.assertEqual(file["stages/state"].asstr()[:].tolist(), ["done"] * 4)
         page = (self.run_folder("graph") / "report.html").read_text()
         self.assertIn("Stages over time", page)
+
+    def test_stages_that_do_not_fit_together_run_one_after_the_other(self):
+        margin = 1 - 300 * 2**20 / host_bytes()  # a rank of each stage needs about 190 MiB
+        planned = self.experiment(0, 3, "--plan", f"devices.memory_margin={margin}").out
+        self.assertRegex(planned, r"stage (alone|rollouts) waits until its memory fits")
+        ended = self.experiment(0, 3, f"devices.memory_margin={margin}")
+        self.assertRegex(ended.err + ended.out, r"stage (alone|rollouts) waits for memory: a rank "
+                                                r"needs 1\d\d\.\d MiB, and other stages")
+        states = self.states()
+        spans = sorted((stage["begin_s"], stage["end_s"]) for stage in states.values())
+        for before, after in zip(spans, spans[1:]):
+            self.assertLessEqual(before[1], after[0])
+        self.assertEqual(set(self.state_names().values()), {"done"})
 
     def test_1_2_and_4_ranks_give_the_same_bytes(self):
         self.experiment(0, 1)

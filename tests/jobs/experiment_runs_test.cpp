@@ -168,8 +168,8 @@ TEST_F(ExperimentRunsTest, PlansSayWhyAStageIsNew) {
 class Ranks {
 public:
   Ranks(const StageGraph& graph, int ranks, const ExperimentConfig& keys, const StagePlace& place,
-        const fs::path& states_file)
-      : coordinator_(graph, ranks, keys, place, states_file) {}
+        const fs::path& states_file, NodeMemory memory = {})
+      : coordinator_(graph, ranks, keys, place, std::move(memory), states_file) {}
 
   /// Returns the orders that a request gives, as "RANK:STAGE" or "RANK:end".
   std::vector<std::string> ask(int rank, const std::string& request = "") {
@@ -241,6 +241,20 @@ TEST_F(CoordinatorTest, AFailedStageBeginsAgainAsOftenAsTheKeySays) {
   const std::vector<Event> events = (*ranks).take_events();
   EXPECT_EQ(std::ranges::count(events, "warn", &Event::word), 2);
   EXPECT_THAT((*ranks).take_events(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, AStageThatDoesNotFitWaitsAndIsNamedOnce) {
+  const auto of_rank = [](std::size_t stage, int) { return stage == 2 ? 8U : 4U; };
+  Ranks ranks(graph_, 2, keys_, place(), states_file(), {{0, 0}, {10}, of_rank});
+  ranks.ask(0);
+  EXPECT_THAT(ranks.ask(1),
+              ElementsAre("0:0"));  // stage 0 needs 4 of 10 bytes, and stage 2 needs 8
+  EXPECT_THAT(ranks.tell(0, 0), ElementsAre("0:1"));
+  EXPECT_THAT(ranks.tell(0, 1), ElementsAre("0:2"));
+  std::vector<std::string> notes;
+  for (const Event& event : (*ranks).take_events())
+    if (event.word == "note") notes.push_back(std::get<std::string>(event.fields.at(0).second));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("stage s2 waits for memory: a rank needs 8 B")));
 }
 
 TEST_F(CoordinatorTest, ASoftStopIsNoFailure) {

@@ -53,6 +53,52 @@ TEST(ScheduleTest, AStageAloneGetsAllRanksAndTwoShareThem) {
   EXPECT_FALSE(schedule.is_over());
 }
 
+/// The memory of one node with `ranks` ranks and 10 bytes, where a rank of stage s needs bytes[s].
+NodeMemory ten_bytes(int ranks, std::vector<std::uint64_t> bytes) {
+  return {std::vector<int>(static_cast<std::size_t>(ranks)),
+          {10},
+          [bytes = std::move(bytes)](std::size_t stage, int) { return bytes.at(stage); }};
+}
+
+TEST(ScheduleTest, StagesThatDoNotFitTogetherRunOneAfterTheOther) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, {1}}, {{}, {1}}}, 3);
+  schedule.limit_memory(ten_bytes(3, {6, 5, 4}));
+  const Assignment first = schedule.next().value();
+  EXPECT_EQ(first.stage, 0U);
+  EXPECT_EQ(schedule.next().value().stage, 2U);  // 6 + 4 fit, 6 + 5 do not
+  EXPECT_FALSE(schedule.next());
+  EXPECT_THAT(schedule.waited_for_memory(), ElementsAre(1));
+  EXPECT_FALSE(schedule.is_over());
+  end(schedule, first);
+  EXPECT_EQ(schedule.next().value().stage, 1U);
+}
+
+TEST(ScheduleTest, AStageGetsAsManyRanksAsFitOrRunsAlone) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, up_to(3), 3}, {{}, up_to(2), 2}}, 4);
+  schedule.limit_memory(ten_bytes(4, {4, 3, 11}));
+  const Assignment first = schedule.next().value();
+  const Assignment second = schedule.next().value();
+  EXPECT_THAT(second.members, ElementsAre(1, 2));  // 4 + 2 * 3 fit, 4 + 3 * 3 do not
+  EXPECT_FALSE(schedule.next());
+  end(schedule, first);
+  EXPECT_FALSE(schedule.next());
+  end(schedule, second);
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(0, 1));
+}
+
+TEST(ScheduleTest, EachNodeHasItsMemoryAndAFailedStageGivesItBack) {
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, {1}}, {{}, {1}}}, 4);
+  NodeMemory memory = ten_bytes(4, {8, 8, 8});
+  memory.node_of = {0, 0, 1, 1};
+  memory.bytes = {10, 10};
+  schedule.limit_memory(memory);
+  const Assignment first = schedule.next().value();
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(2));  // node 0 is full, with rank 1 free
+  EXPECT_FALSE(schedule.next());
+  end(schedule, first, StageState::failed);
+  EXPECT_EQ(schedule.next().value().stage, 2U);
+}
+
 TEST(ScheduleTest, TheLongestChainOrTheLatestRoundComesFirst) {
   const std::vector<StageNeed> stages = {{{}, {1}}, {{0}, {1}}, {{}, {1}, 0, 1}, {{}, {1}}};
   Schedule by_chain(stages, 1);

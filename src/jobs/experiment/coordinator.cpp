@@ -30,7 +30,7 @@ std::vector<int> all_ranks(int ranks) {
 }  // namespace
 
 Coordinator::Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys,
-                         StagePlace place, std::filesystem::path states_file)
+                         StagePlace place, NodeMemory memory, std::filesystem::path states_file)
     : graph_(graph),
       stages_(graph.stages),
       cells_(graph),
@@ -38,10 +38,12 @@ Coordinator::Coordinator(const StageGraph& graph, int ranks, const ExperimentCon
       stops_on_failure_(keys.stops_on_failure),
       retries_(keys.retries),
       place_(std::move(place)),
+      memory_(std::move(memory)),
       states_file_(std::move(states_file)),
       schedule_(needs_of(stages_), ranks, keys.urgency),
       records_(stages_.size()),
       orders_(stages_.size()) {
+  schedule_.limit_memory(memory_);
   for (const int rank : all_ranks(ranks))
     schedule_.free(rank);
 }
@@ -92,6 +94,7 @@ void Coordinator::start_ready() {
   }
   while (const auto assignment = schedule_.next())
     begin(*assignment);
+  tell_of_waiting();
   if (schedule_.is_over()) order_all_to_end();
   write_states();
 }
@@ -146,10 +149,27 @@ void Coordinator::begin(const Assignment& assignment) {
   record.begin_s = now_s();
   StageOrder& order = orders_[assignment.stage];
   order.members = assignment.members;
+  if (memory_.of_rank)
+    order.rank_bytes =
+        memory_.of_rank(assignment.stage, static_cast<int>(assignment.members.size()));
   const std::string text = to_text(order);
   for (const int member : assignment.members)
     outbox_[member] = text;
   tell(assignment.stage);
+}
+
+/// Adds an event for each stage that waits for memory, once per stage.
+void Coordinator::tell_of_waiting() {
+  for (const std::size_t stage : schedule_.waited_for_memory()) {
+    if (!told_of_.insert(stage).second) continue;
+    const std::uint64_t bytes = memory_.of_rank(stage, stages_[stage].sizes.front());
+    const std::lock_guard lock(events_mutex_);
+    events_.push_back(
+        {"note",
+         {{"text", "stage " + stages_[stage].name + " waits for memory: a rank needs " +
+                       report::bytes_text(bytes) +
+                       ", and other stages use the memory of the node"}}});
+  }
 }
 
 void Coordinator::order_all_to_end() {

@@ -30,9 +30,9 @@ namespace mgpu::jobs {
 /// It writes job_states.json, with the state of every stage and cell, after each change.
 class Coordinator {
 public:
-  /// `states_file`: path of job_states.json.
+  /// `memory`: keeps stages apart that do not fit together. `states_file`: path of job_states.json.
   Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
-              std::filesystem::path states_file);
+              NodeMemory memory, std::filesystem::path states_file);
 
   /// Handles the request of a rank. Returns the orders for all ranks that wait for one and can get
   /// it now. The caller makes one call at a time.
@@ -52,6 +52,7 @@ private:
   bool reuse_ready();
   bool prepare(std::size_t stage);
   void begin(const Assignment& assignment);
+  void tell_of_waiting();
   void fail(std::size_t stage, const ErrorReport& report);
   void order_all_to_end();
   std::vector<cluster::RequestServer::Answer> deliver();
@@ -65,12 +66,14 @@ private:
   bool stops_on_failure_;
   int retries_;
   StagePlace place_;
+  NodeMemory memory_;
   std::filesystem::path states_file_;
   Schedule schedule_;
   std::vector<StageRecord> records_;
   std::vector<StageOrder> orders_;         // of prepared stages, by stage
   std::map<std::size_t, int> failures_{};  // failures of each stage that was tried again
   std::set<std::size_t> prepared_{};       // stages that prepare() has seen
+  std::set<std::size_t> told_of_{};        // stages of tell_of_waiting()
   std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
   std::set<int> asking_{};                 // ranks that wait for an order
   std::set<int> has_begun_{};              // ranks that have asked at least once

@@ -15,6 +15,7 @@
 
 #include "cell_answers.hpp"
 #include "earlier_runs.hpp"
+#include "node_memory.hpp"
 #include "results.hpp"
 #include "run_stage.hpp"
 
@@ -45,10 +46,14 @@ struct Work {
     return coordinator->take(rank, request);
   }
 
+  void show_states() {
+    if (!coordinator) return;
+    for (const Event& event : coordinator->take_events())
+      run.log.event(event);
+  }
+
   void show(run::SessionHost& host) {
-    if (coordinator)
-      for (const Event& event : coordinator->take_events())
-        run.log.event(event);
+    show_states();
     host.show();
   }
 };
@@ -127,10 +132,12 @@ run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
   const std::vector<Stage>& stages = graph.stages;
   print_banner(run, stages);
   Work work{run, stages, {stages_folder(run.store), run.device.kind}, std::nullopt};
+  NodeMemory memory = memory_of_nodes(run, stages, work.place);
   if (world.rank() == 0)
-    work.coordinator.emplace(graph, world.size(), keys_, work.place,
+    work.coordinator.emplace(graph, world.size(), keys_, work.place, std::move(memory),
                              run.directory.path() / "job_states.json");
   run::SessionHost host(run);
+  host.before_events([&] { work.show_states(); });
   {
     cluster::RequestServer server(
         world, [&](int rank, const std::string& request) { return work.answer(rank, request); });

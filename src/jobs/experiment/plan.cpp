@@ -11,6 +11,7 @@
 
 #include "earlier_runs.hpp"
 #include "job.hpp"
+#include "node_memory.hpp"
 #include "plan_chart.hpp"
 #include "plan_estimates.hpp"
 #include "plan_simulation.hpp"
@@ -31,6 +32,7 @@ public:
         plans_(stage_plans(graph.stages, place)),
         estimator_(graph.stages, plans_, place, machine),
         estimates_(graph.stages.size()),
+        margin_(cluster::read_cluster_config(config).memory_margin),
         plan_(run::begin_plan(config, machine, "stages")) {}
 
   Plan make() {
@@ -48,11 +50,20 @@ private:
     for (int rank = 0; rank < machine_.ranks; ++rank)
       schedule.free(rank);
     reuse(schedule);
+    NodeMemory memory = memory_of_nodes(machine_, margin_);
+    memory.of_rank = [&](std::size_t stage, int ranks) { return estimate(stage, ranks).bytes; };
+    schedule.limit_memory(std::move(memory));
     times_ = simulate(schedule, [&](const Assignment& assignment) {
-      StageEstimate& estimate = estimates_[assignment.stage].emplace(
-          estimator_.estimate(assignment.stage, static_cast<int>(assignment.members.size())));
-      return estimate.seconds;
+      return estimate(assignment.stage, static_cast<int>(assignment.members.size())).seconds;
     });
+    waited_for_memory_ = schedule.waited_for_memory();
+  }
+
+  /// Returns the estimate of a stage on so many ranks. The stages before it must have one.
+  const StageEstimate& estimate(std::size_t stage, int ranks) {
+    std::optional<StageEstimate>& known = estimates_[stage];
+    if (!known || known->ranks != ranks) known = estimator_.estimate(stage, ranks);
+    return *known;
   }
 
   void reuse(Schedule& schedule) const {
@@ -113,6 +124,8 @@ private:
             (estimates_[s]->basis.empty() ? "memory and time of " : "memory of ") +
             graph_.stages[s].name + (estimates_[s]->basis.empty() ? " are" : " is") +
             " unknown before the stages that it reads have run: " + estimates_[s]->unknown);
+    for (const std::size_t s : waited_for_memory_)
+      plan_.notes.push_back("stage " + graph_.stages[s].name + " waits until its memory fits");
     for (std::string& line : table_lines(stage_rows()))
       plan_.notes.push_back(std::move(line));
     for (std::string& line : chart_lines(times_, machine_.ranks))
@@ -184,9 +197,11 @@ private:
   const StageGraph& graph_;
   const run::PlanMachine& machine_;
   std::vector<StagePlan> plans_;
+  std::set<std::size_t> waited_for_memory_{};
   Estimator estimator_;
   std::vector<std::optional<StageEstimate>> estimates_;  // of new stages
   std::vector<SimulatedStage> times_{};
+  double margin_;
   Plan plan_;
 };
 

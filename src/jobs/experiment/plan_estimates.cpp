@@ -40,13 +40,12 @@ Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePl
   }
 }
 
-/// Returns the part of the machine that `ranks` ranks have, if all ranks get equal parts of a node.
+/// Returns the machine as `ranks` ranks see it. They have the whole memory of their nodes, as a
+/// schedule keeps stages apart that do not fit together.
 run::PlanMachine Estimator::machine_of(int ranks) const {
   run::PlanMachine machine = machine_;
   machine.ranks = ranks;
   machine.ranks_per_node = std::min(ranks, machine_.ranks_per_node);
-  machine.host_bytes = machine_.host_bytes / static_cast<std::uint64_t>(machine_.ranks_per_node) *
-                       static_cast<std::uint64_t>(machine.ranks_per_node);
   return machine;
 }
 
@@ -106,8 +105,23 @@ StageEstimate Estimator::estimate(std::size_t index, int ranks) {
     estimate.basis = "as in " + measured->run.filename().string();
   }
   const ModelFiles files = estimate.unknown.empty() ? trained_model_files(given) : ModelFiles{};
-  directories_[index] = stand_ins_.make(stages_, index, files).string();
+  make_stand_in(index, files);
   return estimate;
+}
+
+void Estimator::make_stand_in(std::size_t stage, const ModelFiles& files) {
+  directories_[stage] = stand_ins_.make(stages_, stage, files).string();
+}
+
+void Estimator::skip(std::size_t stage) {
+  ModelFiles files;
+  try {
+    files = trained_model_files(with_inputs(stages_[stage], directories_, /*is_plan=*/true));
+  } catch (const Failure&) {
+    // The run of the stage reports it. Until then, no memory is known of stages that read the
+    // model.
+  }
+  make_stand_in(stage, files);
 }
 
 }  // namespace mgpu::jobs

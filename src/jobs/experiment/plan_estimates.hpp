@@ -42,8 +42,12 @@ public:
   ///         StageEstimate::unknown instead.
   StageEstimate estimate(std::size_t stage, int ranks);
 
+  /// Lets later stages be estimated without an estimate of this one. Local.
+  void skip(std::size_t stage);
+
 private:
   run::PlanMachine machine_of(int ranks) const;
+  void make_stand_in(std::size_t stage, const ModelFiles& files);
   bool may_lack_files(const Stage& stage) const;
   bool is_of_stand_in(const ErrorReport& report) const;
   std::string with_stage_names(std::string text) const;

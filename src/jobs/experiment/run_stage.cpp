@@ -96,11 +96,26 @@ run::JobOutcome run_whole(run::RunContext& run, const Stage& stage, const StageO
   return outcome;
 }
 
+/// Frees weights of other stages on this node that no rank uses now, if the stage needs the memory.
+void make_room(run::SessionHost& host, const StageOrder& order) {
+  const cluster::Topology& topology = host.run().topology;
+  const auto node_of = [&](int rank) {
+    return topology.places()[static_cast<std::size_t>(rank)].node_index;
+  };
+  const auto on_node = [&](int rank) { return node_of(rank) == topology.place().node_index; };
+  const auto first = std::ranges::find_if(order.members, on_node);
+  if (*first != topology.world().rank()) return;
+  const auto count = static_cast<std::uint64_t>(std::ranges::count_if(order.members, on_node));
+  lm::ResidentModels& models = host.models();
+  models.drop_unused(lm::ResidentModels::shortage(count * order.rank_bytes));
+}
+
 }  // namespace
 
 StageEnd run_stage(run::SessionHost& host, const std::vector<Stage>& stages,
                    const StageOrder& order, const StagePlace& place) {
   const Stage& stage = stages.at(order.stage);
+  make_room(host, order);
   run::Session session(host, request_of(stage, order, place));
   const run::SessionOutcome outcome =
       session.run([&](run::RunContext& run) { return run_whole(run, stage, order); });

@@ -89,16 +89,58 @@ int Schedule::ranks_for(const StageNeed& need, std::size_t num_ready) const {
   return above == need.sizes.begin() ? 0 : *std::prev(above);
 }
 
+void Schedule::limit_memory(NodeMemory memory) {
+  memory_ = std::move(memory);
+}
+
+/// Returns whether a stage that needs `bytes` of a node fits beside the stages that run there.
+bool Schedule::fits(int node, std::uint64_t bytes) const {
+  std::uint64_t used = 0;
+  for (const auto& [stage, loads] : loads_)
+    if (const auto found = loads.find(node); found != loads.end()) used += found->second;
+  const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
+  return used == 0 || most == 0 || used + bytes <= most;
+}
+
+/// Returns the first `count` free ranks on whose nodes the stage fits; fewer if there are not so
+/// many. Adds what it needs of each node to `loads`.
+std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads) const {
+  const bool is_limited = !memory_.node_of.empty();
+  const std::uint64_t bytes = is_limited ? memory_.of_rank(stage, count) : 0;
+  std::vector<int> members;
+  for (const int rank : free_) {
+    if (std::cmp_equal(members.size(), count)) break;
+    if (is_limited) {
+      const int node = memory_.node_of.at(static_cast<std::size_t>(rank));
+      if (!fits(node, loads[node] + bytes)) continue;
+      loads[node] += bytes;
+    }
+    members.push_back(rank);
+  }
+  return members;
+}
+
+/// Assigns as many free ranks to the stage as can run it and have the memory, but at most `most`.
+std::optional<Assignment> Schedule::assign(std::size_t stage, int most) {
+  const std::vector<int>& sizes = stages_[stage].sizes;
+  for (auto size = std::ranges::upper_bound(sizes, most); size != sizes.begin();) {
+    Loads loads;
+    std::vector<int> members = members_of(stage, *--size, loads);
+    if (std::cmp_less(members.size(), *size)) continue;
+    for (const int member : members)
+      free_.erase(member);
+    loads_[stage] = std::move(loads);
+    states_[stage] = StageState::running;
+    return Assignment{stage, std::move(members)};
+  }
+  if (most > 0) waited_for_memory_.insert(stage);
+  return std::nullopt;
+}
+
 std::optional<Assignment> Schedule::next() {
   const std::vector<std::size_t> ready = this->ready();
-  for (const std::size_t stage : ready) {
-    const int count = ranks_for(stages_[stage], ready.size());
-    if (count == 0) continue;
-    Assignment assignment{stage, {free_.begin(), std::next(free_.begin(), count)}};
-    free_.erase(free_.begin(), std::next(free_.begin(), count));
-    states_[stage] = StageState::running;
-    return assignment;
-  }
+  for (const std::size_t stage : ready)
+    if (auto assignment = assign(stage, ranks_for(stages_[stage], ready.size()))) return assignment;
   return std::nullopt;
 }
 
@@ -113,6 +155,7 @@ void Schedule::leave_out_after(std::size_t stage) {
 
 void Schedule::end(std::size_t stage, StageState state) {
   if (states_.at(stage) != StageState::running) throw Error("only a running stage can end");
+  loads_.erase(stage);
   states_[stage] = state;
   if (state == StageState::failed) leave_out_after(stage);
   if (state == StageState::stopped) stop();
@@ -120,6 +163,7 @@ void Schedule::end(std::size_t stage, StageState state) {
 
 void Schedule::retry(std::size_t stage) {
   if (states_.at(stage) != StageState::running) throw Error("only a running stage can be repeated");
+  loads_.erase(stage);
   states_[stage] = StageState::waiting;
 }
 

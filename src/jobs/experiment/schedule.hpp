@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -40,17 +43,32 @@ struct Assignment {
   std::vector<int> members;  // ascending
 };
 
+/// The memory of nodes, which the ranks of a node share.
+struct NodeMemory {
+  std::vector<int> node_of{};          // node of each rank; empty: the memory is not considered
+  std::vector<std::uint64_t> bytes{};  // of each node, what stages may fill; 0: unknown
+
+  /// Returns the memory that a rank of a stage needs if `ranks` ranks run it, in bytes; 0: unknown.
+  std::function<std::uint64_t(std::size_t stage, int ranks)> of_rank{};
+};
+
 /// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
 /// messages. Equally urgent stages come by ascending index.
 ///
 /// A stage with StageNeed::wish 0 gets an equal share of the free ranks, but not less than an
 /// eighth of all ranks if that many are free. This limits how many stages run at a time. If many
 /// ran at a time, the last ones would run long on few ranks.
+///
+/// Stages on a node run at the same time only if their memory fits there. A stage gets fewer ranks,
+/// or waits, if it does not fit beside others. If it does not fit alone, it runs alone.
 class Schedule {
 public:
   /// `ranks`: number of ranks of the run; all are busy until free() is called. The stages must form
   /// no cycle.
   Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency = Urgency::chain);
+
+  /// Keeps stages apart whose memory does not fit. Call it before the first next().
+  void limit_memory(NodeMemory memory);
 
   StageState state(std::size_t stage) const { return states_.at(stage); }
   std::size_t size() const { return stages_.size(); }
@@ -82,18 +100,30 @@ public:
   /// Lets no other stage begin.
   void stop() { is_stopped_ = true; }
 
+  /// Returns the stages that had enough free ranks, but had to wait for memory.
+  const std::set<std::size_t>& waited_for_memory() const { return waited_for_memory_; }
+
   /// Returns whether no stage is running, and none can begin.
   bool is_over() const;
 
 private:
+  /// A node, and the memory that a stage needs there in bytes.
+  using Loads = std::map<int, std::uint64_t>;
+
   bool has_all_before(std::size_t stage) const;
   int ranks_for(const StageNeed& need, std::size_t num_ready) const;
+  bool fits(int node, std::uint64_t bytes) const;
+  std::vector<int> members_of(std::size_t stage, int count, Loads& loads) const;
+  std::optional<Assignment> assign(std::size_t stage, int most);
   void leave_out_after(std::size_t stage);
 
   std::vector<StageNeed> stages_;
   std::vector<StageState> states_;
   std::vector<std::size_t> by_urgency_;
   std::set<int> free_;
+  NodeMemory memory_;
+  std::map<std::size_t, Loads> loads_;  // of running stages
+  std::set<std::size_t> waited_for_memory_;
   int ranks_;
   bool is_stopped_ = false;
 };

@@ -92,6 +92,7 @@ std::string to_text(const StageOrder& order) {
                          {"members", JsonValue::List(order.members.begin(), order.members.end())},
                          {"chunk_size", order.chunk_size},
                          {"identity", order.identity},
+                         {"rank_bytes", order.rank_bytes},
                          {"directories", texts_of(order.directories)}});
 }
 
@@ -102,6 +103,7 @@ StageOrder order_of(const std::string& text) {
           .members = value.get<std::vector<int>>("members"),
           .chunk_size = value.get<std::string>("chunk_size"),
           .identity = value.get<std::string>("identity"),
+          .rank_bytes = value.get<std::uint64_t>("rank_bytes"),
           .directories = value.get<std::vector<std::string>>("directories")};
 }
 

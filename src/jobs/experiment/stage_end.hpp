@@ -25,11 +25,12 @@ struct StageEnd {
 
 /// The next work of a rank.
 struct StageOrder {
-  bool is_end = false;         // true: there is no more work, and the other members are unused
-  std::size_t stage = 0;       // index of the stage to run
-  std::vector<int> members{};  // ranks of the run that run the stage, ascending
-  std::string chunk_size{};    // value of run.chunk_size
-  std::string identity{};      // see store::RunRequest
+  bool is_end = false;           // true: there is no more work, and the other members are unused
+  std::size_t stage = 0;         // index of the stage to run
+  std::vector<int> members{};    // ranks of the run that run the stage, ascending
+  std::string chunk_size{};      // value of run.chunk_size
+  std::string identity{};        // see store::RunRequest
+  std::uint64_t rank_bytes = 0;  // estimated memory of a member; 0: unknown
   std::vector<std::string> directories{};  // run directory of each stage that is done; "" if not
 };
 
