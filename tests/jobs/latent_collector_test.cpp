@@ -132,6 +132,40 @@ at::Tensor planner_alone(const lm::LanguageModel& model, const lm::Realignment& 
   return states;
 }
 
+TEST_F(LatentCollectorTest, ThePlannedPagesAreThoseThatPathsUse) {
+  const std::vector<Keys> cases = {
+      {},
+      {{"collect.num_paths", "12"}, {"collect.num_parent_paths", "3"}},
+      {{"collect.latent.diversity", "none"}, {"collect.num_paths", "7"}},
+      {{"collect.latent.pruning", "true"}},
+      {{"collect.latent.steps", "9"}, {"collect.max_new_tokens", "1"}},
+      {{"collect.agents.carry", "latent_only"}},
+      {{"collect.agents.carry", "last_agent"}},
+      {{"collect.latent.branch_entropy", "3"}},
+      {{"collect.latent.merge_similarity", "0.5"}},
+  };
+  for (const Keys& keys : cases) {
+    for (const char* page : {"1", "4", "16"}) {
+      CollectInputs inputs = this->inputs(keys);
+      inputs.generation.page_tokens = std::stoll(page);
+      inputs.generation.stop_ids = {};   // so that texts have the maximum length
+      inputs.generation.batch_size = 1;  // one question at a time
+      const QuestionEncoder encoder = inputs.encoder();
+      for (const Question& question : questions_of(inputs)) {
+        LatentCollector collector(model_, realignment_, encoder, inputs);
+        collector.run({&question, 1}, 0);
+        const auto planned = static_cast<double>(inputs.tokens_of(question).pages);
+        const auto used = static_cast<double>(collector.most_used_pages());
+        EXPECT_LE(used, planned);
+        // Without sharing, and while paths are copied, the plan is an upper bound.
+        const bool is_bound = keys.contains("collect.agents.carry") ||
+                              keys.contains("collect.latent.merge_similarity");
+        EXPECT_GE(used, (is_bound ? 0.2 : 0.9) * planned) << testing::PrintToString(keys) << page;
+      }
+    }
+  }
+}
+
 TEST_F(LatentCollectorTest, APathAloneIsThePathBesideItsSiblings) {
   const CollectInputs inputs = this->inputs();
   const auto questions = questions_of(inputs);

@@ -13,6 +13,8 @@
 #include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
+#include "tree_pages.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
@@ -102,15 +104,26 @@ std::vector<Question> CollectInputs::encode(std::int64_t first, std::int64_t cou
   return questions;
 }
 
-lm::MemoryDemand CollectInputs::demand(DeviceKind device, std::int64_t longest) const {
+QuestionTokens CollectInputs::tokens_of(const Question& question) const {
+  if (question.facts.status != rows::RowStatus::ok) return {};
+  QuestionTokens tokens{std::ssize(question.ids), question.longest};
+  if (keys.agents.thinks())
+    tokens.pages = tree_pages(question.agents, keys, generation.page_tokens);
+  return tokens;
+}
+
+lm::MemoryDemand CollectInputs::demand(DeviceKind device, const QuestionTokens& most) const {
   run::RowCounts rollouts = counts();
   if (!keys.agents.is_used)
     rollouts.results_per_row *= keys.rollouts;  // the rollouts of one step of each path
   lm::MemoryDemand demand;
   demand.batch_size = run::most_at_once(rollouts, keys.batch_size.value_or(0), device);
-  if (keys.agents.thinks())  // all paths of a question are in memory together
+  if (keys.agents.thinks()) {  // all paths of a question are in memory together
     demand.batch_size = std::max(demand.batch_size, keys.num_paths);
-  demand.longest = longest + keys.max_new_tokens - 1;
+    demand.tree_paths = keys.num_paths;
+    demand.tree_pages = most.pages;
+  }
+  demand.longest = most.longest + keys.max_new_tokens - 1;
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
   demand.logit_copies = lm::logit_copies(generation.sampling);
@@ -143,11 +156,8 @@ std::vector<QuestionTokens> count_question_tokens(const CollectInputs& inputs) {
   std::vector<QuestionTokens> counts;
   for (std::int64_t first = 0; first < inputs.questions(); first += kQuestionsAtOnce) {
     const std::int64_t count = std::min(kQuestionsAtOnce, inputs.questions() - first);
-    for (const Question& question : inputs.encode(first, count, encoder, problems)) {
-      const bool is_used = question.facts.status == rows::RowStatus::ok;
-      counts.push_back(is_used ? QuestionTokens{std::ssize(question.ids), question.longest}
-                               : QuestionTokens{});
-    }
+    for (const Question& question : inputs.encode(first, count, encoder, problems))
+      counts.push_back(inputs.tokens_of(question));
   }
   problems.throw_if_any(input::kBadRowHelp);
   return counts;

@@ -21,6 +21,13 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "solutions",
                                             "collect.max_new_tokens"};
 
+/// The numbers of tokens of a question. All are 0 if the question cannot be used.
+struct QuestionTokens {
+  std::int64_t all = 0;
+  std::int64_t longest = 0;  // Question::longest
+  std::int64_t pages = 0;    // tree_pages() if its agents make latent steps
+};
+
 /// The inputs of job collect: questions, settings, agents, and the model's configuration without
 /// its weights.
 struct CollectInputs : rows::ModelRows {
@@ -48,10 +55,12 @@ struct CollectInputs : rows::ModelRows {
 
   run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
 
-  /// Returns the memory that the model needs on `device` for questions with at most `longest`
-  /// tokens (Question::longest). With collect.batch_size=auto, it is the memory for the largest
-  /// batch.
-  lm::MemoryDemand demand(DeviceKind device, std::int64_t longest) const;
+  /// Returns the numbers of tokens of a question; 0 if it cannot be used.
+  QuestionTokens tokens_of(const Question& question) const;
+
+  /// Returns the memory that the model needs on `device` for questions with at most these numbers
+  /// of tokens and pages. With collect.batch_size=auto, it is the memory for the largest batch.
+  lm::MemoryDemand demand(DeviceKind device, const QuestionTokens& most) const;
 };
 
 /// Reads the rows, the model's configuration, the settings and the agents. Every rank gets the same
@@ -70,12 +79,6 @@ CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys)
 
 /// Reads the agents on this rank alone. Errors: those of read_file() and parse_agents().
 std::vector<Agent> read_agents(const AgentKeys& keys);
-
-/// The numbers of tokens of a question. Both are 0 if the question cannot be used.
-struct QuestionTokens {
-  std::int64_t all = 0;
-  std::int64_t longest = 0;  // Question::longest
-};
 
 /// Tokenizes all questions and returns the tokens of each.
 /// Errors: Failure E531 for questions that cannot be used, if data.on_bad_row is stop.

@@ -78,15 +78,20 @@ public:
   /// Then sets the batch size, which depends on the longest question. Collective over the world.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
-    choose_batch(rows::tokenize_pending(
+    QuestionTokens most;
+    most.longest = rows::tokenize_pending(
         run_, phase_.chunks(), inputs_.rows.path(),
-        [this](std::int64_t first, std::int64_t count, formats::LineProblems& problems) {
+        [&](std::int64_t first, std::int64_t count, formats::LineProblems& problems) {
           std::int64_t longest = 0;
-          for (const auto& question : inputs_.encode(first, count, *encoder_, problems))
-            if (question.facts.status == rows::RowStatus::ok)
-              longest = std::max(longest, question.longest);
+          for (const auto& question : inputs_.encode(first, count, *encoder_, problems)) {
+            const QuestionTokens tokens = inputs_.tokens_of(question);
+            longest = std::max(longest, tokens.longest);
+            most.pages = std::max(most.pages, tokens.pages);
+          }
           return longest;
-        }));
+        });
+    most.pages = world_.all_reduce(most.pages, cluster::ReduceOp::max);
+    choose_batch(most);
   }
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
@@ -95,8 +100,8 @@ public:
   bool collect() { return phase_.run(*worker_); }
 
 private:
-  void choose_batch(std::int64_t longest) {
-    lm::MemoryDemand demand = inputs_.demand(run_.device.kind, longest);
+  void choose_batch(const QuestionTokens& most) {
+    lm::MemoryDemand demand = inputs_.demand(run_.device.kind, most);
     demand.matrices = inputs_.keys.rows.model.matrices;
     const bool is_auto = !inputs_.keys.batch_size;
     inputs_.generation.batch_size = phase_.choose_batch(demand, is_auto);

@@ -63,19 +63,17 @@ std::vector<CollectedQuestion> LatentCollector::run(std::span<const Question> qu
   return collected;
 }
 
-/// Returns the sizes of a cache for all paths of these questions, and for one copy of a path, which
-/// carried() makes.
+/// Returns the sizes of a cache for all paths of these questions.
 lm::PagedCache::Sizes LatentCollector::sizes_for(std::span<const std::size_t> places) const {
   const lm::GenerationConfig& generation = inputs_.generation;
   std::int64_t all = 0;
-  std::int64_t most = 0;
+  std::int64_t longest = 0;
   for (const std::size_t place : places) {
-    const std::int64_t pages =
-        pages_of(questions_[place].longest + inputs_.keys.max_new_tokens, generation.page_tokens);
-    all += pages * inputs_.keys.num_paths;
-    most = std::max(most, pages);
+    all += inputs_.tokens_of(questions_[place]).pages;
+    longest = std::max(longest, questions_[place].longest + inputs_.keys.max_new_tokens);
   }
-  return {all + most, generation.page_tokens, most, generation.cache_type};
+  return {all, generation.page_tokens, pages_of(longest, generation.page_tokens),
+          generation.cache_type};
 }
 
 void LatentCollector::work_on(std::span<const std::size_t> places,

@@ -32,6 +32,9 @@ public:
 
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
+  /// Returns the most cache pages that paths have used at the same time.
+  std::int64_t most_used_pages() const { return latents_.most_used_pages(); }
+
   std::int64_t batch_size() const override { return batch_size_; }
   void set_batch_size(std::int64_t batch_size) override { batch_size_ = batch_size; }
 

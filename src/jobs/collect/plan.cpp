@@ -101,16 +101,20 @@ public:
     plan_.find_batch(!inputs_.keys.batch_size);
     plan_.add_memory();
     inputs_.keys.agents.is_used ? add_agent_times() : add_times();
+    if (inputs_.keys.agents.thinks()) add_path_note();
     plan_.add_limits();
     return std::move(plan_.plan());
   }
 
 private:
   std::int64_t longest() const { return longest_tokens(counts_); }
+  std::int64_t most_pages() const {
+    return std::ranges::max_element(counts_, {}, &QuestionTokens::pages)->pages;
+  }
 
   run::ModelPlan::Work work() const {
     const CollectKeys& keys = inputs_.keys;
-    const lm::MemoryDemand demand = inputs_.demand(machine_.device, longest());
+    const lm::MemoryDemand demand = inputs_.demand(machine_.device, {0, longest(), most_pages()});
     const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
     if (keys.agents.is_used)
       return {.model = inputs_.model,
@@ -164,6 +168,22 @@ private:
                         passes, drawn, static_cast<long long>(keys.max_new_tokens),
                         static_cast<long long>(expected_steps(keys)), 1e-9 * rates.decode_bytes));
     plan_.add_seal_time();
+  }
+
+  /// Adds a note with the cache that the paths of a question need.
+  void add_path_note() {
+    const lm::LmConfig& model = inputs_.model;
+    const std::int64_t page = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
+                              inputs_.generation.page_tokens *
+                              lm::bytes_of(inputs_.generation.cache_type);
+    const std::int64_t paths = inputs_.keys.num_paths;
+    const auto text_of = [](std::int64_t bytes) {
+      return report::bytes_text(static_cast<std::uint64_t>(bytes));
+    };
+    plan_.plan().notes.push_back("cache of the largest question: " + text_of(most_pages() * page) +
+                                 ", or " + text_of(most_pages() * page / paths) +
+                                 " for each of its " + std::to_string(paths) +
+                                 " paths, which share pages");
   }
 
   /// Adds the times of prompts of agents, and of latent steps and texts.

@@ -23,6 +23,7 @@ std::int64_t PagePool::take(std::int64_t last) {
   free_.erase(page);
   users_[static_cast<std::size_t>(taken)] = 1;
   if (used_around(taken)++ == 0) extents_.erase(first_of(taken));
+  most_used_ = std::max(most_used_, std::ssize(users_) - free_pages());
   return taken;
 }
 

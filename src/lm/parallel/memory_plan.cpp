@@ -70,14 +70,21 @@ std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
   return share_of_batch(demand.batch_size, batches) + share_of_prefill(prefill_of(demand), batches);
 }
 
-std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int64_t batches) {
+/// Returns the tokens that the cache has room for. All trees of a batch are in one cache, whole.
+std::int64_t cached_tokens(const MemoryDemand& demand, std::int64_t batches) {
+  if (demand.tree_paths > 0)
+    return std::max<std::int64_t>(1, demand.batch_size / demand.tree_paths) * demand.tree_pages *
+           demand.page_tokens;
   std::int64_t share = share_of_batch(demand.batch_size, batches);
   if (demand.is_scoring)
     share = scored_sequences(share, share_of_prefill(prefill_of(demand), batches), demand.longest);
-  const std::int64_t sequences = cached_sequences(share, batches, demand.has_samples);
-  return 2 * static_cast<std::int64_t>(held.layers.size()) * sequences *
-         up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim *
-         bytes_of(demand.cache_type);
+  return cached_sequences(share, batches, demand.has_samples) *
+         up_to(demand.longest, demand.page_tokens);
+}
+
+std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int64_t batches) {
+  return 2 * static_cast<std::int64_t>(held.layers.size()) * cached_tokens(demand, batches) *
+         held.kv_heads * held.head_dim * bytes_of(demand.cache_type);
 }
 
 /// Returns the peak bytes of a pass: the largest of attention, MLP and head. Each includes the

@@ -15,6 +15,10 @@ public:
   PagePool(std::int64_t pages, std::int64_t extent);
 
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
+
+  /// Returns the most pages that had users at the same time.
+  std::int64_t most_used() const { return most_used_; }
+
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
   /// Takes a page and returns it: the page that follows `last` if it is free, else the first page
@@ -36,6 +40,7 @@ private:
   std::vector<std::int64_t> used_;  // number of used pages of each extent
   std::set<std::int64_t> free_;     // pages without users
   std::set<std::int64_t> extents_;  // first page of each extent without used pages
+  std::int64_t most_used_ = 0;
 };
 
 }  // namespace mgpu::lm

@@ -37,6 +37,7 @@ public:
 
   std::int64_t page_tokens() const { return page_tokens_; }
   std::int64_t free_pages() const { return pool_.free_pages(); }
+  std::int64_t most_used_pages() const { return pool_.most_used(); }
 
   /// Adds an empty sequence and returns its number, which may be that of a removed sequence.
   std::int64_t add();

@@ -37,6 +37,9 @@ public:
   ///         ranks, which may retry with fewer sequences.
   void run(const PagedCache::Sizes& sizes, const std::function<void(DecodeSession&)>& work);
 
+  /// Returns the most cache pages that were in use at the same time since the pool was made.
+  std::int64_t most_used_pages() const { return pool_ ? pool_->cache().most_used_pages() : 0; }
+
   // The other functions may only be called by the `work` of run().
 
   /// Runs all pending input through the model.

@@ -31,6 +31,9 @@ struct MemoryDemand {
   std::int64_t logit_copies = 2;  // copies of a block of logits, see logit_copies()
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
+  std::int64_t tree_paths =
+      0;  // sequences of a tree, which share pages; 0: prompts and completions
+  std::int64_t tree_pages = 0;  // most pages that the sequences of a tree use together
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
 

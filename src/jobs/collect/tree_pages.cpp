@@ -1,0 +1,95 @@
+#include "tree_pages.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace mgpu::jobs {
+namespace {
+
+/// Counts the pages of paths that grow and branch together. All have the same length.
+class GrowingPaths {
+public:
+  explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
+
+  std::int64_t count() const { return count_; }
+  std::int64_t length() const { return length_; }
+  std::int64_t peak() const { return peak_; }
+
+  void grow(std::int64_t tokens) {
+    length_ += tokens;
+    peak_ = std::max(peak_, pages());
+  }
+
+  /// Keeps `count` of the paths.
+  void keep(std::int64_t count) { count_ = std::min(count_, count); }
+
+  /// Divides the paths into `count` paths. From now on they share their full pages. Each has a copy
+  /// of the last page, unless it is full.
+  void branch(std::int64_t count) {
+    if (count <= count_) return;
+    const std::int64_t full = length_ / page_tokens_;
+    shared_ += count_ * (full - branched_at_);
+    branched_at_ = full;
+    count_ = count;
+  }
+
+  /// Replaces each path by a copy of `tokens` of its tokens, which shares no pages.
+  void copy(std::int64_t tokens) {
+    const std::int64_t before = pages();
+    shared_ = 0;
+    branched_at_ = 0;
+    length_ = tokens;
+    peak_ = std::max(peak_, before + pages());
+  }
+
+private:
+  std::int64_t pages() const {
+    const std::int64_t all = (length_ + page_tokens_ - 1) / page_tokens_;
+    return shared_ + count_ * (all - branched_at_);
+  }
+
+  std::int64_t page_tokens_;
+  std::int64_t count_ = 1;
+  std::int64_t length_ = 0;       // tokens of a path
+  std::int64_t shared_ = 0;       // pages before the last branch, of all paths
+  std::int64_t branched_at_ = 0;  // pages of a path before its last branch
+  std::int64_t peak_ = 0;
+};
+
+/// Returns how many paths an agent that is not the first continues at most.
+std::int64_t parents_of(const AgentKeys& keys, bool is_last, std::int64_t paths) {
+  if (is_last) return keys.prunes ? 1 : paths;
+  return std::min(paths, keys.num_parents);
+}
+
+/// Returns how many paths an agent makes at most, of `parents` paths.
+std::int64_t children_of(const CollectKeys& keys, bool is_first, bool is_last,
+                         std::int64_t parents) {
+  const bool has_noise = keys.agents.diversity != Diversity::none;
+  if (is_last) return has_noise && !is_first ? parents : keys.num_paths;
+  return has_noise ? keys.num_paths : 1;
+}
+
+}  // namespace
+
+std::int64_t tree_pages(std::span<const AgentPrompt> prompts, const CollectKeys& keys,
+                        std::int64_t page_tokens) {
+  GrowingPaths paths(page_tokens);
+  if (keys.agents.merge_similarity) paths.branch(keys.num_paths + 1);  // one is the mean of others
+  for (std::size_t agent = 0; agent < prompts.size(); ++agent) {
+    const bool is_last = agent + 1 == prompts.size();
+    if (agent > 0 && !keys.agents.merge_similarity)
+      paths.keep(parents_of(keys.agents, is_last, paths.count()));
+    if (agent > 0 && keys.agents.carry == Carry::latent_only)
+      paths.copy(static_cast<std::int64_t>(agent) * keys.agents.steps);
+    if (agent > 0 && keys.agents.carry == Carry::last_agent)
+      paths.copy(prompts[agent - 1].size() + keys.agents.steps);
+    paths.grow(prompts[agent].size());
+    if (!keys.agents.merge_similarity)
+      paths.branch(children_of(keys, agent == 0, is_last, paths.count()));
+    paths.grow(is_last ? keys.max_new_tokens - 1 : keys.agents.steps);
+  }
+  return paths.peak();
+}
+
+}  // namespace mgpu::jobs
