@@ -42,8 +42,8 @@ def python_blocks(page):
 
 
 def shape(text):
-    """Returns `text` with # for each number."""
-    return re.sub(r"\d[\d,]*(\.\d+)?", "#", text)
+    """Returns `text` with # for each number, also for one of thousands such as 12.3k."""
+    return re.sub(r"\d[\d,]*(\.\d+)?(k\b)?", "#", text)
 
 
 def words_of_picture(svg):

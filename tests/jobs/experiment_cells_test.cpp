@@ -18,6 +18,7 @@
 #include "jobs/experiment/cell_states.hpp"
 #include "jobs/experiment/job_states.hpp"
 #include "jobs/experiment/page.hpp"
+#include "jobs/experiment/preferences.hpp"
 #include "support/made_config.hpp"
 
 namespace mgpu::jobs {
@@ -49,6 +50,16 @@ StageGraph two_cells() {
            stage_of("value", "train", {kReference, kRollouts}),
            stage_of("alone", "generate", {kReference}), stage_of("pita", "generate", {kValue})},
           {{{{"algorithm", "alone"}}, kAlone}, {{{"algorithm", "pita"}, {"eta", "0.5"}}, kPita}}};
+}
+
+TEST(PreferencesTest, AStageHasTheLargestSumOfTheCellsThatNeedIt) {
+  StageGraph graph = two_cells();
+  graph.stages[kPita].values = {{"round", "2"}};
+  set_preferences({{"algorithm=pita", 5}, {"eta=0.5", -7}, {"round", 10}}, graph);
+  std::vector<double> numbers;
+  for (const Stage& stage : graph.stages)
+    numbers.push_back(stage.preference);
+  EXPECT_THAT(numbers, ElementsAre(0, -2, -2, 0, 18));  // `alone` has 0, and needs the reference
 }
 
 TEST(CellStatesTest, AllBeforeAreDirectAndIndirectOnes) {

@@ -72,6 +72,10 @@ TEST(ExperimentKeysTest, EachWrongValueIsRefusedAtItsPlace) {
       {"experiment.baseline", "a b", "E107", "`a b` is not the name of an algorithm", ".yaml"},
       {"experiment.select", "{seed: 1}", "E107", "`seed` is neither algorithm", "round: 0"},
       {"experiment.select", "{round: 1}", "E107", "no cell has the selected values", "rounds - 1"},
+      {"experiment.preferences", "{rank: 1}", "E107", "`rank` is neither `round` nor a value",
+       "experiment.preferences={round: 1}"},
+      {"experiment.preferences", "{algorithm=p: 1}", "E107", "`algorithm=p` is neither", "round"},
+      {"experiment.preferences", "{round: much}", "E107", "`much` is no number", "{round: 1}"},
       {"run.total_workers", "2", "E124", "has no parts", "remove"},
       {"run.schedule", "dynamic", "E124", "shares its chunks out", "run.schedule=static"},
   };
@@ -109,6 +113,7 @@ TEST(ExperimentKeysTest, ValuesReachTheirMembers) {
                                           {"experiment.on_failure", "stop"},
                                           {"experiment.priority", "round"},
                                           {"experiment.retries", "3"},
+                                          {"experiment.preferences", "{round: -2.5}"},
                                           {"run.seed", "9"}}));
   EXPECT_EQ(keys.folder.filename(), "f");
   EXPECT_THAT(keys.stages, ElementsAre("a", "b", "c"));
@@ -118,6 +123,7 @@ TEST(ExperimentKeysTest, ValuesReachTheirMembers) {
   EXPECT_TRUE(keys.stops_on_failure);
   EXPECT_EQ(keys.urgency, Urgency::round);
   EXPECT_EQ(keys.retries, 3);
+  EXPECT_THAT(keys.preferences, ElementsAre(Pair("round", -2.5)));
   EXPECT_TRUE(keys.gives_seed);
   EXPECT_EQ(keys.run.seed, 9U);
 

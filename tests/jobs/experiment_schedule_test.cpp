@@ -103,6 +103,9 @@ TEST(ScheduleTest, TheLongestChainOrTheLatestRoundComesFirst) {
   const std::vector<StageNeed> stages = {{{}, {1}}, {{0}, {1}}, {{}, {1}, 0, 1}, {{}, {1}}};
   Schedule by_chain(stages, 1);
   EXPECT_THAT(by_chain.ready(), ElementsAre(0, 2, 3));
+  std::vector<StageNeed> preferred = stages;
+  preferred[3].preference = 1.0;
+  EXPECT_THAT(Schedule(preferred, 1).ready(), ElementsAre(3, 0, 2));
   Schedule by_round(stages, 1, Urgency::round);
   EXPECT_THAT(by_round.ready(), ElementsAre(2, 3, 0));
 }

@@ -107,6 +107,7 @@ void add_experiment_keys(KeyTable& table) {
                  "that of the latest round, then with the shortest chain",
              .choices = {"chain", "round"},
              .identity = false});
+  add_preferences_key(table);
   table.add({.name = "experiment.on_failure",
              .type = KeyType::choice,
              .default_value = "keep_going",
@@ -125,7 +126,7 @@ void add_experiment_keys(KeyTable& table) {
 void check_experiment_keys(const Config& config) {
   check_all({[&] { check_stages(config); }, [&] { check_after(config); },
              [&] { check_ranks(config); }, [&] { check_matrix_keys(config); },
-             [&] { refuse_chunk_keys_of(config); }});
+             [&] { check_preferences(config); }, [&] { refuse_chunk_keys_of(config); }});
 }
 
 ExperimentConfig read_experiment_config(const Config& config) {
@@ -142,6 +143,7 @@ ExperimentConfig read_experiment_config(const Config& config) {
   keys.matrix = read_matrix(config);
   keys.stops_on_failure = config.is("experiment.on_failure", "stop");
   if (config.is("experiment.priority", "round")) keys.urgency = Urgency::round;
+  keys.preferences = read_preferences(config);
   keys.retries = static_cast<int>(config.integer("experiment.retries"));
   keys.gives_seed = config.is_given("run.seed");
   return keys;

@@ -10,6 +10,7 @@
 #include <mgpu/run/chunk_keys.hpp>
 
 #include "matrix_keys.hpp"
+#include "preferences.hpp"
 #include "schedule.hpp"
 
 namespace mgpu::jobs {
@@ -24,6 +25,7 @@ struct ExperimentConfig {
   Matrix matrix;                                          // experiment.algorithms to .select
   bool stops_on_failure = false;                          // experiment.on_failure
   Urgency urgency = Urgency::chain;                       // experiment.priority
+  Preferences preferences;                                // experiment.preferences
   int retries = 0;                                        // experiment.retries
   bool gives_seed = false;  // true: run.seed is given, and replaces the seed of every stage
 };

@@ -49,6 +49,8 @@ Schedule::Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency)
   std::iota(by_urgency_.begin(), by_urgency_.end(), std::size_t{0});
   const std::vector<int> lengths = chain_lengths(stages_);
   std::ranges::stable_sort(by_urgency_, [&](std::size_t a, std::size_t b) {
+    if (stages_[a].preference != stages_[b].preference)
+      return stages_[a].preference > stages_[b].preference;
     if (urgency == Urgency::chain) return lengths[a] > lengths[b];
     return std::pair(-stages_[a].round, lengths[a]) < std::pair(-stages_[b].round, lengths[b]);
   });
@@ -91,13 +93,19 @@ int Schedule::ranks_for(const StageNeed& need, std::size_t num_ready) const {
 
 void Schedule::limit_memory(NodeMemory memory) {
   memory_ = std::move(memory);
+  used_.assign(memory_.bytes.size(), 0);
+}
+
+/// Gives back the memory of a stage that ran.
+void Schedule::unload(std::size_t stage) {
+  for (const auto& [node, bytes] : loads_[stage])
+    used_[static_cast<std::size_t>(node)] -= bytes;
+  loads_.erase(stage);
 }
 
 /// Returns whether a stage that needs `bytes` of a node fits beside the stages that run there.
 bool Schedule::fits(int node, std::uint64_t bytes) const {
-  std::uint64_t used = 0;
-  for (const auto& [stage, loads] : loads_)
-    if (const auto found = loads.find(node); found != loads.end()) used += found->second;
+  const std::uint64_t used = used_.at(static_cast<std::size_t>(node));
   const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
   return used == 0 || most == 0 || used + bytes <= most;
 }
@@ -129,6 +137,8 @@ std::optional<Assignment> Schedule::assign(std::size_t stage, int most) {
     if (std::cmp_less(members.size(), *size)) continue;
     for (const int member : members)
       free_.erase(member);
+    for (const auto& [node, bytes] : loads)
+      used_[static_cast<std::size_t>(node)] += bytes;
     loads_[stage] = std::move(loads);
     states_[stage] = StageState::running;
     return Assignment{stage, std::move(members)};
@@ -155,7 +165,7 @@ void Schedule::leave_out_after(std::size_t stage) {
 
 void Schedule::end(std::size_t stage, StageState state) {
   if (states_.at(stage) != StageState::running) throw Error("only a running stage can end");
-  loads_.erase(stage);
+  unload(stage);
   states_[stage] = state;
   if (state == StageState::failed) leave_out_after(stage);
   if (state == StageState::stopped) stop();
@@ -163,7 +173,7 @@ void Schedule::end(std::size_t stage, StageState state) {
 
 void Schedule::retry(std::size_t stage) {
   if (states_.at(stage) != StageState::running) throw Error("only a running stage can be repeated");
-  loads_.erase(stage);
+  unload(stage);
   states_[stage] = StageState::waiting;
 }
 

@@ -16,9 +16,10 @@ struct StageNeed {
   std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
   int wish = 0;                    // most ranks that the stage gets; 0: see Schedule
   int round = 0;                   // round of the stage
+  double preference = 0.0;         // stages with a larger number come first
 };
 
-/// Which of the ready stages comes first.
+/// Which of the ready stages comes first, if their StageNeed::preference is equal.
 enum class Urgency {
   chain,  // the stage with the longest chain of stages after it
   round,  // a stage of the latest round; of these, the one with the shortest chain
@@ -112,6 +113,7 @@ private:
 
   bool has_all_before(std::size_t stage) const;
   int ranks_for(const StageNeed& need, std::size_t num_ready) const;
+  void unload(std::size_t stage);
   bool fits(int node, std::uint64_t bytes) const;
   std::vector<int> members_of(std::size_t stage, int count, Loads& loads) const;
   std::optional<Assignment> assign(std::size_t stage, int most);
@@ -123,6 +125,7 @@ private:
   std::set<int> free_;
   NodeMemory memory_;
   std::map<std::size_t, Loads> loads_;  // of running stages
+  std::vector<std::uint64_t> used_;     // of each node, the sum of loads_
   std::set<std::size_t> waited_for_memory_;
   int ranks_;
   bool is_stopped_ = false;

@@ -12,6 +12,7 @@
 #include <mgpu/jobs/job.hpp>
 
 #include "joined_rounds.hpp"
+#include "preferences.hpp"
 #include "stage_order.hpp"
 #include "stage_reader.hpp"
 
@@ -82,6 +83,7 @@ StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
   files.agree([&] {
     require_names(config, graph.stages);
     find_order(keys, graph);
+    set_preferences(keys.preferences, graph);
   });
   return graph;
 }
@@ -94,7 +96,8 @@ void choose_sizes(std::vector<Stage>& stages, int ranks) {
 std::vector<StageNeed> needs_of(const std::vector<Stage>& stages) {
   std::vector<StageNeed> needs;
   for (const Stage& stage : stages)
-    needs.push_back({stage.after, stage.sizes, stage.wish, round_of(stage.values)});
+    needs.push_back(
+        {stage.after, stage.sizes, stage.wish, round_of(stage.values), stage.preference});
   return needs;
 }
 

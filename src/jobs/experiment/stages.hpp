@@ -39,6 +39,7 @@ struct Stage {
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
   std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
   int wish = 0;                        // see StageNeed
+  double preference = 0.0;             // see StageNeed
 };
 
 /// The evaluation of an algorithm on a data set with a model, after a round.
