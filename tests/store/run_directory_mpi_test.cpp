@@ -1,8 +1,6 @@
-#include <chrono>
 #include <fstream>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,40 +12,12 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
-#include <mgpu/store/run_dir/repro.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
-#include "sample_run.hpp"
+#include "run_directory_case.hpp"
 
 namespace mgpu::store {
 namespace {
-
-class RunDirectoryTest : public testing::Test {
-protected:
-  const cluster::Group world_ = cluster::Group::world();
-  const test::SharedFolder folder_{world_};
-
-  RunRequest request(const std::string& identity = "one") const {
-    RunRequest made;
-    made.output = folder_.path() / "outputs";
-    made.name = "trial";
-    made.job = "train";
-    made.identity = identity;
-    made.keys = {{"train.lr", identity == "one" ? "0.1" : "0.2"}, {"run.seed", "0"}};
-    return made;
-  }
-
-  /// Returns the report of a RunDirectory that cannot be opened. Ranks: collective.
-  ErrorReport failure_of(const RunRequest& made) {
-    try {
-      const RunDirectory directory(world_, made);
-    } catch (const Failure& failure) {
-      return failure.report();
-    }
-    ADD_FAILURE() << "was opened";
-    return {};
-  }
-};
 
 TEST_F(RunDirectoryTest, AValueThatARunFindsIsPartOfItsIdentity) {
   const auto with_batch = [&](const std::string& size) {
@@ -133,65 +103,6 @@ TEST_F(RunDirectoryTest, ALostOrDamagedRecordOfAnAttemptStopsNoResume) {
   EXPECT_EQ(attempts[0].attempt, 3U);
   EXPECT_EQ(attempts[0].host, "");
   EXPECT_NE(attempts[1].host, "");
-}
-
-TEST_F(RunDirectoryTest, AFirstAttemptWithoutAChunkCanBeDiscarded) {
-  fs::path folder;
-  {
-    RunDirectory directory(world_, request());
-    folder = directory.path();
-    world_.barrier();
-    directory.discard();
-  }
-  world_.barrier();
-  EXPECT_FALSE(fs::exists(folder));
-  EXPECT_FALSE(fs::exists(folder.parent_path()));
-  EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
-}
-
-TEST_F(RunDirectoryTest, FilesThatComeAndGoDoNotStopTheRemoval) {
-  fs::path folder;
-  {
-    RunDirectory directory(world_, request());
-    folder = directory.path();
-    world_.barrier();
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-    std::jthread other([&] {
-      const fs::path file = folder / "attempts" / ("busy." + std::to_string(world_.rank()));
-      while (std::chrono::steady_clock::now() < end) {
-        std::ofstream(file) << "x";
-        std::error_code ignored;
-        fs::rename(file, file.string() + ".renamed", ignored);
-        fs::remove(file.string() + ".renamed", ignored);
-      }
-    });
-    directory.discard();
-  }
-  world_.barrier();
-  EXPECT_FALSE(fs::exists(folder));
-}
-
-TEST_F(RunDirectoryTest, ARunWithAChunkOrASecondAttemptIsKept) {
-  fs::path folder;
-  {
-    RunDirectory directory(world_, request());
-    folder = directory.path();
-    world_.barrier();
-    if (world_.rank() == 0) std::ofstream(folder / "parts" / "x.ledger") << std::string(17, 'x');
-    directory.discard();
-  }
-  world_.barrier();
-  EXPECT_TRUE(fs::exists(folder));
-  world_.barrier();
-  if (world_.rank() == 0) fs::remove(folder / "parts" / "x.ledger");
-  world_.barrier();
-  {
-    RunDirectory again(world_, request());
-    EXPECT_EQ(again.attempt(), 2U);
-    again.discard();
-  }
-  world_.barrier();
-  EXPECT_TRUE(fs::exists(folder));
 }
 
 TEST_F(RunDirectoryTest, AnotherConfigurationStartsBesideOrIsRefusedWithItsKeys) {
@@ -364,47 +275,6 @@ TEST_F(RunDirectoryTest, TheLockOfAKilledProcessIsFree) {
 
   EXPECT_TRUE(lock.is_held());
   EXPECT_THROW(RunLock(folder_.path(), 0.1), Failure);  // even this process cannot lock it twice
-}
-
-TEST_F(RunDirectoryTest, ReproIsWrittenAndKeepsSecrets) {
-  RunDirectory directory(world_, request());
-  ReproFacts facts;
-  facts.resolved_yaml = "run: {name: trial}\n";
-  facts.command = {"./mgpu_spmd", "a b.yaml", "hub.token=abc", "model.tokens=step"};
-  facts.versions = {{"git", "abc"}};
-  facts.seeds = {{"run", 7}};
-
-  write_repro(world_, directory.path(), facts,
-              {"host" + std::to_string(world_.rank()), "", "", -1, "0,1"});
-
-  if (world_.rank() == 0) {
-    const fs::path repro = directory.path() / "repro";
-    EXPECT_EQ(read_file(repro / "command.txt"),
-              "./mgpu_spmd 'a b.yaml' 'hub.token=***' model.tokens=step\n");
-    EXPECT_EQ(read_file(repro / "config.resolved.yaml"), facts.resolved_yaml);
-    const std::string versions = read_file(repro / "versions.json");
-    EXPECT_NE(versions.find("\"git\": \"abc\""), std::string::npos) << versions;
-    EXPECT_NE(versions.find("\"mpi\": \""), std::string::npos) << versions;
-    const std::string ranks = read_file(repro / "ranks.csv");
-    EXPECT_EQ(std::count(ranks.begin(), ranks.end(), '\n'), world_.size() + 1);
-    EXPECT_NE(ranks.find("\n0,host0,,,-1,\"0,1\"\n"), std::string::npos) << ranks;
-    EXPECT_TRUE(fs::exists(repro / "env.txt"));
-    EXPECT_EQ(read_file(repro / "seeds.json"), "{\n  \"run\": 7\n}\n");
-  }
-  world_.barrier();
-}
-
-TEST_F(RunDirectoryTest, TheEnvironmentIsCutToWhatMatters) {
-  const char* const environment[] = {"SLURM_JOB_ID=7",
-                                     "HOME=/root",
-                                     "MGPU_API_KEY=abc",
-                                     "OMP_PLACES=a\nb\x1b[0m",
-                                     "NCCL_DEBUG=INFO",
-                                     "OMPI",
-                                     nullptr};
-
-  EXPECT_EQ(environment_text(environment),
-            "NCCL_DEBUG=INFO\nOMP_PLACES=a\\x0Ab\\x1B[0m\nSLURM_JOB_ID=7\n");
 }
 
 }  // namespace
