@@ -257,6 +257,7 @@ bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_plac
       problem.help += " (line " + std::to_string(place.line) + " sets " + ticked(name) + ")";
     }
   }
+  layer_.meant.insert(homes.begin(), homes.end());
   add(std::move(problem), homes);
   return true;
 }

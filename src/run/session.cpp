@@ -151,8 +151,8 @@ void SessionHost::tell_of_dropped_weights() {
       is_first_of_node ? models_.num_dropped() : 0, cluster::ReduceOp::sum);
   if (dropped > 0 && run_.topology.world().rank() == 0)
     show(Event{"note",
-               {{"text", "weights of " + std::to_string(dropped) +
-                             " folders were dropped, because the memory of a node was short"}}});
+               {{"text", "weights of model folders were dropped " + std::to_string(dropped) +
+                             " times, because the memory of a node was short"}}});
 }
 
 SessionsEnd SessionHost::close() {

@@ -182,7 +182,7 @@ bool GradientReducer::drain() noexcept {
     if (!is_last_pass_) begin_pass(true);
     finish();
     return true;
-  } catch (const std::exception&) {
+  } catch (...) {
     return false;  // the caller will report the first failure
   }
 }

@@ -1,5 +1,6 @@
 // Compares the KL divergence between two models with float64 goldens of PyTorch.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -108,6 +109,22 @@ TEST(DivergenceSumsTest, TensorsGiveTheSumsOfRows) {
   add_by_tensors(p, p, 0.7, same);
   for (const DivergenceSums& row : same)
     EXPECT_EQ(row.divergence(), 0.0);
+}
+
+TEST(DivergenceSumsTest, ATokenThatAnOffsetForbidsAddsNothing) {
+  const at::Tensor p =
+      at::tensor({0.5F, -std::numeric_limits<float>::infinity(), 1.5F}).view({1, 3});
+  const at::Tensor q = at::tensor({0.25F, 2.0F, -1.0F}).view({1, 3});
+  std::vector<DivergenceSums> by_rows(1);
+  std::vector<DivergenceSums> by_tensors(1);
+  add_by_rows(p, q, 1.0, by_rows);
+  add_by_tensors(p, q, 1.0, by_tensors);
+  const at::Tensor log_p = at::log_softmax(p.to(at::kDouble), 1);
+  const at::Tensor log_q = at::log_softmax(q.to(at::kDouble), 1);
+  const double expected =
+      (log_p.exp() * (log_p - log_q)).index({0, at::tensor({0, 2})}).sum().item<double>();
+  EXPECT_NEAR(by_rows[0].divergence(), expected, 1e-14);
+  EXPECT_NEAR(by_tensors[0].divergence(), expected, 1e-14);
 }
 
 TEST(LargeVocabularyTest, BlocksOfTheVocabularyAddUp) {

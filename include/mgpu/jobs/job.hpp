@@ -106,9 +106,6 @@ struct JobSpec {
   /// Compares two runs of this job, for --compare; nullptr: they cannot be compared.
   run::CompareRuns compare = nullptr;
 
-  /// Whether results.h5 has the table `samples`, which --export jsonl writes.
-  bool has_samples = true;
-
   /// Whether a run may do one part of the work (run.worker_id, run.total_workers). --merge joins
   /// the parts.
   bool has_parts = false;

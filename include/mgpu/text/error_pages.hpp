@@ -17,7 +17,7 @@ inline constexpr auto kTextErrors = std::to_array<ErrorPage>({
      "differ.",
      "Use a model with another tokenizer; the message lists what is supported."},
     {"E543", "text without tokens",
-     "A text is not UTF-8, or the tokenizer cannot encode it, and nothing is replaced silently.",
+     "A text is not UTF-8, or has a character for which the tokenizer lacks its unknown token.",
      "Repair the text at the position that the message names."},
     {"E544", "chat template that is not understood",
      "The Jinja of the model's chat template has an error, or uses a statement that this program "

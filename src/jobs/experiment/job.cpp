@@ -97,8 +97,7 @@ JobSpec experiment_job() {
           .check = [](const Config& config, int /*ranks*/) { check_experiment_keys(config); },
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<ExperimentJob>(config);
-          },
-          .has_samples = false};
+          }};
 }
 
 void ExperimentJob::check_files() const {

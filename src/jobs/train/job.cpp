@@ -52,8 +52,7 @@ JobSpec train_job() {
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<TrainJob>(config);
           },
-          .errors = kTrainErrors,
-          .has_samples = false};
+          .errors = kTrainErrors};
 }
 
 TrainJob::TrainJob(const Config& config) : recipe_(recipes::recipe_of(config).read(config)) {}

@@ -26,7 +26,7 @@ void DivergenceSums::add(std::span<const float> of_model, std::span<const float>
     const double other = of_reference[i] / temperature;
     const double weight = std::exp(logit - top);
     sum += weight;
-    gap += weight * (logit - other);
+    if (weight > 0.0) gap += weight * (logit - other);  // an offset may make a logit -infinity
     reference_sum += std::exp(other - reference_top);
   }
 }
@@ -73,10 +73,11 @@ void add_by_tensors(const at::Tensor& of_model, const at::Tensor& of_reference, 
   const at::Tensor top = logits.amax(1, /*keepdim=*/true);
   const at::Tensor other_top = others.amax(1, /*keepdim=*/true);
   const at::Tensor weights = (logits - top).exp();
-  const at::Tensor columns = tensor::read_back(
-      at::cat({top, weights.sum(1, true), (weights * (logits - others)).sum(1, true), other_top,
-               (others - other_top).exp().sum(1, true)},
-              1));  // [n, kDivergenceSums]
+  const at::Tensor gaps = (weights * (logits - others)).masked_fill(weights == 0.0, 0.0);
+  const at::Tensor columns =
+      tensor::read_back(at::cat({top, weights.sum(1, true), gaps.sum(1, true), other_top,
+                                 (others - other_top).exp().sum(1, true)},
+                                1));  // [n, kDivergenceSums]
   const double* value = columns.const_data_ptr<double>();
   for (DivergenceSums& row : rows) {
     DivergenceSums block;

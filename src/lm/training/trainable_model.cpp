@@ -299,7 +299,7 @@ LmSums TrainableModel::loss(const LmBatch& batch, const TokenLoss& loss) const {
 
 TokenValues TrainableModel::measure(const LmBatch& batch, const ValueRequest& request) const {
   const at::NoGradGuard no_grad;
-  const bool needs_logits = request.log_probs || request.entropies;
+  const bool needs_logits = request.log_probs || request.plain_log_probs || request.entropies;
   require_heads(needs_logits, request.head_rows != HeadRows::none);
   const Call call = begin(batch);
   if (call.ids.numel() == 0) return {};

@@ -26,7 +26,7 @@ void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_
                  ExitCode::data,
                  "the histories do not fit this run: " + why,
                  {"  --> " + path.string()},
-                 "data.path=none plays histories that fit"});
+                 "data.path=null plays histories that fit"});
 }
 
 /// Returns the histories in the rows of the table. Their shape follows from the numbers of rows and

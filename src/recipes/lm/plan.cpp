@@ -251,10 +251,12 @@ std::uint64_t LmRecipe::disk_bytes() const {
   // the kept checkpoints, the best one and the one that is being written.
   for (const KeptTensor& kept : method_->kept_tensors())
     companions += kept.values.nbytes();
-  constexpr std::int64_t kCurveBytes = 6 * 8;  // bytes of the curves for each step
+  // Curves have six numbers of each step and evaluation, and those of the method.
+  const std::int64_t curve_bytes = 8 * (6 + std::ssize(sizes.settings.loop.step_values)) *
+                                   (sizes.settings.loop.optimizer.schedule.max_steps +
+                                    sizes.settings.loop.planned_evaluations());
   const std::uint64_t one =
-      3 * sizes.weight_bytes() + companions +
-      static_cast<std::uint64_t>(sizes.settings.loop.optimizer.schedule.max_steps * kCurveBytes);
+      3 * sizes.weight_bytes() + companions + static_cast<std::uint64_t>(curve_bytes);
   constexpr std::uint64_t kReferenceBytes = 128;  // of an example, in the journal and in the file
   return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one +
          static_cast<std::uint64_t>(sizes.referenced) * kReferenceBytes;

@@ -15,9 +15,14 @@
 namespace mgpu::store {
 namespace {
 
+/// Returns the attempt and the rank in the file name of a ledger; nullopt for any other name.
+std::optional<std::vector<std::uint32_t>> numbers_of(const std::string& name) {
+  return numbers_in(name, "attempt_#.rank_#.ledger");
+}
+
 /// Returns the attempt number in the file name of a ledger; nullopt for any other name.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
-  const auto numbers = numbers_in(name, "attempt_#.rank_#.ledger");
+  const auto numbers = numbers_of(name);
   if (!numbers) return std::nullopt;
   return numbers->front();
 }
@@ -25,16 +30,16 @@ std::optional<std::uint32_t> attempt_of(const std::string& name) {
 /// Returns the names of the ledgers in the order of (attempt, rank), one per line. With `attempt`,
 /// returns only the ledgers of earlier attempts.
 std::string list_ledgers(const fs::path& parts, std::optional<std::uint32_t> attempt) {
-  std::vector<std::pair<std::size_t, std::string>> names;  // length, name: longer names are last
+  std::vector<std::pair<std::vector<std::uint32_t>, std::string>> names;  // {attempt, rank}, name
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(parts, missing)) {
     const std::string name = entry.path().filename().string();
-    const std::optional<std::uint32_t> owner = attempt_of(name);
-    if (owner && (!attempt || *owner < *attempt)) names.emplace_back(name.size(), name);
+    const auto numbers = numbers_of(name);
+    if (numbers && (!attempt || numbers->front() < *attempt)) names.emplace_back(*numbers, name);
   }
   std::sort(names.begin(), names.end());
   std::string text;
-  for (const auto& [length, name] : names)
+  for (const auto& [numbers, name] : names)
     text += name + '\n';
   return text;
 }

@@ -115,8 +115,9 @@ void remove_marks(const fs::path& run_directory, std::uint32_t last) {
     std::uint32_t attempt = 0;
     const std::size_t digits = std::strlen("attempt_");
     if (!name.starts_with("attempt_")) continue;
-    std::from_chars(name.data() + digits, name.data() + name.size(), attempt);
-    if (attempt <= last) old.push_back(entry.path());
+    const auto [end, error] =
+        std::from_chars(name.data() + digits, name.data() + name.size(), attempt);
+    if (error == std::errc{} && attempt <= last) old.push_back(entry.path());
   }
   for (const fs::path& path : old)
     fs::remove(path, ignored);

@@ -70,6 +70,7 @@ public:
   explicit PlainName(const fs::path& path) : name_(path) {
     if (name_.native().find(':') == std::string::npos) return;
     folder_.reset(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_) return;  // opening the file fails, with its path
     name_ = fs::path("/proc/self/fd") / std::to_string(folder_.get()) / path.filename();
   }
   const char* c_str() const { return name_.c_str(); }
