@@ -22,8 +22,9 @@ std::optional<std::uint32_t> attempt_of(const std::string& name) {
   return numbers->front();
 }
 
-/// Returns the names of the ledgers in the order of (attempt, rank), one per line. With `attempt`,
-/// returns only the ledgers of earlier attempts.
+/// Returns the names of the ledgers, one per line, sorted by length and then by name. This is the
+/// order of (attempt, rank) if both numbers have four digits. With `attempt`, returns only the
+/// ledgers of earlier attempts.
 std::string list_ledgers(const fs::path& parts, std::optional<std::uint32_t> attempt) {
   std::vector<std::pair<std::size_t, std::string>> names;  // length, name: longer names are last
   std::error_code missing;
