@@ -5,7 +5,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "adamw_step_cpu.cpp"
-// foreach_target.h must come before everything that is compiled once per target.
+// foreach_target.h must come before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Factors that all elements of a call share.
+/// The factors of the update, which are the same for all elements of a call, as vectors.
 struct Factors {
   explicit Factors(const AdamwArgs& args)
       : grad_scale(splat(args.grad_scale)),
@@ -45,7 +45,7 @@ struct Factors {
   Vector rate;
 };
 
-/// Updates one vector of each array.
+/// Updates one vector of elements of weight, m and v.
 HWY_INLINE void step(const Factors& f, const float* grad, float* weight, float* m, float* v) {
   const Floats d;
   const Vector g = hn::Mul(hn::LoadU(d, grad), f.grad_scale);

@@ -1,5 +1,5 @@
-// Computes one head of attention in buffers that fit the caches. It is compiled once per
-// instruction set; see foreach_target.h of Highway.
+// Computes one head of attention in buffers that fit into the processor's caches. This file is
+// compiled once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_ATTENTION_HEAD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_ATTENTION_HEAD_INL
 #undef MGPU_KERNELS_ATTENTION_HEAD_INL
@@ -36,6 +36,8 @@ HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
 }
 
 /// Sizes and buffers for one head of one sequence at a time. A block is kRows consecutive queries.
+/// The line of a token is its query, key, value or gradient in this head: head_dim consecutive
+/// floats.
 class HeadBuffers {
 public:
   HeadBuffers(std::size_t sequence_tokens, std::size_t width)
@@ -78,13 +80,14 @@ public:
   float* q;              // [kRows, column_pitch] queries of the block, times the score scale
   float* grad_out;       // [kRows, column_pitch] gradients of the outputs of the block
   float* weighted_sums;  // [kRows, column_pitch] result of sum_weighted_lines()
-  float* p;              // [kRows, keys_pitch] probabilities of the block
-  float* s;              // [kRows, keys_pitch] gradients of the probabilities
+  float* p;              // [kRows, keys_pitch] scores of the block, later probabilities
+  float* s;              // [kRows, keys_pitch] gradients of the probabilities, later of the scores
   float* factors;        // [kRows, factor_pitch] factors of dropout
 
 private:
-  /// Returns the distance between columns: `pitch`, or pitch + tile if `pitch` is a multiple of 256
-  /// bytes. With a multiple of 256 bytes, all columns would share a few L1 cache sets.
+  /// Returns the distance between columns in floats: `pitch`, or pitch + tile if `pitch` is a
+  /// multiple of 64 floats (256 bytes). At such a distance, all columns would share a few L1 cache
+  /// sets.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }
@@ -97,7 +100,8 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> memory_;
 };
 
-/// Tells where one head of one sample lies in a tensor [B, T, parts, H, C].
+/// Tells where one head of one sample lies in a tensor [B, T, parts, H, C], which has 3 parts for
+/// queries, keys and values, or 1 part for outputs.
 struct HeadPlace {
   std::size_t offset;  // index of the first element of token 0
   std::size_t stride;  // distance between tokens
@@ -109,8 +113,7 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
-/// Prefetches the part of a head that belongs to token t + 16. These parts are too far apart for
-/// the hardware prefetcher.
+/// Prefetches the line of token t + 16. Lines are too far apart for the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
   constexpr std::size_t kAhead = 16;  // distance of the prefetch, in tokens
@@ -156,14 +159,16 @@ HWY_INLINE void load_columns(const HeadBuffers& b, const float* from, std::size_
   }
 }
 
-/// Copies the lines of some tokens to an array in which token 0 has the line `to`.
+/// Copies the lines of some tokens from `from` to another array. `to` is the line of token 0 in
+/// that array.
 HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t stride,
                            const Tokens& tokens, float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t)
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Copies rows first .. first + rows - 1 of a head to `to`, multiplied by `factor`.
+/// Copies the lines of queries first .. first + rows - 1 to `to`, multiplied by `factor`. `from` is
+/// the line of token 0.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
                            std::size_t first, std::size_t rows, float factor, float* to) {
   for (std::size_t r = 0; r < rows; ++r)
@@ -211,7 +216,8 @@ HWY_INLINE void add_to_keys(const HeadBuffers& b, const float* of_keys, const fl
                                 {grads + keys.begin * b.column_pitch, b.column_pitch});
 }
 
-/// Computes grad_k += s^T q, grad_v += p^T grad_out, and grad_q = scale * s k.
+/// Computes grad_k += s^T q, grad_v += p^T grad_out, and grad_q = scale * s k. On entry, b.s has
+/// the gradients of the scores.
 HWY_INLINE void accumulate_grads(const HeadBuffers& b, Keys keys, std::size_t rows, float scale,
                                  float* grad_q, std::size_t stride) {
   add_to_keys(b, b.s, b.q, keys, rows, b.grad_k);

@@ -1,7 +1,7 @@
-// Processes one head of one sample at a time, so its keys and values stay in L1 and L2. It
-// multiplies up to 16 query rows with all earlier keys. For scores the vector lanes are keys, which
-// are read from a transposed copy. For products with values and gradients the lanes are the head's
-// columns.
+// These kernels process one head of one sample at a time, so that its keys and values stay in the
+// L1 and L2 caches. They multiply up to 16 queries at a time by all keys up to the last of these
+// queries. When they compute scores, each SIMD lane holds one key, read from a transposed copy. In
+// products with values and gradients, each lane holds one column of the head.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "causal_attention_cpu.cpp"
-// foreach_target.h must come before everything that is compiled once per target.
+// foreach_target.h must come before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
@@ -29,8 +29,8 @@ void mask_future(std::size_t query, std::size_t keys, float* p) {
 }
 
 /// Replaces the scores of one query by exp(score - max), times the dropout factors if any. The
-/// entries of keys after the query become 0. Returns the sum before dropout, and writes the maximum
-/// to `top_out`.
+/// entries of keys after the query become 0. Returns the sum of exp(score - max) before dropout,
+/// and writes the maximum to `top_out`.
 float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, const float* factors,
                   float* HWY_RESTRICT p, float* top_out) {
   const Floats d;
@@ -49,7 +49,8 @@ float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, con
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-/// Computes the dropout factors of a block of queries in head `head`.
+/// Writes the dropout factors of a block of queries to b.factors. `first` is the block's first
+/// query.
 void fill_factors(const CausalAttentionArgs& args, const HeadBuffers& b, std::size_t row,
                   std::size_t head, std::size_t first) {
   if (args.dropout.threshold == 0) return;
@@ -113,7 +114,8 @@ void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_
   }
 }
 
-/// Processes one block of queries in the backward pass.
+/// Computes the gradient of one block of queries, and adds the block's terms to b.grad_k and
+/// b.grad_v.
 void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::size_t row,
                     std::size_t head, std::size_t first) {
   const CausalAttentionArgs& args = grad.forward;

@@ -1,7 +1,8 @@
 // The kernels accumulate float32 sums in registers, and keep keys and values (or queries) in shared
-// memory. A tile of keys is one dropout run (kDropoutRun), so a thread uses all eight numbers of
-// each Philox block. In the backward pass, two threads share a line of 64 columns, because the
-// registers of one thread cannot hold the vectors of that line.
+// memory. A tile of keys is one dropout run (kDropoutRun), so a thread uses all eight 16-bit
+// numbers of each Philox block. In the backward pass, if a head has more than 32 columns, two
+// threads share each line (query, key or value). The registers of one thread could not hold the
+// vectors of such a line.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 
@@ -24,7 +25,7 @@ struct LinePart {
   static __device__ unsigned number() { return threadIdx.x / kParts; }  // in the thread block
   static __device__ unsigned first() { return threadIdx.x % kParts * kColumns; }
 
-  /// Sums `value` over the threads of the line, and returns the sum on each of them.
+  /// Returns, on each thread of the line, the sum of `value` over the threads of the line.
   static __device__ float sum(float value) {
     static_assert(kParts <= 2);
     if (kParts == 1) return value;
@@ -47,15 +48,15 @@ struct Place {
   }
 };
 
-/// Returns the offset of a token's head in [B, T, parts, H, C].
+/// Returns the offset of a token's line in a tensor [B, T, parts, H, C].
 __device__ std::size_t offset(const CausalAttentionArgs& args, const Place& place,
                               std::size_t token, unsigned parts, unsigned part) {
   return (((place.row * args.tokens + token) * parts + part) * args.heads + place.head) *
          args.head_dim;
 }
 
-/// Loads columns `first` to first + kColumns - 1 of one head's line of `from`, multiplied by a
-/// factor and padded with zeros.
+/// Loads columns `first` to first + kColumns - 1 of the line `from`, multiplied by a factor and
+/// padded with zeros.
 template <unsigned kColumns>
 __device__ void load_line(const CausalAttentionArgs& args, const float* from, unsigned first,
                           float factor, float (&to)[kColumns]) {
@@ -72,8 +73,8 @@ __device__ void store_line(const CausalAttentionArgs& args, const float (&from)[
     if (first + c < args.head_dim) to[first + c] = from[c] * factor;
 }
 
-/// Loads `count` tokens from `first` on into shared memory [count, kDim], with zeros past the end.
-/// Called by all threads of the block.
+/// Loads the lines of `count` tokens, from token `first` on, into shared memory [count, kDim], with
+/// zeros past the end. All threads of the block must call this function.
 template <unsigned kDim>
 __device__ void load_tile(const CausalAttentionArgs& args, const Place& place, const float* from,
                           std::size_t first, unsigned count, unsigned parts, unsigned part,
@@ -102,8 +103,8 @@ __device__ void add(float factor, const float* x, float (&sum)[kDim]) {
     sum[c] += factor * x[c];
 }
 
-/// Returns a mask whose bit m tells whether dropout keeps key first_key + 16 m + lane for the
-/// query. first_key is a multiple of kDropoutRun.
+/// Returns a mask of 8 bits. Bit m tells whether dropout keeps key first_key + 16 m + lane for the
+/// query. first_key is a multiple of kDropoutRun, and `lane` is 0 to 15.
 __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& place,
                               std::size_t query, std::size_t first_key, unsigned lane) {
   if (args.dropout.threshold == 0) return 0xFF;
@@ -120,8 +121,7 @@ __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& plac
   return bits;
 }
 
-/// Calls visit(key in tile, kept) for the keys of a tile that are visible to the query, in fixed
-/// order.
+/// Calls visit(key - first_key, kept) for each key of a tile up to the query, in a fixed order.
 template <class Visit>
 __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, std::size_t query,
                            std::size_t first_key, const Visit& visit) {
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(kThreads* kParts)
     store_line(args, sums, Line::first(), scale, grad.grad_qkv + offset(args, place, query, 3, 0));
 }
 
-/// A tile of queries, in the layout that the threads of grad_keys_kernel read.
+/// A tile of queries in shared memory, which all threads of a block of grad_keys_kernel read.
 template <unsigned kDim>
 struct QueryTile {
   float q[kTileQueries * kDim];
@@ -236,7 +236,8 @@ struct QueryTile {
   unsigned char kept[kTileQueries * 16];  // kept_bits() of each query and lane
 };
 
-/// Loads the tile of queries that begins with `first`. Called by all threads of the block.
+/// Loads the tile of queries that begins with `first`. All threads of the block must call this
+/// function.
 template <unsigned kDim>
 __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& place,
                              std::size_t first, QueryTile<kDim>& tile) {
@@ -337,7 +338,8 @@ void launch_grad(const CausalAttentionGradArgs& args, CUstream_st* stream) {
   check_launch();
 }
 
-/// Checks the arguments; returns whether there is work.
+/// Throws ShapeError if the arguments are not supported. Returns whether the output has any
+/// elements.
 bool check(const CausalAttentionArgs& args) {
   if (args.head_dim == 0 || args.head_dim > kMaxHeadDim)
     throw ShapeError("causal_attention: the head is not 1 to 64 wide");

@@ -18,8 +18,8 @@ struct AddSums {
   }
 };
 
-/// Returns the sums of prediction n, and writes the gradients of its logits if they are requested.
-/// `aim` is its target, which must be in range.
+/// Returns the sums for prediction n, and writes the gradients of its logits if args.grad is not
+/// nullptr. `aim` is the target of the prediction, which must be in [0, A).
 __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::size_t n,
                                            std::size_t aim) {
   const float* row = args.logits + n * args.classes;
@@ -65,7 +65,7 @@ __global__ void cross_entropy_kernel(CrossEntropyArgs args) {
   if (threadIdx.x == 0) args.block_sums[blockIdx.x] = sums;
 }
 
-/// One block adds the partial sums; each thread adds its share in order.
+/// One block adds all partial sums. Each thread adds every 256th partial sum, in order.
 __global__ void total_kernel(CrossEntropyArgs args, std::size_t blocks) {
   __shared__ typename Reduce::TempStorage scratch;
   CrossEntropySums sums;

@@ -1,4 +1,5 @@
-// Replaces every *_cuda.cu in a build without CUDA: the same symbols throw NotBuiltError.
+// Replaces all files *_cuda.cu in a build without CUDA. This file defines the same functions, which
+// throw NotBuiltError.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/accumulate.hpp>
 #include <mgpu/kernels/adamw_step.hpp>

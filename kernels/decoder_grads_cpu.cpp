@@ -37,7 +37,7 @@ HWY_INLINE void store(Vector values, float* to, std::size_t count) {
   std::copy_n(last, count, to);
 }
 
-/// Cuts `count` elements into vectors, and calls visit(offset, number of remaining elements) for
+/// Divides `count` elements into vectors, and calls visit(offset, number of remaining elements) for
 /// each vector.
 template <class Visit>
 HWY_INLINE void for_each_vector(std::size_t count, Visit visit) {
@@ -76,14 +76,14 @@ void norm_row(const RmsNormGradArgs& args, std::size_t row) {
   });
 }
 
-/// An activation and its derivative.
+/// The value of an activation function, and its derivative (`slope`).
 struct Activated {
   Vector value;
   Vector slope;
 };
 
-/// Returns x s(z) and its derivative, with s(z) = 1 / (1 + exp(-z)). Here z = x, or for gelu_tanh z
-/// = 2 sqrt(2 / pi) (x + c x^3), because (1 + tanh(z / 2)) / 2 = s(z).
+/// Returns x s(z) and its derivative, with s(z) = 1 / (1 + exp(-z)). For silu z = x. For gelu_tanh
+/// z = 2 sqrt(2 / pi) (x + kCube x^3), because (1 + tanh(z / 2)) / 2 = s(z).
 HWY_INLINE Activated activate(Vector x, ActivationKind kind) {
   const Floats d;
   constexpr float kLargest = 88.0F;              // exp(88) is still finite
@@ -126,7 +126,7 @@ void logits_row(const LogitsGradArgs& args, std::size_t row) {
   const Vector log_sum = hn::Set(d, args.log_sums[row]);
   for_each_vector(args.block, [&](std::size_t i, std::size_t count) HWY_ATTR {
     const Vector shifted = hn::Sub(load(logits + i, count), log_sum);
-    // NaN is kept here, because hn::Exp would turn it into 0.
+    // NaN has to be kept explicitly, because hn::Exp would turn it into 0.
     const Vector p = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     store(hn::Mul(p, hn::Set(d, args.scale)), logits + i, count);
   });

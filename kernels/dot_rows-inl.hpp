@@ -1,6 +1,6 @@
-// Computes dot products of queries with lines of keys, and weighted sums of lines of values. It
-// processes one or two queries, or heads of a query, at a time. It is compiled once per instruction
-// set; see foreach_target.h of Highway.
+// Computes dot products of queries with keys, and weighted sums of values, for one or two queries
+// (or heads of a query) at a time. This file is compiled once per instruction set; see
+// foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
 #undef MGPU_KERNELS_LINE_PRODUCTS_INL
@@ -23,8 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// The keys or values of one head that lie in consecutive slots. Each is a line, and lines are
-/// `pitch` floats apart.
+/// The keys or values of one head in consecutive slots. The key or value of one slot is a line.
+/// Lines are `pitch` floats apart.
 struct Lines {
   const float* first;
   std::size_t pitch;
@@ -64,7 +64,8 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// One pointer for each of the kTogether queries that are processed together.
+/// One pointer for each of up to kTogether queries (or heads of a query) that are processed
+/// together.
 template <class Value>
 using PerQuery = std::array<Value*, kTogether>;
 
@@ -100,7 +101,8 @@ HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const
     store_sums(sums[q], scale, out[q]);
 }
 
-/// Computes scores[q][j] = scale * dot(queries[q], line j), separately for each q.
+/// Computes scores[q][j] = scale * dot(queries[q], line j) for each q and each j below `count`. The
+/// bits for a query do not depend on the other query.
 template <std::size_t kQueries>
 void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
                  std::size_t columns, float scale, const PerQuery<float>& scores) {

@@ -1,5 +1,5 @@
-// Processes a row in short pieces. It computes the probabilities with vectors, and then adds them
-// in order.
+// This kernel processes a row in pieces of 64 logits. It computes the probabilities of a piece with
+// SIMD vectors, and then adds them in order.
 #include <algorithm>
 
 #include <mgpu/kernels/draw_with_replacement.hpp>
@@ -20,7 +20,8 @@ using Floats = hn::CappedTag<float, 16>;
 
 constexpr std::size_t kPiece = 64;
 
-/// Computes exp(logit - log_sum) of at most kPiece logits; the entries after them are 0.
+/// Writes exp(logit - log_sum) of `count` logits to out[0 .. kPiece - 1]; the entries after `count`
+/// are 0.
 void probabilities(const float* logits, std::size_t count, float log_sum, float* out) {
   const Floats d;
   std::fill_n(out, kPiece, -INFINITY);

@@ -1,5 +1,6 @@
 // One thread block processes a row. It goes through the vocabulary in tiles, with one prefix sum
-// (scan) per tile. Every thread finds the uniform random numbers that select its token.
+// (scan) per tile. Each thread handles one token of the tile, and finds the uniform random numbers
+// that sample this token.
 #include <cmath>
 
 #include <cub/block/block_scan.cuh>
@@ -41,8 +42,8 @@ __global__ void draw_with_replacement_kernel(DrawWithReplacementArgs args) {
         logit > -INFINITY ? static_cast<double>(expf(logit - args.log_sums[n])) : 0.0;
     Scan(scratch).InclusiveSum(weight, ends[threadIdx.x]);
     __syncthreads();
-    // A token's interval starts exactly where the previous one ends, so no uniform falls between
-    // two tokens.
+    // A token's interval begins exactly where that of the previous token ends, so each uniform
+    // number falls into one interval.
     const double begin = threadIdx.x == 0 ? 0.0 : ends[threadIdx.x - 1];
     const std::size_t end = count_below(uniforms, args.draws, before + ends[threadIdx.x]);
     std::size_t draw = count_below(uniforms, args.draws, before + begin);

@@ -12,8 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 
-/// Processes one line of one row in runs of 128 elements. The dropout factors of a run stay in the
-/// L1 cache.
+/// Processes one line of one row in dropout runs (kDropoutRun, 128 elements). The dropout factors
+/// of a run stay in the L1 cache.
 void dropout_line(const DropoutArgs& args, std::size_t row, std::size_t line) {
   const hn::ScalableTag<float> d;
   const std::size_t offset = (row * args.lines + line) * args.elements;

@@ -5,10 +5,11 @@
 namespace mgpu::kernels::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128;  // eight runs: 16 threads share a run, with 8 elements each
+constexpr unsigned kThreads = 128;  // for eight dropout runs; 16 threads share a run
 
-/// Applies dropout. blockIdx.y strides over the lines of all rows. Each thread has one Philox block
-/// of a line: eight elements at distance 16. So 16 adjacent threads load adjacent elements.
+/// Applies dropout. blockIdx.y strides over the lines of all rows. Each thread processes one Philox
+/// block of a line at a time: eight elements, each 16 after the previous one. So 16 adjacent
+/// threads load adjacent elements.
 __global__ void dropout_kernel(DropoutArgs args) {
   const float scale = args.site.scale();
   const std::size_t blocks = (args.elements + kDropoutRun - 1) / kDropoutRun * 16;

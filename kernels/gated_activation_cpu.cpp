@@ -1,5 +1,5 @@
-// Each lane of a vector holds one element. Only erf, which has no vector version here, is computed
-// by scalar code.
+// Each lane of a SIMD vector holds one element. Only ActivationKind::gelu uses scalar code, because
+// erf has no vector version here.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,7 +45,8 @@ HWY_INLINE Vector activate(Vector x, const GatedActivationArgs& args) {
   return times_sigmoid(x, hn::Mul(hn::Set(d, kTwice), hn::Add(x, cube)));
 }
 
-/// Returns the factor that multiplies the activation.
+/// Returns the factor by which the activation is multiplied: `up`, or for ActivationKind::clamped,
+/// clamp(up, +-limit) + 1.
 HWY_INLINE Vector factor_of(Vector up, const GatedActivationArgs& args) {
   if (args.kind != ActivationKind::clamped) return up;
   const Floats d;

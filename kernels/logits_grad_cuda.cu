@@ -1,4 +1,4 @@
-// One thread block processes a row. Its threads loop over the logits.
+// Each thread block processes one row at a time. The threads of the block loop over the logits.
 #include <mgpu/kernels/decoder_grads.hpp>
 
 #include "launch.cuh"

@@ -1,6 +1,6 @@
-// Computes a GEMM in blocks of inputs, outputs and rows. Each block is copied (packed) into the
-// order in which the register tile reads it. A block of rows stays in the L2 cache while it is
-// multiplied by all panels of a block of outputs.
+// Computes a GEMM in blocks of inputs, outputs and rows. Each block of weights is copied (packed)
+// into the order in which the register tiles read it, and so is each block of rows if needed. A
+// block of rows stays in the L2 cache while it is multiplied by all panels of a block of outputs.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "matrix_product_cpu.cpp"
-// foreach_target.h must come before everything that is compiled once per target.
+// foreach_target.h must come before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 // clang-format on
@@ -23,21 +23,21 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-// A block of rows has at most 512 KiB. A block of weights has at most 2.1 MiB, and more than 1,024
-// outputs. Tiles that are filled together hold four cache lines of each column of x.
+// With these sizes, a block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB.
+// Tiles that are filled together hold four cache lines of each column of x.
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
 constexpr std::size_t kTilesAtOnce = 64 / kTileRows;
 
-/// Returns the distance between tiles, counted in inputs. With this distance, tiles that are filled
-/// together use different cache sets. With 512 inputs (16 KiB) and prefetched columns, this raised
-/// the speed from 98 to 103 GFLOP/s on a Zen 4.
+/// Returns the distance between tiles, counted in inputs. At this distance, tiles that are filled
+/// together use different cache sets. For 512 inputs (16 KiB per tile) and with prefetched columns,
+/// the two extra inputs raised the speed from 98 to 103 GFLOP/s on a Zen 4.
 constexpr std::size_t tile_pitch(std::size_t inputs) {
   return inputs + 2;
 }
 
 /// Copies `count` rows of x, whose columns are contiguous, into tiles [inputs, kTileRows]. The
-/// tiles are kTileRows * tile_pitch() floats apart; missing rows are zeros.
+/// tiles are kTileRows * tile_pitch() floats apart. The last tile is padded with zeros.
 void interleave(const float* x, std::size_t input_stride, std::size_t count, std::size_t inputs,
                 float* tiles) {
   constexpr std::size_t kAhead = 8;  // distance of the prefetch, in columns
@@ -143,7 +143,7 @@ private:
       multiply(block, rows);
       return;
     }
-    float* const out = block.out;  // has no room for whole vectors
+    float* const out = block.out;  // a row of `out` has no room for whole vectors
     block.out = last_.get();
     block.out_pitch = kPanelWidth;
     for (std::size_t n = 0; n < rows && !block.is_first; ++n)
@@ -167,8 +167,8 @@ private:
   std::size_t inputs_at_once_;
   hwy::AlignedFreeUniquePtr<float[]> panels_;  // [panels, inputs, kPanelWidth]
   hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, kPanelWidth] for a partial panel
-  // The copy of x, in tiles [rows / kTileRows, tile_pitch(inputs), kTileRows] or in rows
-  // [rows, spread_pitch(inputs)].
+  // A copy of some rows of x: tiles [rows / kTileRows, tile_pitch(inputs), kTileRows] or, if
+  // spreads_, rows [rows, spread_pitch(inputs)]. Empty if x is read in place.
   hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };
 

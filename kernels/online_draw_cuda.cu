@@ -1,6 +1,6 @@
 // Each thread block processes one row of one block of the vocabulary. It computes the largest score
-// and the sum of the exponentials. If a token of this vocabulary block replaces the token drawn so
-// far, the thread block scans the scores in tiles until it finds the new token.
+// and the sum of the exponentials of the scores. If a token of this vocabulary block replaces the
+// sampled token, the thread block scans the scores in tiles until it finds the new token.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -37,7 +37,7 @@ struct Smaller {
   __device__ int operator()(int a, int b) const { return a < b ? a : b; }
 };
 
-/// Returns the value of the first thread on all threads.
+/// Returns, on all threads of the block, the `value` of thread 0.
 template <class T>
 __device__ T shared_by_all(T value) {
   __shared__ T common;

@@ -1,5 +1,5 @@
-// Finds, for each row, the largest logit and the sum of the exponentials. It also collects the few
-// logits that may be among the best, and sorts them.
+// For each row, this kernel computes the largest logit and the sum of the exponentials. It also
+// collects the few logits that may be among the best (the K largest), and sorts them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,8 +36,8 @@ Vector load(const float* logits, std::size_t i, std::size_t count) {
   return hn::Load(d, last);
 }
 
-/// Returns whether any logit is NaN. The sum may not show it, because hn::Exp turns NaN into 0 and
-/// hn::Max may drop it.
+/// Returns whether any logit is NaN. The sum alone may not be NaN then, because hn::Exp turns NaN
+/// into 0 and hn::Max may drop it.
 bool has_nan(const float* logits, std::size_t count) {
   const Floats d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d))
@@ -69,7 +69,8 @@ struct Candidate {
   float logit;
   std::int64_t id;
 
-  /// Returns whether a is the better candidate: the larger logit, or on a tie the lower id.
+  /// Returns whether `a` is the better candidate: it has the larger logit, or an equal logit and
+  /// the lower id.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   }
@@ -77,10 +78,10 @@ struct Candidate {
 
 constexpr std::size_t kMaxSections = 16;
 
-/// Returns a lower bound for the `count` best logits of a block. It splits the vectors of the block
-/// into sections. Each lane of a section is a part, so there are at least `count` parts, and the
-/// smallest of their maxima is such a bound. Returns -infinity if there would be too few vectors,
-/// or too many sections.
+/// Returns a lower bound for the `count` best logits of a block: at least `count` logits are not
+/// below the result. The function splits the vectors of the block into sections. Each lane of a
+/// section is a part of the block, and there are at least `count` parts. The smallest of the parts'
+/// maxima is returned. Returns -infinity if there would be too few vectors, or too many sections.
 float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -100,9 +101,9 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Adds to `candidates` the logits that may be among the best of the block. If args.best_logits is
-/// already full, a candidate must also exceed the last logit in it. Most vectors have no
-/// candidates. A NaN is never a candidate.
+/// Adds to `candidates` the logits that may be among the best of the block. If row n already has K
+/// best logits from earlier blocks, a candidate must also exceed the smallest of these. Most
+/// vectors have no candidates. A NaN is never a candidate.
 void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                     std::vector<Candidate>& candidates) {
   const Floats d;
@@ -125,7 +126,8 @@ void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float*
   }
 }
 
-/// Merges the best logits of earlier blocks with those of this block, sorted.
+/// Replaces the best logits of row n, which are those of earlier blocks, by the best logits of all
+/// blocks so far, sorted.
 void merge_best(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                 std::vector<Candidate>& candidates) {
   candidates.clear();

@@ -1,6 +1,6 @@
-// One thread block processes a row. It finds the best logits one at a time, in descending order.
-// Each search covers the old best logits and the new logits, and finds the best one that comes
-// after the previous result.
+// One thread block processes a row. It finds the K largest logits one at a time, in descending
+// order. Each search covers the best logits of earlier blocks and the logits of this block. It
+// finds the largest logit that comes after the previous result (see ComesBefore).
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -39,7 +39,7 @@ struct Larger {
 using Floats = cub::BlockReduce<float, kThreads>;
 using Candidates = cub::BlockReduce<Candidate, kThreads>;
 
-/// Updates the largest logit and the sum of the exponentials.
+/// Updates args.tops[n], the largest logit, and args.sums[n], the sum of the exponentials.
 __device__ void fold_sum(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits) {
   __shared__ typename Floats::TempStorage scratch;
   __shared__ float top;

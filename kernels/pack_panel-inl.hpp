@@ -1,5 +1,5 @@
-// Packs weights into GEMM panels. It is compiled once per instruction set; see foreach_target.h of
-// Highway.
+// Packs weights into GEMM panels. This file is compiled once per instruction set; see
+// foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_PACK_PANEL_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PACK_PANEL_INL
 #undef MGPU_KERNELS_PACK_PANEL_INL
@@ -44,8 +44,8 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// Packs the weights of `source`, 16 inputs at a time. This is one cache line of each output if the
-/// weights are float32 and contiguous along the inputs.
+/// Packs the weights of `source`, 16 inputs at a time. For each output, 16 float32 weights that are
+/// contiguous along the inputs fill one cache line.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;

@@ -1,5 +1,5 @@
-// Multiplies a few hundred rows at a time by all panels of packed weights, so a block of the rows'
-// inputs stays in the L2 cache.
+// The product multiplies up to 256 rows at a time by all panels of packed weights. A block of
+// inputs of these rows stays in the L2 cache.
 #include <algorithm>
 
 #include <hwy/aligned_allocator.h>
@@ -8,7 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_product_cpu.cpp"
-// foreach_target.h must come before everything that is compiled once per target.
+// foreach_target.h must come before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 // clang-format on
@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t kRowBlock = 256;
 
-/// Multiplies some rows by all panels of packed weights, one block of inputs after another. So the
-/// rows' values of a block stay in the L2 cache. The last outputs of each row are computed in a
-/// buffer if a whole vector would exceed the row.
+/// Multiplies up to kRowBlock rows by all panels of packed weights, one block of inputs after
+/// another. So one block of inputs of all rows stays in the L2 cache. If whole vectors of outputs
+/// would exceed a row of `out`, the last panel's outputs are computed in a buffer (last_).
 template <class Weight>
 class FewRows {
 public:
@@ -66,7 +66,7 @@ private:
   const Weight* weights_after(std::size_t panel, std::size_t input, std::size_t inputs) const {
     if (panel + 1 < count_) return weights(panel + 1, input);
     if (input + inputs < args_.inputs) return weights(0, input + inputs);
-    return weights(count_, 0);  // the next matrix, if its panels follow in memory
+    return weights(count_, 0);  // end of the panels, where the next matrix may begin
   }
 
   void multiply_panel(std::size_t panel, std::size_t input, std::size_t inputs) const {

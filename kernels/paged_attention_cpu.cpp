@@ -1,9 +1,9 @@
 // This kernel processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and
-// then the values, in short runs, and prefetches the next run if they are float32. A run is used
-// for all query heads that attend to it, two at a time: two heads of a query, or one head of two
-// queries. For scores the vector lanes are the head's columns, and the vector sums of four keys are
-// reduced together. For the softmax the lanes are keys. For products with values the lanes are
-// columns, and the keys are added in order.
+// then the values, in runs of up to 16 adjacent slots (KeyRun). If the cache is float32, it
+// prefetches the next run. All query heads that attend to a run use it, two at a time: two heads of
+// a query, or one head of two queries. When the kernel computes scores, the SIMD lanes hold the
+// head's columns, and the vector sums of four keys are reduced together. In the softmax, the lanes
+// hold keys. In products with values, the lanes hold columns, and the keys are added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,13 +36,13 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 constexpr std::size_t kCacheLine = 16;  // floats
 constexpr std::size_t kRunKeys = 16;
 
-/// Returns the number of keys in a run. A single query mostly waits for memory. Its runs are short,
-/// because prefetching farther ahead would make each line arrive later.
+/// Returns the largest number of keys in a run. A single query mostly waits for memory. Its runs
+/// are short, because prefetching farther ahead would make each cache line arrive later.
 std::size_t run_keys(const QueryTile& tile) {
   return tile.count == 1 ? 4 : kRunKeys;
 }
 
-/// Buffers for one tile of queries. Each row is padded to a whole number of vectors.
+/// Buffers for one tile of queries (QueryTile). Each row is padded to a whole number of vectors.
 class Buffers {
 public:
   Buffers(const PagedAttentionArgs& args, std::size_t queries_at_once, std::size_t longest)
@@ -105,8 +105,9 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Returns the keys or values of a run of adjacent slots, as lines. The lines lie in the cache if
-/// it is float32 and they fill whole vectors. Otherwise they are padded copies.
+/// Returns the keys or values of a run of adjacent slots, as lines. If the KV cache is float32 and
+/// a head fills whole vectors, the lines are those of the cache. Otherwise they are padded copies
+/// in b.lines.
 Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& from,
                const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
@@ -124,8 +125,8 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& f
   return {b.lines, b.columns};
 }
 
-/// Divides the keys or values of `count` adjacent slots, all heads, into args.kv_heads equal parts,
-/// and prefetches part `part`, counted from 0, into the L2 cache. The L1 cache allows too few
+/// Prefetches one of args.kv_heads equal parts of the keys or values of `count` adjacent slots (all
+/// heads) into the L2 cache. `part` is the index of the part. The L1 cache allows too few
 /// outstanding misses to hide the memory latency.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
@@ -134,9 +135,9 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
     __builtin_prefetch(lines + part * floats + i, 0, 2);
 }
 
-/// Prefetches a part of the slots of `from` that follow the run. After the last run, it prefetches
-/// the first slots of `then` instead. Keys and values in bfloat16 are copied anyway, so they are
-/// not prefetched.
+/// Prefetches a part of the slots that follow the run in `from`. After the last run, it prefetches
+/// the tile's first slots in `then` instead, unless `then` is nullptr. Keys and values in bfloat16
+/// are copied, and not prefetched.
 HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
                             const KeyRun& run, std::size_t part, const float* from,
                             const float* then) {
@@ -149,19 +150,20 @@ HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& til
   fetch_part(args, from + tile.slot(has_next ? next : tile.begin(0)) * width, run.count, part);
 }
 
-/// Selects query q of the tile, and head h of this query.
+/// One row of the buffers: query q of the tile, and head h of this query.
 struct Row {
   std::size_t q;
   std::size_t h;
 };
 
 /// Calls visit(count, row_of) for all query heads of queries q .. q + n - 1 that share key head
-/// `group`. Each call gets up to kTogether query heads, for which each key is read only once.
+/// `group`; n is 1 or 2. Each call gets `count` query heads, at most kTogether, for which each key
+/// is read only once. row_of(i) returns the Row of query head i of the call.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {
   static_assert(kTogether == 2);
-  const std::size_t shift = n - 1;  // i % n and i / n are computed without a division
+  const std::size_t shift = n - 1;  // replaces divisions: i / n is i >> shift, i % n is i & shift
   const std::size_t rows = n * b.shared;
   for (std::size_t first = 0; first < rows; first += kTogether)
     visit(std::min(kTogether, rows - first), [&](std::size_t i) {
@@ -169,7 +171,7 @@ HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q,
     });
 }
 
-/// Returns the scores of a row, from key `from` on.
+/// Returns a pointer to the scores of a row, from the key at position `from` on.
 float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::size_t from) {
   return b.scores(row.q, row.h) + from - tile.begin(row.q);
 }
@@ -193,8 +195,8 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   });
 }
 
-/// Replaces scores by exp(score - largest) and returns their sum. The sum includes the attention
-/// sink, if there is one. Lanes past the end become 0.
+/// Replaces `count` scores by exp(score - largest), and returns the sum of these exponentials. The
+/// sum includes the attention sink, if there is one. The padding after the scores becomes 0.
 float softmax(const Buffers& b, std::size_t count, float* scores, const float* sink) {
   const Floats d;
   const std::size_t end = round_up(count, b.lanes);
@@ -206,7 +208,7 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   Vector sums = hn::Zero(d);
   for (std::size_t j = 0; j < end; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
-    // NaN is kept here, because hn::Exp would turn it into 0.
+    // NaN has to be kept explicitly, because hn::Exp would turn it into 0.
     const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
@@ -234,8 +236,8 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   });
 }
 
-/// Calls visit(q, h, offset) for each head h of each query q of the tile. `offset` is the head's
-/// place in args.queries and args.out.
+/// Calls visit(q, h, offset) for each head h of each query q of the tile. `offset` is the index of
+/// the head's first element in args.queries and args.out.
 template <class Visit>
 void for_each_head(const PagedAttentionArgs& args, const QueryTile& tile, Visit visit) {
   for (std::size_t q = 0; q < tile.count; ++q)

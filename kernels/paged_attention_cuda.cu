@@ -1,6 +1,6 @@
-// Each thread block processes one head of one query. A warp processes every fourth key; its lanes
-// are the head's columns. Each warp keeps an online-softmax state, and the four states are merged
-// at the end.
+// Each thread block of four warps processes one head of one query. Each warp processes every fourth
+// key. The lanes of a warp are the head's columns. Each warp keeps an online-softmax state
+// (Running), and the four states are merged at the end.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -76,8 +76,8 @@ __device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
   }
 }
 
-/// Merges the states of the warps and the attention sink into `out`. A sink of -infinity means that
-/// there is no sink. Called by all threads of the block.
+/// Merges the states of the warps and the attention sink, and writes the result to `out`. A sink of
+/// -infinity means that there is no sink. All threads of the block must call this function.
 __device__ void join(const PagedAttentionArgs& args, const Running& seen, float sink, float* out) {
   __shared__ float tops[kWarps];
   __shared__ float sums[kWarps];

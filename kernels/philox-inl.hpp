@@ -1,5 +1,5 @@
-// Computes Philox in vector lanes. It is compiled once per instruction set; see foreach_target.h of
-// Highway.
+// Computes the random number generator Philox in the lanes of SIMD vectors. This file is compiled
+// once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PHILOX_INL
 #undef MGPU_KERNELS_PHILOX_INL
@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector has at most 16 lanes, because one run of dropout numbers comes from 16 Philox blocks.
+// A vector has at most 16 lanes, because the random numbers of a dropout run (kDropoutRun, 128
+// elements) come from 16 Philox blocks, one per lane.
 using Words = hn::CappedTag<std::uint32_t, 16>;
 using WordVector = hn::Vec<Words>;
 
@@ -24,7 +25,7 @@ using WordVector = hn::Vec<Words>;
 HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& high,
                               WordVector& low) {
   const Words d;
-#if HWY_TARGET == HWY_SCALAR  // one lane: there are no vectors of wider words
+#if HWY_TARGET == HWY_SCALAR  // one lane; this target has no vectors of 64-bit words
   const std::uint64_t product = std::uint64_t{hn::GetLane(a)} * factor;
   high = hn::Set(d, static_cast<std::uint32_t>(product >> 32));
   low = hn::Set(d, static_cast<std::uint32_t>(product));
@@ -38,8 +39,8 @@ HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& hi
 #endif
 }
 
-/// Computes consecutive Philox blocks, from first_block on, one for each element of a vector.
-/// Element i of words[w] is word w of block first_block + i.
+/// Computes consecutive Philox blocks of the stream of (site, sample), from first_block on, one for
+/// each element of a vector. Element i of words[w] is word w of block first_block + i.
 HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
@@ -65,9 +66,9 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
   }
 }
 
-/// Returns a mask, for vectors of floats, of the elements that dropout keeps. The random number of
-/// an element is the low (half = 0) or high half of its word. The element is kept if that number is
-/// not below the threshold.
+/// Returns a mask of the elements that dropout keeps, for use with vectors of floats. The random
+/// number of an element is the low (half = 0) or high half of its word. The element is kept if that
+/// number is not below the threshold.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;
@@ -78,8 +79,8 @@ HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_
   return hn::RebindMask(floats, hn::Gt(hn::BitCast(signed_words, bits), below));
 }
 
-/// Computes the dropout factors of elements 128 * run to 128 * run + 127 of a sample. Each is
-/// site.scale() or 0.
+/// Computes the dropout factors of dropout run number `run` of a sample: elements 128 * run to 128
+/// * run + 127. Each is site.scale() or 0.
 HWY_INLINE void dropout_factors(const DropoutSite& site, std::uint64_t sample, std::uint64_t run,
                                 float* HWY_RESTRICT factors) {
   const hn::Rebind<float, Words> floats;

@@ -1,8 +1,8 @@
-// Multiplies blocks of rows with GEMM panels of packed weights. It is compiled once per instruction
-// set; see foreach_target.h of Highway. A tile of sums is up to 8 rows times three vectors of
-// outputs. If the processor has only 16 vector registers, it is up to 6 rows times two vectors. The
-// sums of a tile stay in registers during a block of inputs. The weights of a tile stay in the L1
-// cache for all rows, and the weights of a panel stay in L2.
+// Multiplies blocks of rows by GEMM panels of packed weights. This file is compiled once per
+// instruction set; see foreach_target.h of Highway. A tile of sums is up to 8 rows times three
+// vectors of outputs. If the processor has only 16 vector registers, it is up to 6 rows times two
+// vectors. The sums of a tile stay in registers during a block of inputs. The weights of a tile
+// stay in the L1 cache for all rows, and the weights of a panel stay in L2.
 #if defined(MGPU_KERNELS_PRODUCT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PRODUCT_TILE_INL
 #undef MGPU_KERNELS_PRODUCT_TILE_INL
@@ -27,8 +27,8 @@ using Vector = hn::Vec<Floats>;
 
 constexpr std::size_t kLineFloats = 16;  // floats in a cache line
 constexpr std::size_t kLineBytes = 64;
-// Each of the first tiles prefetches a share of the next block of weights into L2. L1 allows too
-// few outstanding misses, and prefetching the whole block at one time takes longer.
+// Each of the first kFetchingTiles tiles prefetches a share of the next block of weights into L2.
+// L1 allows too few outstanding misses, and prefetching the whole block at once takes longer.
 constexpr std::size_t kFetchingTiles = 8;
 
 /// Returns the number of inputs in a block, at most kMaxInputs. All blocks of a product have about
@@ -89,16 +89,17 @@ struct Block {
   const float* x;       // first row, first input of the block
   std::size_t x_pitch;  // distance of rows; interleaved: a tile begins at (its first row) * x_pitch
   const Weight* panel;  // [inputs, kPanelWidth]
-  const Weight* next;   // the next block of weights, to be prefetched
+  const Weight* next;   // the block of weights after this one, to be prefetched
   std::size_t inputs;
   float* out;  // first row, first output of the panel
   std::size_t out_pitch;
   std::size_t columns;  // columns of the panel to compute, in whole vectors
-  bool is_first;        // sums start at 0 instead of the value in `out`
+  bool is_first;        // true: sums start at 0; false: at the values in `out`
 };
 
-/// Returns how many bytes of the next block of weights each tile prefetches while it processes one
-/// input. `tiles` tiles share the work of prefetching.
+/// Returns how many bytes of the next block of weights a tile prefetches while it processes one
+/// input. The first kFetchingTiles of the `tiles` tiles (or all, if there are fewer) share the
+/// prefetching.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);
@@ -106,7 +107,8 @@ HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   return (row + sharers - 1) / sharers;
 }
 
-/// Tells where a tile prefetches weights: the address for its first input, and the bytes per input.
+/// The weights that a tile prefetches: the address to prefetch at the tile's first input, and the
+/// number of bytes per input.
 struct Fetch {
   const char* from;
   std::size_t step;
@@ -157,8 +159,8 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
 }
 
 /// Returns the number of rows of the next tile, if `rows` rows are left. Tiles get about equal
-/// heights, because a tile with few rows has too few independent sums. Interleaved rows are already
-/// divided into tiles.
+/// heights, because a tile with few rows has too few independent sums. Interleaved rows
+/// (Rows::interleaved) are already divided into tiles of kTileRows.
 template <Rows kOrder>
 HWY_INLINE std::size_t next_height(std::size_t rows) {
   if (kOrder == Rows::interleaved) return std::min(rows, kTileRows);
@@ -166,7 +168,7 @@ HWY_INLINE std::size_t next_height(std::size_t rows) {
   return (rows + tiles - 1) / tiles;
 }
 
-/// Computes a tile of `height` rows, which is at most kRows.
+/// Computes a tile of `height` rows. `height` is at most kRows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_height(const Block<Weight>& block, std::size_t height, std::size_t row,
                                 std::size_t column, Fetch fetch) {

@@ -1,5 +1,6 @@
-// Describes consecutive queries of a sequence, and the keys to which these queries attend, in the
-// pages of that sequence. It is compiled once per instruction set; see foreach_target.h of Highway.
+// Describes consecutive queries of a sequence, and where the keys to which they attend are in the
+// sequence's cache pages. This file is compiled once per instruction set; see foreach_target.h of
+// Highway.
 #if defined(MGPU_KERNELS_QUERY_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_QUERY_TILE_INL
 #undef MGPU_KERNELS_QUERY_TILE_INL
@@ -18,7 +19,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 constexpr std::size_t kTileQueries = 8;
-constexpr std::size_t kTogether = 2;  // queries or query heads that share a read of a key or value
+constexpr std::size_t kTogether = 2;  // queries or query heads for which a key or value is read
+                                      // once
 
 /// The keys with positions key .. key + count - 1 of a sequence, which lie in consecutive slots.
 struct KeyRun {
@@ -27,8 +29,8 @@ struct KeyRun {
   std::size_t count;
 };
 
-/// Queries first .. first + count - 1, which have consecutive positions in one sequence, and the
-/// keys that they attend to.
+/// A tile of queries, first .. first + count - 1, which have consecutive positions in one sequence,
+/// and the keys that they attend to.
 class QueryTile {
 public:
   QueryTile(const PagedAttentionArgs& args, std::size_t first_query)
@@ -54,8 +56,8 @@ public:
     return window == 0 || end(q) <= window ? 0 : end(q) - window;
   }
 
-  /// Calls visit(run) for all keys that the tile's queries attend to, in order, in runs of at most
-  /// `most` keys.
+  /// Divides all keys that the tile's queries attend to into runs of at most `most` keys. Calls
+  /// visit(run) for each run, in order.
   template <class Visit>
   void for_each_run(std::size_t most, Visit visit) const {
     const std::size_t last = end(count - 1);
@@ -73,9 +75,9 @@ public:
     return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }
 
-  /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run.
-  /// With n = 2 the call is for queries q and q + 1, with n = 1 for q alone. Each query gets its
-  /// keys in order.
+  /// Calls visit(q, n, from, to) for the queries that attend to keys of the run. The queries of a
+  /// call are q and q + 1 if n = 2, or only q if n = 1, and they attend to the positions from .. to
+  /// - 1. Each query gets its keys in order.
   template <class Visit>
   void for_each_query(const KeyRun& run, Visit visit) const {
     for (std::size_t q = 0; q < count; q += kTogether) {

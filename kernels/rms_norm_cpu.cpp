@@ -1,4 +1,5 @@
-// For each row, adds up the squares in two vectors, then writes the row in one pass.
+// For each row, this kernel adds up the squares in two vectors, and then writes the row in one
+// pass.
 #include <cmath>
 
 #include <mgpu/kernels/rms_norm.hpp>

@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 using Reduce = cub::BlockReduce<float, kThreads>;
 
-/// Each block processes one row at a time, and each thread every 256th column of that row.
+/// Each block processes one row at a time. Each thread processes every 256th column of that row.
 __global__ void rms_norm_kernel(RmsNormArgs args) {
   __shared__ typename Reduce::TempStorage scratch;
   __shared__ float scale;
@@ -25,7 +25,7 @@ __global__ void rms_norm_kernel(RmsNormArgs args) {
     __syncthreads();
     for (std::size_t i = threadIdx.x; i < args.width; i += kThreads)
       out[i] = x[i] * scale * args.weight[i];
-    __syncthreads();  // before scale and scratch are reused for the next row
+    __syncthreads();  // the next row overwrites `scale` and `scratch`
   }
 }
 

@@ -1,5 +1,5 @@
-// Processes one head at a time, so it stays in L1. It writes the normalized head, if there is a
-// norm, and then rotates the head's pairs of columns.
+// This kernel processes one head at a time, so that the head stays in the L1 cache. It writes the
+// normalized head, if there is a norm, and then rotates the head's pairs of columns.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>

@@ -1,5 +1,5 @@
-// Each block processes one head of a token at a time, and each thread one pair of columns. Values
-// are read once and stay in registers for both norm and rotation.
+// Each block processes one head of one token at a time. Each thread processes one pair of columns.
+// Values are read once and stay in registers for both norm and rotation.
 #include <cub/block/block_reduce.cuh>
 
 #include <mgpu/base/error.hpp>
@@ -22,7 +22,7 @@ __device__ float norm_scale(float first, float second, const RotateHeadsArgs& ar
   if (threadIdx.x == 0) scale = 1.0F / sqrtf(sum / static_cast<float>(args.columns) + args.epsilon);
   __syncthreads();
   const float result = scale;
-  __syncthreads();  // before scratch and scale are reused for the next head
+  __syncthreads();  // the next head overwrites `scratch` and `scale`
   return result;
 }
 

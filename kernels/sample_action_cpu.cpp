@@ -9,7 +9,7 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Returns the largest logit; NaN if any logit is NaN.
+/// Returns the largest logit of a row; NaN if any of its logits is NaN.
 float row_top(std::span<const float> row) {
   float top = -std::numeric_limits<float>::infinity();
   for (const float logit : row) {

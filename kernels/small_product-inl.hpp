@@ -1,5 +1,6 @@
-// Multiplies small unpacked matrices. It is compiled once per instruction set; see foreach_target.h
-// of Highway. A tile of the result stays in registers: up to 6 or 8 rows times two vectors.
+// Multiplies small matrices that are not packed. This file is compiled once per instruction set;
+// see foreach_target.h of Highway. A tile of the result stays in registers: up to kTileRows (6 or
+// 8) rows times two vectors.
 #if defined(MGPU_KERNELS_SMALL_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_SMALL_PRODUCT_INL
 #undef MGPU_KERNELS_SMALL_PRODUCT_INL
@@ -65,7 +66,7 @@ HWY_INLINE void add_tile(const Factors& factors, const Summands& lines, std::siz
       hn::Store(sums[r][v], d, out.first + r * out.pitch + v * lanes);
 }
 
-/// Computes a tile of `height` rows, which is at most kHeight.
+/// Computes a tile of `height` rows. `height` is at most kHeight.
 template <Start kStart, std::size_t kHeight, std::size_t kVectors>
 HWY_INLINE void add_low_tile(const Factors& factors, const Summands& lines, std::size_t count,
                              std::size_t height, const Sums& out) {

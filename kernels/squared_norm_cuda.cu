@@ -22,7 +22,7 @@ __global__ void block_sums_kernel(SquaredNormArgs args) {
   if (threadIdx.x == 0) args.block_sums[blockIdx.x] = sum;
 }
 
-/// One block adds all block sums; each thread adds its share in order.
+/// One block adds all block sums. Each thread adds every 256th block sum, in order.
 __global__ void total_kernel(SquaredNormArgs args, std::size_t blocks) {
   __shared__ typename Reduce::TempStorage scratch;
   double sum = 0.0;

@@ -20,13 +20,14 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
     HWY_TARGET == HWY_SSE2
 constexpr std::size_t kTileRows = 6;  // 12 sums, 2 weights and one input in 16 registers
 constexpr std::size_t kTileVectors = 2;
-constexpr std::size_t kMaxInputs = 384;  // inputs of a block: 24 KiB, a cache line each
-constexpr std::size_t kPanelWidth = 16;  // the width of a tile with AVX2
+constexpr std::size_t kMaxInputs = 384;  // inputs of a block: 24 KiB of weights per panel, one
+                                         // cache line per input
+constexpr std::size_t kPanelWidth = 16;  // number of outputs of a tile with AVX2
 #else
 constexpr std::size_t kTileRows = 8;
 constexpr std::size_t kTileVectors = 3;
-constexpr std::size_t kMaxInputs = 512;  // inputs of a block: 96 KiB of weights
-constexpr std::size_t kPanelWidth = 48;  // the width of a tile with AVX-512
+constexpr std::size_t kMaxInputs = 512;  // inputs of a block: 96 KiB of weights per panel
+constexpr std::size_t kPanelWidth = 48;  // number of outputs of a tile with AVX-512
 #endif
 static_assert(kMaxPanelWidth % kPanelWidth == 0);
 

@@ -1,5 +1,5 @@
-// Transposes blocks of 4 x 4 floats. It is compiled once per instruction set; see foreach_target.h
-// of Highway.
+// Transposes blocks of 4 x 4 floats. This file is compiled once per instruction set; see
+// foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_TRANSPOSE_FOUR_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_TRANSPOSE_FOUR_INL
 #undef MGPU_KERNELS_TRANSPOSE_FOUR_INL

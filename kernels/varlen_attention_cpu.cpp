@@ -1,5 +1,5 @@
-// Processes one key head of one sequence at a time, as in causal_attention_cpu.cpp: up to 16 query
-// rows are multiplied with their visible keys.
+// This kernel processes one key head of one sequence at a time. As in causal_attention_cpu.cpp, it
+// multiplies up to 16 queries at a time by the keys to which they attend.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,7 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "varlen_attention_cpu.cpp"
-// foreach_target.h must come before everything that is compiled once per target.
+// foreach_target.h must come before all code that is compiled once per instruction set.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Tells where the tokens of a sequence are in the arrays.
+/// Tells where the tokens of a sequence are in the arrays of VarlenAttentionGradArgs.
 struct SequencePlace {
   std::size_t prefix_begin;  // first token of the prefix
   std::size_t prefix;        // number of tokens of the prefix
@@ -37,9 +37,9 @@ struct SequencePlace {
   Tokens prefix_tokens() const { return {0, prefix}; }
   Tokens own_tokens() const { return {prefix, prefix + own}; }
 
-  /// Returns begin - prefix. Added to the number of an own token, it gives the token's index in the
-  /// arrays. Tokens are numbered from the first one of the prefix. The result wraps around if it is
-  /// below 0.
+  /// Returns begin - prefix, modulo 2^64 if that is negative. The sum of the result and the
+  /// position of an own token is the token's index in the arrays. Positions count from the first
+  /// token of the prefix.
   std::size_t origin() const { return begin - prefix; }
 
 private:
@@ -48,7 +48,7 @@ private:
   }
 };
 
-/// Describes one query head of one sequence. The data of its key head are already in the buffers.
+/// One query head of one sequence. The buffers already have the keys and values of its key head.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   const SequencePlace& place;
@@ -56,7 +56,8 @@ struct SequenceHead {
 
   std::size_t tokens() const { return place.prefix + place.own; }
 
-  /// Returns the offset of an own token's head in queries, grad_out and grad_queries.
+  /// Returns the index of the first element of an own token's head in queries, grad_out and
+  /// grad_queries. `token` is the token's position in the sequence, prefix included.
   std::size_t line(std::size_t token) const {
     return ((place.origin() + token) * args.heads + head) * args.head_dim;
   }
@@ -67,7 +68,8 @@ struct SequenceHead {
   }
 };
 
-/// Sets the scores of keys that are invisible to the query to -infinity, so that exp makes them 0.
+/// Sets the scores of keys to which the query does not attend to -infinity, so that exp makes them
+/// 0.
 void mask_unseen(const SequenceHead& sequence, std::size_t query, Keys keys, float* scores) {
   std::fill(scores + keys.begin, scores + std::max(keys.begin, sequence.first_key(query)),
             -INFINITY);
@@ -85,7 +87,7 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   Vector sums = hn::Zero(d);
   for (std::size_t j = keys.begin; j < keys.end; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
-    // NaN is kept here, because hn::Exp would turn it into 0.
+    // NaN has to be kept explicitly, because hn::Exp would turn it into 0.
     const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
@@ -97,8 +99,8 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   return of_sink * factor;
 }
 
-/// Replaces the gradients of the probabilities `p` by the gradients of the scores. Returns sum_j
-/// p[j] * grads[j].
+/// On entry, `grads` has the gradients of the probabilities `p`. Replaces them by the gradients of
+/// the scores. Returns sum_j p[j] * grads[j], with the values on entry.
 float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
                   float* HWY_RESTRICT grads) {
   const Floats d;
@@ -113,7 +115,8 @@ float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
   return hn::GetLane(along);
 }
 
-/// Processes queries first .. first + kRows - 1 of a head.
+/// Computes the gradients of queries first .. first + kRows - 1 of a head. Adds the terms of these
+/// queries to b.grad_k, b.grad_v and args.grad_sinks.
 void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::size_t first) {
   const VarlenAttentionGradArgs& args = sequence.args;
   const std::size_t rows = std::min(kRows, sequence.tokens() - first);
@@ -136,7 +139,8 @@ void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::siz
                    args.grad_queries + sequence.line(first), sequence.stride());
 }
 
-/// Adds the lines of some tokens to an array in which token 0 has the line `to`.
+/// Adds the lines of some tokens in `from` to those of the same tokens in another array. `to` is
+/// the line of token 0 in that array.
 void add_rows(const HeadBuffers& b, const float* from, std::size_t stride, const Tokens& tokens,
               float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t)

@@ -15,13 +15,13 @@ namespace {
 constexpr double kNormEpsilon = 1e-5;
 constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as in GPT-2
 
-/// The places in a block that have dropout. The number of a place in the model is 4 * layer + Site.
-/// It must never change, because it selects random numbers.
+/// The dropout sites of a block. The number of a site in the model is 4 * layer + Site. This number
+/// must never change, because it selects the random numbers of the site.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
-/// Returns whether libtorch has fast matrix products of this type on this processor. If not, the
-/// operands are rounded to 16 bits and multiplied as float32. The products are then exact, and the
-/// sums better than 16-bit sums.
+/// Returns whether libtorch has fast matrix products of this type on this processor. If not,
+/// linear() rounds the operands to 16 bits and multiplies them as float32. The products are then
+/// exact, and the sums are more precise than 16-bit sums.
 bool processor_multiplies([[maybe_unused]] tensor::ComputeKind compute) {
 #ifdef __x86_64__
   if (compute == tensor::ComputeKind::bf16) return __builtin_cpu_supports("avx512bf16") != 0;

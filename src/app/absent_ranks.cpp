@@ -8,7 +8,7 @@
 namespace mgpu::app {
 namespace {
 
-/// Returns for each rank whether it wrote a crash file in this attempt.
+/// Returns for each rank whether it has written a crash file since `waiting.started`.
 std::vector<bool> ranks_that_wait(std::size_t ranks, const Waiting& waiting) {
   std::vector<bool> waits(ranks, false);
   const std::chrono::duration<double> born = waiting.started.time_since_epoch();

@@ -8,11 +8,12 @@
 
 namespace mgpu::app {
 
-/// Facts about a rank on which a collective has timed out.
+/// Facts for name_absent_ranks() about this rank, on which a collective has timed out.
 struct Waiting {
   const CrashFile& crash;                         // crash file of this rank, already written
-  std::chrono::system_clock::time_point started;  // older crash files are ignored
-  double timeout_s = 0.0;                         // deadline of the collective
+  std::chrono::system_clock::time_point started;  // start of this attempt; older crash files do not
+                                                  // count
+  double timeout_s = 0.0;                         // time limit of the collective
 };
 
 /// Adds a line to the report of a timeout for each rank that did not join the collective. Waiting

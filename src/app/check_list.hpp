@@ -12,7 +12,7 @@
 
 namespace mgpu::app {
 
-/// The finding of a check that did not fail.
+/// The result of a check that did not fail: passed, warned or skipped.
 struct Finding {
   std::string detail;
   report::Verdict verdict = report::Verdict::pass;
@@ -24,8 +24,8 @@ class CheckList {
 public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
 
-  /// Runs `check` on all ranks. If it throws a Failure, the check has failed, and the report is
-  /// shown below the line of the check. Returns whether the check passed or only warned.
+  /// Runs `check` on all ranks. If it throws a Failure, the check has failed, and the error report
+  /// is printed below the line of the check. Returns false if the check has failed.
   ///
   /// Ranks:  collective; `check` throws on all ranks or on none.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);

@@ -9,20 +9,22 @@
 
 namespace mgpu::app {
 
-// Small versions of the operations of a run, for --check.
+// --check tests the operations of a run with small amounts of data.
 
 /// Gathers one number from each rank. Then writes 16 MiB to the journal in `folder`, makes an HDF5
-/// file from the journal, and reads the file back.
+/// file from the journal, and reads the file back. The finding has the speed in MB/s. It is a
+/// warning if some HDF5 writes were not collective.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits.
+/// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits. The finding has
+/// no text.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Sums 16 MiB over all ranks, as training sums gradients. The finding has the speed.
+/// Sums 16 MiB over all ranks, as training sums gradients. The finding has the speed in MB/s.
 /// Ranks:  collective over the topology's world.
 /// Errors: the same Failure on all ranks.
 Finding probe_all_reduce(const cluster::Topology& topology, const cluster::DeviceChoice& choice,

@@ -18,7 +18,7 @@ namespace mgpu::app {
 namespace {
 
 constexpr const char* kPositional = "arguments";
-constexpr std::size_t kMaxArgumentBytes = 4095;  // cxxopts matches arguments recursively
+constexpr std::size_t kMaxArgumentBytes = 4095;  // std::regex in cxxopts recurses per character
 
 bool is_yaml_name(std::string_view argument) {
   return argument == "-" || argument.ends_with(".yaml") || argument.ends_with(".yml");
@@ -234,7 +234,7 @@ private:
           "--select algorithm=pita,round=0");
   }
 
-  /// Returns the key of a job that chooses a part of its work by name.
+  /// Returns the key that --select sets, which is experiment.select.
   std::string select_key() const {
     for (const KeySpec& spec : table_.keys())
       if (spec.name.ends_with(".select")) return spec.name;
@@ -249,7 +249,7 @@ private:
   void add_override(std::string key, std::string value, std::size_t index, std::string shown) {
     const std::string printed = printable(value);
     const std::size_t found = printable(shown).rfind(printed);
-    const std::size_t at = found == std::string::npos ? 0 : found;  // --select changes its value
+    const std::size_t at = found == std::string::npos ? 0 : found;  // --select reformats its value
     const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
     options_.overrides.push_back(
         {std::move(key), std::move(value), line_.origin(index), std::move(shown), column});
@@ -265,8 +265,9 @@ private:
     }
   }
 
-  /// Takes the configuration from the words that belong to no option, and refuses further words.
-  /// With --merge, these words are the run directories after the first one.
+  /// Handles the arguments that belong to no option and are not KEY=VALUE. One such argument is the
+  /// configuration (with --export and --compare, a run directory), and further ones are refused.
+  /// With --merge, these arguments are the run directories after the first one.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
@@ -338,8 +339,9 @@ private:
     add("E142", "unknown option " + unknown, index, help_for_option(name, index));
   }
 
-  /// Returns KEY=VALUE for an option that is a key name or its last part, such as --max_steps 10.
-  /// Several keys are joined by " or ". Returns "" if no key fits.
+  /// Returns the KEY=VALUE that an unknown option may mean, such as train.max_steps=10 for
+  /// --max_steps 10. `key` is a key's name or the last part of one. Several matches are joined by
+  /// " or ". Returns "" if no key matches.
   std::string setting_for_option(const std::string& key, std::size_t index) const {
     const std::string& argument = line_[index];
     const std::size_t equals = argument.find('=');
@@ -377,7 +379,7 @@ private:
   WrittenLine line_;
   const KeyTable& table_;
   std::vector<std::size_t> positionals_;
-  bool sets_keys_ = false;  // true: an argument KEY=VALUE sets a key
+  bool sets_keys_ = false;  // true: the command line has KEY=VALUE without --set
   std::string action_name_;
   Options options_;
   std::vector<Problem> problems_;

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Refuses results without a table of samples. Language-model training writes such results.
-/// Errors: Failure E143 (exit 64) if there is no such table; E604 (damaged) or E605 (not of this
+/// Refuses results without the table `samples`, such as those of language-model training.
+/// Errors: Failure E143 (exit 64) if the table is missing; E604 (damaged) or E605 (not of this
 ///         program) if the file cannot be read.
 void require_samples(const fs::path& results, const jobs::JobSpec& job) {
   store::require_sound(results);
@@ -55,8 +55,8 @@ run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
                  nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
 }
 
-/// Returns the configuration of the run, changed by the keys of the command line.
-/// Errors: Failure E143 (exit 64) if these keys change what the results depend on.
+/// Returns the configuration of the run, with the keys that the command line sets.
+/// Errors: Failure E143 (exit 64) if the results depend on a key that the command line changes.
 Config config_to_export(const fs::path& folder, const std::vector<Override>& overrides) {
   Config config = config_in(folder);
   if (overrides.empty()) return config;

@@ -12,12 +12,12 @@
 namespace mgpu::app {
 
 /// Returns the number of ranks to plan for: devices.world if it is set, else the number that mpirun
-/// launched. Without mpirun it is the sum of the group sizes in devices.groups, or
-/// devices.gpus_per_model if that key is not set.
+/// launched. Without mpirun it is the sum of the group sizes in devices.groups, or the value of
+/// devices.gpus_per_model if devices.groups is not set.
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
-/// Returns a description of this machine, or of machines with the GPUs that devices.gpu names. All
-/// machines are assumed to be equal, and as many as the planned ranks need.
+/// Returns a description of one node for a plan: this machine, or a machine with the GPUs that
+/// devices.gpu names. A plan assumes as many equal nodes as planned_ranks() ranks need.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

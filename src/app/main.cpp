@@ -104,7 +104,7 @@ void give_back(std::optional<StopSignals>& signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr const char* kInspectFile = "--inspect-file";  // only this program uses it
+  constexpr const char* kInspectFile = "--inspect-file";  // the program starts itself with it
   if (argc == 3 && std::string_view(argv[1]) == kInspectFile)
     return store::inspect_file_as_process(argv[2]);
   store::set_inspector({"/proc/self/exe", kInspectFile});

@@ -40,7 +40,7 @@ store::RunRequest request_of(const cluster::Group& world, const Config& config,
     if (world.rank() == 0) of_device = run::device_keys_in(store::keys_of_run(folder), config);
   });
   store::RunRequest request;
-  request.output = folder;  // not the folder of runs, so `latest` does not change
+  request.output = folder;  // the run directory, not its parent, so `latest` does not change
   request.resume = folder.string();
   request.job = read_job_name(config);
   request.identity = run::run_identity(config, keys, of_device);
@@ -80,9 +80,9 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
          "\n";
 }
 
-/// Writes run.h5 if no attempt has written it. The file then records little more than the attempts,
-/// because the phase times were lost with the processes. An existing file has more data and is
-/// kept.
+/// Writes run.h5 if no attempt has written it. The file then has little more than the table of
+/// attempts, because the phase times were lost when the processes ended. An existing run.h5 has
+/// more data and is kept.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 using formats::JsonValue;
 
-/// Returns the facts of run.json that a merge compares. Local.
+/// Returns the facts about a run that a merge compares, as JSON for the other ranks. Local.
 JsonValue facts_of(const fs::path& given) {
   const auto keys = store::keys_of_run(given);
   const auto inputs = store::inputs_of_run(given);
@@ -61,8 +61,8 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
   return runs;
 }
 
-/// Returns the configuration that one run of all parts would have. The settings of the command line
-/// apply.
+/// Returns the configuration of `run`, changed to that of one run of all parts, and by the settings
+/// of the command line.
 Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
   return config_of_run(world, run.folder, options.overrides)
       .with("run.worker_id", "0")

@@ -17,7 +17,8 @@ namespace mgpu::app {
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
                      const std::vector<Override>& overrides = {});
 
-/// Returns the text that --merge prints about the merged runs.
+/// Returns the text that --merge prints about the merged result file. If `is_finished` is false,
+/// the text also says how to resume the run.
 std::string merge_text(const run::MergedRun& merged, const std::filesystem::path& results,
                        bool is_finished);
 

@@ -10,22 +10,22 @@
 #include <mgpu/report/html_page.hpp>
 #include <mgpu/report/summary.hpp>
 
-// Facts about configuration and machine for report.html. All functions are local.
+// These functions format facts about configuration and machine for report.html. All are local.
 namespace mgpu::app {
 
 /// Names and values, such as JobOutcome::inputs.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns a table of the keys that differ from their defaults, with the place that sets each. It
-/// always contains the seed, and the paths of data and model if they have a value. The last rows
-/// are `found`: facts that no key sets.
+/// Returns a table of the keys that differ from their defaults, with the place that sets each. If
+/// the job reads run.seed, data.path or model.path, the table has these keys too, unless they are
+/// null. The last rows are `found`: facts that no key sets.
 report::Table settings_table(const Config& config, const Facts& found);
 
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();
 
-/// Formats host, processor, cores and GPU of rank 0, which has to make the call. Adds the number of
-/// nodes if there are several.
+/// Formats host, processor, cores and GPU of rank 0. Only rank 0 may call it. The text ends with
+/// the number of nodes if there are several.
 std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
 
 /// Formats the versions of the libraries: "hdf5 1.10.8, libtorch 2.11.0".

@@ -20,7 +20,7 @@ std::string command_of(const PartRun& run) {
   return "mpirun -np 2 ./mgpu_spmd " + store::shell_word(config.string());
 }
 
-/// Returns the keys that results depend on, with their values.
+/// Returns the keys on which the results of a run depend, with their values.
 Facts identifying(const PartRun& run) {
   Facts keys = store::identity_keys(run.config);
   keys.insert(run.device_keys.begin(), run.device_keys.end());
@@ -37,7 +37,7 @@ std::string command_again(const PartRun& run) {
 }
 
 /// Returns advice for making the part of `other` again with the batch sizes that `first` used on
-/// its GPUs. If only one of them used GPUs, advises to use the same kind of device for all parts.
+/// its GPUs. If only one of the two runs used GPUs, the advice is one kind of device for all parts.
 std::string help_for_sizes(const PartRun& first, const PartRun& other) {
   if (first.device_keys.empty() != other.device_keys.empty())
     return "make all parts on GPUs, or all on CPUs";
@@ -63,8 +63,8 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Returns the checksums of a run's inputs by name. If the name is that of a key, the key's value,
-/// such as the path of a file, is appended to it.
+/// Returns the checksums of a run's inputs by name. If the name is a key, the key's value, such as
+/// the path of a file, is appended to the name.
 Facts named_inputs(const PartRun& run) {
   Facts named;
   for (const auto& [key, value] : run.inputs) {
@@ -126,7 +126,8 @@ void check_finished(const std::vector<PartRun>& runs) {
   throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));
 }
 
-/// Returns the runs by part if all have the same number of parts; otherwise an empty map.
+/// Returns the runs by the index of their part. Returns an empty map if the runs have different
+/// numbers of parts.
 std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
   std::map<int, std::vector<const PartRun*>> parts;
   for (const PartRun& run : runs) {

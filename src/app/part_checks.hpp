@@ -23,7 +23,7 @@ struct PartRun {
   std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
 };
 
-/// Makes the Failure E610 (exit 65), which says that runs cannot be merged.
+/// Returns the Failure E610 (exit 65), which says that runs cannot be merged.
 Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
 
 /// Checks that runs can be merged. Their job must support parts. Their formats, configurations,

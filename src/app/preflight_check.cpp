@@ -23,8 +23,8 @@ namespace {
 
 using report::Verdict;
 
-/// Returns the options, with a value for `job` if it is missing. `job` is the only key without
-/// default, and a check of the installation alone does not need it.
+/// Returns the options. If they have neither a configuration nor the key `job`, sets `job` to the
+/// first job. `job` is the only key without a default, and a check of the installation needs none.
 Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
@@ -76,13 +76,13 @@ private:
     return true;
   }
 
-  /// Returns the number of ranks of the run that is checked. With several processes, it is their
-  /// number. With one process, it is the number that --plan assumes.
+  /// Returns the number of ranks of the run that is checked. If --check itself has several ranks,
+  /// it is their number. Otherwise it is the number that --plan assumes.
   int ranks_of(const cluster::ClusterConfig& cluster) const {
     return world_.size() > 1 ? world_.size() : planned_ranks(cluster);
   }
 
-  /// Returns whether the run has more ranks than this check.
+  /// Returns whether the run that is checked has more ranks than this --check.
   bool is_for_more_ranks() const { return has_config_ && ranks_of(keys_.cluster) > world_.size(); }
 
   std::string config_detail() const {
@@ -171,15 +171,15 @@ private:
     return std::to_string(ranks_of(keys_.cluster)) + " x " + std::string(keys_.cluster.card->name);
   }
 
-  /// Returns a machine with as many ranks as the run that is checked. It has the GPUs that
-  /// devices.gpu names. If that key is not set, it is like this machine.
+  /// Returns a machine with ranks_of() ranks: one with the GPUs that devices.gpu names, or one like
+  /// this machine if devices.gpu is not set.
   run::PlanMachine planned_machine() const {
     cluster::ClusterConfig planned = keys_.cluster;
     planned.world = ranks_of(keys_.cluster);
     return inspect_machine(planned, keys_.store.output_folder);
   }
 
-  /// Returns the machine of the ranks that are launched.
+  /// Returns this machine with the ranks and the GPU of this --check.
   run::PlanMachine launched_machine() const {
     run::PlanMachine machine = run::inspect_host(keys_.store.output_folder);
     machine.ranks = world_.size();
@@ -192,8 +192,9 @@ private:
     return machine;
   }
 
-  /// Returns a finding about the limit of the plan with the highest share in use, other than the
-  /// disk, which an earlier check covers. The finding is a warning if that share is not allowed.
+  /// Returns a finding about the limit of the plan of which the largest share is used. The disk is
+  /// left out, because check_output() covers it. The finding is a warning if the share is larger
+  /// than Limit::allowed.
   /// Errors: Failure E301 if a limit is exceeded.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};

@@ -26,7 +26,7 @@ namespace {
                       ExitCode::usage);
 }
 
-/// Returns the pages of all keys whose names end in `topic`, such as `max_steps`.
+/// Returns the --explain texts of all keys whose last part is `topic`, such as `max_steps`.
 std::string pages_of_name(const KeyTable& table, const std::string& topic) {
   std::string pages;
   for (const KeySpec& spec : table.keys())

@@ -37,8 +37,8 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
   return who;
 }
 
-/// Returns the values of the keys that can change results.h5. Values that look like numbers become
-/// numbers, and flags become booleans.
+/// Returns the keys that can change results.h5, with their values. Values that look like numbers
+/// become numbers, and flags become booleans.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
   for (const KeySpec* spec : config.keys()) {

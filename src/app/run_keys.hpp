@@ -16,7 +16,7 @@
 
 namespace mgpu::app {
 
-/// The settings of the run itself, as opposed to those of its job.
+/// The settings of a run that do not depend on its job.
 struct RunKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
@@ -27,9 +27,9 @@ struct RunKeys {
 /// A function that returns the number of ranks, given the settings of devices.*.
 using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
 
-/// Reads the settings of the run, and checks the settings of its job for the number of ranks that
-/// `ranks` returns. Local.
-/// Errors: all mistakes at once, in one exception (see check_all()).
+/// Reads the settings of the run, and checks the job's keys (JobSpec::check) for the number of
+/// ranks that `ranks` returns. Local.
+/// Errors: one exception with all mistakes (see check_all()).
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
 /// Returns the job of the configuration. Every rank parses the job's keys, and rank 0 checks the
@@ -43,8 +43,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const jobs::Job& job, const RunKeys& keys, DeviceKind device,
                               const std::vector<std::string>& command);
 
-/// Returns the options with which a run makes its SoftStop. Only rank 0 looks for the file STOP.
-/// All ranks watch the time limit, of which `elapsed_s` seconds have passed.
+/// Returns the options for the SoftStop of a run. Only rank 0 looks for the file STOP. All ranks
+/// watch the time limit, of which `elapsed_s` seconds have already passed.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

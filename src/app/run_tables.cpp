@@ -16,7 +16,7 @@ using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-/// Returns the seconds in which the rank had no work.
+/// Returns the seconds in which the rank waited for data or for other ranks.
 double waited_s(const report::RankPhases& rank) {
   static constexpr std::array kWaiting = {"waiting for data", "waiting for ranks",
                                           "allreduce, exposed"};

@@ -11,10 +11,11 @@
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
-// run.h5 records how a run went. The results of the run are in results.h5.
+// run.h5 has the timings, throughput and attempts of a run. The results of the run are in
+// results.h5.
 namespace mgpu::app {
 
-/// The record of one rank at the end of a run.
+/// Facts about one rank at the end of a run, for table /ranks of run.h5.
 struct RankRecord {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
@@ -27,7 +28,7 @@ struct RankRecord {
 /// Ranks:  collective.
 std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine);
 
-/// The record of this attempt in run.h5. Only rank 0's record is used.
+/// The contents of run.h5 about this attempt. write_run_tables() uses them on rank 0 only.
 struct RunTables {
   std::vector<store::Attribute> attributes;  // attributes of the root group of run.h5
   std::vector<RankRecord> ranks;
@@ -35,7 +36,7 @@ struct RunTables {
   report::PhaseTable phases;
   report::StepPace pace;
   std::int64_t samples_per_step = 0;
-  int exit = -1;  // how this attempt ends; -1 when it is not known
+  int exit = -1;  // exit code of this attempt; -1 when it is not known
 };
 
 /// Writes run.h5 into the run directory: /ranks, /timing and /throughput of this attempt, and

@@ -44,7 +44,7 @@ std::vector<std::string> sources_of(const Options& options) {
   return sources;
 }
 
-/// One run from its banner to its last line. It owns everything that the job uses.
+/// One attempt of a run, from its banner to its last line. Owns the objects that the job uses.
 class Run {
 public:
   Run(const cluster::Group& world, const Options& options, const std::vector<std::string>& command,
@@ -79,7 +79,7 @@ public:
           error.report(), topology_, {files_.crash(), started_, keys_.cluster.timeout_s}));
     } catch (const cluster::DivergedFailure& error) {
       files_.crash().write(render(error.report()));
-      // If several ranks fail this way, the lowest prints first and ends the others.
+      // If several ranks fail this way, the lowest rank prints first and aborts the others.
       std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
       throw;
     } catch (const std::exception& error) {
@@ -166,8 +166,8 @@ private:
     }
   }
 
-  /// Returns the configuration for repeating the run. If `run.resume` names a folder, it becomes
-  /// `auto`, because a finished run cannot be resumed. Quarantined rows are not retried again.
+  /// Returns the configuration that repeats the run. If `run.resume` names a folder, it becomes
+  /// `auto`, because a finished run cannot be resumed. `run.retry_quarantined` becomes false.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");
@@ -222,7 +222,7 @@ private:
   }
 
   ExitCode close(run::JobOutcome outcome) {
-    events_.set_begun();  // what the job has written stays
+    events_.set_begun();  // a later failure must not remove the run directory
     if (outcome.exit == ExitCode::stopped)
       log_why_stopped();
     else
@@ -325,9 +325,9 @@ private:
     summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
-  /// Returns the folder to give to tensorboard --logdir. It is the folder of all runs, or the
-  /// folder tb of this run if the run has no link in the folder of all runs. The path is relative
-  /// if the folder is below the current one.
+  /// Returns the folder to give to tensorboard --logdir: store::runs_folder(), which has a link to
+  /// the curves of each run. If this run has no link there, it is the folder tb of this run. The
+  /// path is relative if the folder is below the working directory.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =

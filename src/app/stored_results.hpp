@@ -9,10 +9,11 @@
 namespace mgpu::app {
 
 /// Returns the configuration with which the run in `folder` was made, changed by `overrides`.
-/// Local. Errors: Failure E609 (exit 66) if there is no run; those of load_config().
+/// Local. Errors: Failure E609 (exit 66) if `folder` is no run directory; those of load_config().
 Config config_in(const std::filesystem::path& folder, const std::vector<Override>& overrides = {});
 
-/// Returns the path of the result file of the run in `folder`. `config` has the file's name. Local.
+/// Returns the path of the result file of the run in `folder`. `config` is the configuration of
+/// that run, and names the file. Local.
 /// Errors: Failure E603 (exit 66) if the file is missing.
 std::filesystem::path results_in(const std::filesystem::path& folder, const Config& config);
 

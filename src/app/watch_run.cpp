@@ -8,8 +8,8 @@
 namespace mgpu::app {
 namespace {
 
-/// A rank may stay long in these phases without a sign of progress. It then reads or writes large
-/// files, or does work outside all other phases.
+/// Phases with the time limit watchdog.slow_limit_s. In them a rank may show no progress for long,
+/// because it reads or writes large files, or does work that no other phase covers (`other`).
 const std::vector<std::string> kSlowPhases = {"start-up", "load",    "tokenize",
                                               "other",    "results", "waiting for data",
                                               "seal",     "logging", "checkpoints"};

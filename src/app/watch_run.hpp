@@ -9,8 +9,8 @@
 
 namespace mgpu::app {
 
-/// If a watchdog runs, a communicator waits this many seconds longer before a call times out. So
-/// the watchdog, which knows more about the cause, reports first.
+/// If a watchdog runs, the time limit of a communicator's calls is longer by this many seconds. So
+/// the watchdog reports a hang first, and its report says more about the cause.
 inline constexpr double kAfterWatchdogS = 5.0;
 
 /// Starts the watchdog of a run and returns it; null if it is switched off or a debugger holds a

@@ -20,7 +20,7 @@ public:
     if (event.word == "save") directory_.point_latest();
   }
 
-  /// Records that the run directory has something worth keeping.
+  /// Records that the run directory must be kept if the run fails.
   void set_begun() { has_begun_ = true; }
 
   /// Returns whether a step or chunk is done, or set_begun() was called. On rank 0, steps and
@@ -33,8 +33,8 @@ private:
   bool has_begun_ = false;
 };
 
-/// Returns whether a failure comes from the user's input or the machine. Its message is then
-/// complete, and the logs in the run directory have no further information.
+/// Returns whether the exit code is that of a failure due to the user's input or the machine. The
+/// message of such a failure is complete: the logs in the run directory have no more information.
 constexpr bool explains_itself(ExitCode exit) {
   switch (exit) {
     case ExitCode::usage:

@@ -41,7 +41,7 @@ public:
   /// caret.
   std::string option_at(std::size_t index, const std::string& value) const;
 
-  /// Returns the name of an argument for messages: "command line, argument 2".
+  /// Returns the description of an argument for messages: "command line, argument 2".
   static std::string origin(std::size_t index);
   Place place(std::size_t index) const;
 

@@ -26,8 +26,8 @@ constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
-/// The data that writing a crash file needs. All are in static memory, because a signal handler
-/// must not allocate.
+/// The data that is needed to write a crash file. Everything is in static memory, because a signal
+/// handler must not allocate.
 struct Prepared {
   int fd = -1;
   char header[4096] = {};  // "rank: 3 of 8" and so on
@@ -87,7 +87,8 @@ void put_events() noexcept {
 template <class PutWhat>
 void write_once(PutWhat put_what) noexcept {
   if (prepared.is_claimed.exchange(true)) {
-    // Another thread is writing: let it finish before this one ends the process.
+    // Another thread is writing. Wait up to 0.5 s, so that the file is complete before this thread
+    // ends the process.
     const timespec pause{0, 10'000'000};
     for (int i = 0; i < 50 && !prepared.is_written.load(); ++i)
       nanosleep(&pause, nullptr);

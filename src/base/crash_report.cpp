@@ -10,7 +10,7 @@ namespace mgpu {
 namespace {
 
 constexpr std::uint64_t kMaxBytes = 1 << 20;
-constexpr std::size_t kMaxLineBytes = 4096;  // std::regex uses stack for each character
+constexpr std::size_t kMaxLineBytes = 4096;  // longer lines are cut
 
 /// Returns the rest of the line that starts with "NAME: ", where NAME is `name`, or "" if no line
 /// does. Searches only the lines before the first section of a crash file.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kWidth = 80;
 
-/// Returns `text`, broken into lines that are each indented by two spaces.
+/// Returns `text` broken into lines of at most kWidth characters, each indented by two spaces.
 std::string wrapped(std::string_view text) {
   std::string lines;
   std::size_t column = 0;

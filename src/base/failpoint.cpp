@@ -124,7 +124,7 @@ FailpointAction failpoint(std::string_view place) {
   if (all == nullptr) return {};
   const std::lock_guard lock(mutex);
   FailpointAction action;
-  for (Plan& plan : *all) {  // each entry counts all calls with its place
+  for (Plan& plan : *all) {  // each entry has a separate count of calls
     if (plan.place != place || (plan.rank >= 0 && plan.rank != own_rank)) continue;
     if (++plan.seen == plan.arrival) action = act(plan.action);
   }

@@ -30,9 +30,9 @@ std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-int holders = 0;                                             // living StopSignals
+int holders = 0;                                             // number of existing StopSignals
 bool is_ignoring = false;                                    // StopSignals::ignore() was called
-std::array<struct sigaction, kStopSignals.size()> before{};  // actions that the first holder found
+std::array<struct sigaction, kStopSignals.size()> before{};  // actions to restore at the end
 
 /// Tells launch/mgpu-run and the batch scripts that this process handles signals from now on.
 void tell_launcher() {
@@ -147,7 +147,8 @@ int StopSignals::received() noexcept {
 }
 
 SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
-  // The wall clock is read only here, for Slurm's end time, so later jumps of it change nothing.
+  // The wall clock is read only here, for Slurm's end time. So later jumps of the wall clock change
+  // nothing.
   const double left_s = std::min(options.time_limit_s - options.elapsed_s, slurm_seconds_left());
   stop_after_s_ = left_s - std::clamp(left_s / 10, 0.0, options.margin_s);
   if (is_taken.exchange(true)) throw Error("there is a SoftStop already");

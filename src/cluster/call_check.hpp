@@ -51,7 +51,7 @@ inline CallFields words_of(const Call& call) noexcept {
 }
 
 /// Returns a sentence that says which ranks make a different call from most ranks. On a tie, the
-/// call of the lowest rank is taken as right. Returns nothing when all calls agree.
+/// call of the lowest rank is taken as right. Returns nullopt when all calls agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
 MPI_Op mpi_op(ReduceOp op);

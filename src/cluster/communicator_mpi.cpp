@@ -118,7 +118,8 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   for (std::size_t step = 0; step + 1 < ranks; ++step) {
     const BufferView out = segment(own + ranks - step);
     const BufferView sum = segment(own + ranks - step - 1);
-    // Segments may differ in length by one element, and so in their number of messages.
+    // Segments may differ in length by one element. So `out` and `sum` may need different numbers
+    // of messages.
     const std::size_t at_once = kIncomingBytes / size_of(piece.dtype);
     for (std::size_t begin = 0; begin < std::max(out.count, sum.count); begin += at_once)
       add_incoming(part_of(out, begin, at_once), part_of(sum, begin, at_once), op);

@@ -13,9 +13,10 @@
 namespace mgpu::cluster {
 
 /// The communicator of backend mpi. It uses nonblocking MPI calls on host memory, because a
-/// blocking collective cannot be abandoned when a peer is gone. Large all-reduces go around a ring.
-/// MPI_Iallreduce of Open MPI 4.1 has only half its bandwidth, 2 GB/s instead of 4 GB/s for 2 ranks
-/// and 25 MiB. MPI_Allreduce is as fast as the ring, but it blocks.
+/// blocking collective cannot be abandoned when a peer is gone. Large all-reduces go around a ring
+/// of ranks, see reduce_in_ring(). MPI_Iallreduce of Open MPI 4.1 has only half the bandwidth of
+/// this ring, 2 GB/s instead of 4 GB/s for 2 ranks and 25 MiB. MPI_Allreduce is as fast as the
+/// ring, but it blocks.
 class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(const Group& group, const CommunicatorOptions& options);
@@ -43,8 +44,8 @@ private:
     Group group;
     std::vector<std::byte> incoming;  // data from the previous rank of the ring
     std::vector<float> widened;       // a piece of 16-bit floats, converted to f32
-    Call mine{CallKind::barrier};     // call of this rank, compared with `theirs` of the peer
-    Call theirs{CallKind::barrier};
+    Call mine{CallKind::barrier};     // call of this rank
+    Call theirs{CallKind::barrier};   // call of the peer; checked builds compare it with `mine`
   };
   struct Message {
     std::byte* out;

@@ -159,7 +159,7 @@ void NcclCommunicator::agree(const std::exception_ptr& failure) {
   try {
     waiter.until_all({&request, 1});
   } catch (const TimeoutError&) {
-    if (failure) throw DivergedFailure(report_of(failure));  // the cause, not a peer's silence
+    if (failure) throw DivergedFailure(report_of(failure));  // reports the cause, not the timeout
     throw;
   }
   run_together(group_, [&] {

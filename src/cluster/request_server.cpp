@@ -40,7 +40,7 @@ struct RequestServer::State {
   Group group;
   Handler handler;
   std::mutex mutex{};                // guards the handler and the two members below
-  std::optional<std::string> own{};  // answer for rank 0
+  std::optional<std::string> own{};  // answer to the request of rank 0
   std::exception_ptr failure{};      // of the thread
   std::atomic<bool> is_over = false;
   std::thread thread{};

@@ -58,9 +58,9 @@ private:
     throw ConfigFailure(std::move(problems_), ExitCode::config, rules);
   }
 
-  /// Returns the keys whose values the rules cannot use: wrong ones, and missing ones that are
-  /// required. If a source has an unrecognized name, all missing keys count, because the name may
-  /// stand for any of them.
+  /// Returns the keys whose values the rules cannot use: keys with a wrong value, and required keys
+  /// that are missing. If a source has an unrecognized name, returns all missing keys, because the
+  /// name may stand for any missing key.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {

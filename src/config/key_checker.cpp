@@ -225,8 +225,8 @@ bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) 
   return true;
 }
 
-/// Returns whether a key of the same section differs from `called` by one letter. It is more likely
-/// to be meant than a key of that name in another section.
+/// Returns whether a key of the same section differs from `called` by one letter. Such a key is
+/// more likely to be meant than a key of another section whose last part equals that of `called`.
 bool KeyChecker::has_near_sibling(std::string_view called) const {
   const std::size_t section = called.rfind('.') + 1;  // 0: the top level
   return section > 0 && std::ranges::any_of(table_.keys(), [&](const KeySpec& spec) {
@@ -278,7 +278,7 @@ Place KeyChecker::place_of_section(std::string_view name) const {
 }
 
 /// Adds a problem. `wrong`: the keys that have no valid value because of the problem; empty if the
-/// problem concerns an unrecognized name.
+/// problem may affect any key, as an unrecognized name does.
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());

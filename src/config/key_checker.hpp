@@ -16,8 +16,8 @@ namespace mgpu {
 /// The result of checking one source, which is a file or the command line. `values` has the valid
 /// values by canonical key name. `meant` has all keys that the source tries to set, even with a
 /// wrong value or a misspelled name. `wrong` has the keys whose value a problem makes unusable.
-/// `has_unknown_names` is true if the source has a name that resembles no key, and so may stand for
-/// any key.
+/// `has_unknown_names` is true if a problem may affect any key, for example a name that resembles
+/// no key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;

@@ -39,8 +39,9 @@ std::string suggest_key(const KeyTable& table, std::string_view called) {
   const std::string name_without_alias = table.canonical(called);
   const SplitName mine = split(name_without_alias);
   std::string best;
-  // Costs are in half edits. A name of another section costs half an edit more. If its last part
-  // needs no edit, it costs three half edits, more than one edit of a key of this section.
+  // Costs are in half edits. A name of another section costs one half edit more. A name that
+  // differs only in its section costs three half edits, more than a key of this section that needs
+  // one edit.
   std::size_t best_cost = 2 * tolerated_edits(mine.last) + 1;
   for (const std::string& name : all_names(table)) {
     const SplitName other = split(name);

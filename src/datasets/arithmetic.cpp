@@ -20,7 +20,7 @@ constexpr const char* kArithmetic = "arithmetic";
 struct ChainSettings {
   std::int64_t terms = 2;
   std::int64_t largest = 20;
-  std::int64_t modulus = 0;  // 0: the sum itself
+  std::int64_t modulus = 0;  // the answer is the sum modulo this number; 0: the sum itself
   bool is_worked = false;    // true: completions have a line for each partial sum
 };
 

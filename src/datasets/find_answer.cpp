@@ -26,7 +26,7 @@ std::optional<std::string> last_box(std::string_view text) {
   std::vector<std::size_t> open;
   std::optional<std::pair<std::size_t, std::size_t>> found;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size() && !is_letter(text[i + 1])) ++i;  // such as \{
+    if (text[i] == '\\' && i + 1 < text.size() && !is_letter(text[i + 1])) ++i;  // skips \{ and \}
     if (text[i] == '{') open.push_back(i + 1);
     if (text[i] != '}' || open.empty()) continue;
     const std::size_t begin = open.back();

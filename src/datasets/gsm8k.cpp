@@ -21,8 +21,8 @@ constexpr const char* kRepair = "repair or remove these rows";
 
 struct WordProblem {
   std::string question{};
-  std::string solution{};  // without its last line
-  std::string answer{};    // what followed `####`
+  std::string solution{};  // the text before the last `####`
+  std::string answer{};    // result of stated_answer(): the text after the last `####`
 };
 
 using WordProblems = std::vector<WordProblem>;
@@ -69,8 +69,8 @@ WordProblems read_problems(const std::filesystem::path& path, std::set<std::stri
   return read;
 }
 
-/// Returns the path of a split's file: JSON Lines, else Parquet, also with the name that it has on
-/// the Hub. If no such file exists, returns the path of the JSON Lines file.
+/// Returns the path of the first file that exists: SPLIT.jsonl, SPLIT.parquet, or the Hub's file
+/// name SPLIT-00000-of-00001.parquet. If none exists, returns the path of SPLIT.jsonl.
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& split) {
   for (const char* ending : {".jsonl", ".parquet", "-00000-of-00001.parquet"})
     if (std::filesystem::exists(folder / (split + ending))) return folder / (split + ending);

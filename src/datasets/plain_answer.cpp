@@ -130,7 +130,7 @@ private:
   std::string_view text_;
   std::size_t at_ = 0;
   std::string plain_{};
-  std::vector<bool> is_dropped_{};  // of each open brace
+  std::vector<bool> is_dropped_{};  // for each open brace: whether it was dropped
 };
 
 std::string without_degrees(std::string_view text) {

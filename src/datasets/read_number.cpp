@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostFractionDigits = 10'000;
 constexpr std::size_t kMostExponentDigits = 9;
 
-/// Reads a text from its start. number() may move the place even if it returns nullopt.
+/// Reads a text from its start. number() may advance place() even if it returns nullopt.
 class NumberReader {
 public:
   explicit NumberReader(std::string_view text) : text_(text) {}
@@ -50,7 +50,8 @@ private:
     return false;
   }
 
-  /// Returns work(). Restores the reading position if the result is nullopt or false.
+  /// Calls `work` and returns its result. Restores the reading position if the result is nullopt or
+  /// false.
   template <class Work>
   auto attempt(Work work) {
     const std::size_t before = at_;

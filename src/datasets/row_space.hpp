@@ -19,8 +19,8 @@ class RowDraws {
 public:
   RowDraws(std::uint64_t seed, std::uint64_t number, std::size_t counted);
 
-  /// Returns the next choice, one of {0, ..., n - 1}. For a counted choice, n is the number that
-  /// RowSpace has for it. Otherwise n is below 2^32.
+  /// Returns the next choice, one of {0, ..., n - 1}. For a counted choice, n must be the number of
+  /// values that RowSpace was given for this choice. Otherwise n must be below 2^32.
   std::uint64_t below(std::uint64_t n);
 
   /// Returns whether the next choice is a counted one.
@@ -43,7 +43,8 @@ public:
   /// Returns the number of rows that differ in their counted choices.
   std::uint64_t size() const { return size_; }
 
-  /// Returns the choices of row `index` < size(). Rows with another `salt` are in another order.
+  /// Returns the choices of row `index` < size(). Each `salt` gives another random order of the
+  /// rows.
   RowDraws row(std::uint64_t index, std::uint64_t salt = 0) const;
 
 private:
@@ -55,7 +56,7 @@ private:
 /// The number of rows of each split. The rows of all splits have consecutive numbers: first test,
 /// then validation, then train. So the other splits stay the same if the size of train changes.
 struct SplitSizes {
-  std::array<std::int64_t, 3> rows{};  // by Split
+  std::array<std::int64_t, 3> rows{};  // index: Split
 
   std::int64_t of(Split split) const { return rows.at(static_cast<std::size_t>(split)); }
   std::uint64_t total() const;

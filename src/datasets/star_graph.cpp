@@ -103,8 +103,8 @@ private:
 
   StarGraphs graphs_;
   SplitSizes sizes_;
-  std::int64_t nodes_;   // labels
-  std::int64_t length_;  // nodes of a path
+  std::int64_t nodes_;   // number of labels
+  std::int64_t length_;  // number of nodes of a path
   RowForm form_;
 };
 

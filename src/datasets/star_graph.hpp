@@ -11,9 +11,9 @@ namespace mgpu::datasets {
 
 /// The shape of star graphs G(d, l).
 struct StarGraphShape {
-  std::int64_t arms = 2;    // d: paths that begin at the start
-  std::int64_t path = 5;    // l: nodes of a path, with the start
-  std::int64_t nodes = 50;  // N: labels of nodes
+  std::int64_t arms = 2;    // d: number of paths (arms) that begin at the start
+  std::int64_t path = 5;    // l: number of nodes of a path, the start included
+  std::int64_t nodes = 50;  // N: number of labels; a graph has at most one node of each label
 
   std::int64_t edges() const { return arms * (path - 1); }
 };

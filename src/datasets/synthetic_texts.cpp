@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the 
                                                      "on the hill",   "under the tree",
                                                      "at the market", "behind the house"};
 
-/// Draws the random numbers of one line, in order.
+/// Draws the random numbers of one row of the data set, in order.
 class Dice {
 public:
   /// Uses the same random streams as the generated histories of src/ad. This cannot correlate them,

@@ -10,7 +10,8 @@
 namespace mgpu::formats {
 namespace {
 
-/// Returns $`name` / `below`; nullopt if the variable is not set or is empty.
+/// Returns folder `below` inside the folder that the environment variable `name` holds; nullopt if
+/// the variable is not set or is empty.
 std::optional<fs::path> below_variable(const char* name, const char* below) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 
-/// Returns how many bytes the invalid character at the start of `text` has, up to the first byte
-/// that cannot belong to it.
+/// Returns the length in bytes of the invalid character at the start of `text`. The character ends
+/// before the first byte that cannot belong to it.
 std::size_t invalid_bytes(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.size() == 1 || at(0) < 0xC2 || at(0) > 0xF4) return 1;
@@ -29,7 +29,8 @@ std::size_t invalid_bytes(std::string_view text) {
   return bytes;
 }
 
-/// Appends values to a text. Recursion is as deep as the value: at most 32 if it was parsed.
+/// Formats a value as text. The recursion is as deep as the value: at most 32 levels if the value
+/// was parsed.
 class Printer {
 public:
   Printer(bool is_indented, BadUtf8 bad_utf8) : is_indented_(is_indented), bad_utf8_(bad_utf8) {}

@@ -130,7 +130,8 @@ private:
     const std::uint64_t limit = std::min<std::uint64_t>(kMaxHeaderBytes, file_.size() - 8);
     if (length > limit) {
       refuse_known_kinds();
-      // Without the length, which would show eight bytes of a file that a link leads to.
+      // The message omits the length. If a link leads to another file, the length would reveal
+      // eight bytes of that file.
       refuse("its header claims more than the " + std::to_string(limit) +
              " bytes that are possible");
     }

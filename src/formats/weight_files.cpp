@@ -26,7 +26,8 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
          folder.end();
 }
 
-/// Returns the path of a shard that the index names.
+/// Returns the path of a shard that the index names. Errors: Failure E624 if the name is not a
+/// plain file name, or if the file is a link that WeightFiles refuses.
 fs::path shard_path(const fs::path& folder, const fs::path& index, const std::string& name) {
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
@@ -77,7 +78,7 @@ bool is_pickle(const fs::path& file) {
                  "name the folder that has config.json and the weights"});
 }
 
-/// Reads the index, which maps tensors to files.
+/// Reads `weight_map` of the index, which maps the names of tensors to the names of their files.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const JsonValue root = read_json_object(index, kMaxIndexBytes);
   const JsonValue* map = root.find("weight_map");

@@ -10,7 +10,8 @@
 
 namespace mgpu::input {
 
-/// Size and time of a file, which identify its version unless it is being written.
+/// Size and modification time of a file. They identify the version of the file, unless the file is
+/// being written.
 struct FileStamp {
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
@@ -27,8 +28,8 @@ public:
   const fs::path& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
 
-  /// Reads bytes of the file, beginning at `offset`, until `bytes` is full or the file ends.
-  /// Returns their number.
+  /// Reads bytes of the file from `offset` on, until `bytes` is full or the file ends. Returns the
+  /// number of bytes read.
   /// Errors: Failure E603 (cannot be read, exit 74), E534 (the file has changed, exit 65).
   std::size_t read(std::uint64_t offset, std::span<char> bytes) const;
 
@@ -38,8 +39,8 @@ public:
   /// Throws Failure E534 (exit 65) when the file has changed since it was opened.
   void check_unchanged() const;
 
-  /// Checks that the file here has the same size and time as `elsewhere`, the stamp of another
-  /// rank. Errors: Failure E534 (exit 65) if not.
+  /// Checks that the file on this host has the same size and time as `elsewhere`, the stamp that
+  /// another rank found. Errors: Failure E534 (exit 65) if not.
   void check_same(const FileStamp& elsewhere) const;
 
   /// Returns a duplicate of the file descriptor, for a library that closes it. Errors: Failure

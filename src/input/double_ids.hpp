@@ -8,7 +8,7 @@
 
 namespace mgpu::input {
 
-/// The `id` of a row, as 128 bits of its SHA-256.
+/// Identifies the `id` of a row by the first 128 bits of its SHA-256.
 struct IdDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -10,13 +10,13 @@ namespace {
 
 using formats::JsonValue;
 
-constexpr std::size_t kSafeDigits = 18;  // any integer of this many digits fits
+constexpr std::size_t kSafeDigits = 18;  // any integer of this many digits fits std::int64_t
 
 bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
 
-/// Returns the end of the text opened by the quote at `begin`, past its closing quote.
+/// Returns the offset just past the JSON string that begins with the quote at `begin`.
 std::size_t end_of_text(std::string_view json, std::size_t begin) {
   for (std::size_t i = begin + 1; i < json.size(); ++i) {
     if (json[i] == '\\') {
@@ -28,7 +28,7 @@ std::size_t end_of_text(std::string_view json, std::size_t begin) {
   return json.size();
 }
 
-/// Returns the end of the characters from `begin` on that may be part of a number.
+/// Returns the offset of the first character, from `begin` on, that cannot be part of a number.
 std::size_t end_of_number(std::string_view json, std::size_t begin) {
   const std::size_t end = json.find_first_not_of("+-.0123456789eE", begin);
   return end == std::string_view::npos ? json.size() : end;
@@ -43,7 +43,8 @@ bool is_large_integer(std::string_view number) {
   return read.ec == std::errc::result_out_of_range;
 }
 
-/// Returns whether any run of digits is so long that its number may be too large.
+/// Returns whether the text has more than kSafeDigits digits in a row, so that a number may not fit
+/// std::int64_t.
 bool has_many_digits(std::string_view json) {
   std::size_t digits = 0;
   for (const char byte : json) {

@@ -8,16 +8,16 @@
 
 namespace mgpu::input {
 
-/// Parses one JSON object; integers beyond 64 bits become texts of their digits. Errors: RowError
-/// if `text` is anything else.
+/// Parses one JSON object. Integers that do not fit std::int64_t become texts of their digits.
+/// Errors: RowError if `text` is anything else.
 formats::JsonValue parse_row_object(std::string_view text);
 
 /// Parses any JSON value, as in a cell of a table. Errors: RowError if `text` is not one JSON
 /// value.
 formats::JsonValue parse_cell(std::string_view text);
 
-/// Returns the JSON text with quotes around integers beyond 64 bits; nullopt if it has no such
-/// integers.
+/// Returns the JSON text with quotes around integers that do not fit std::int64_t; nullopt if it
+/// has no such integers.
 std::optional<std::string> quote_large_integers(std::string_view text);
 
 }  // namespace mgpu::input

@@ -31,7 +31,7 @@ struct BadValue {
   std::string why;
 };
 
-/// Returns the value of work(), which calls Arrow or Parquet. Turns their errors into
+/// Returns the result of work(), which calls Arrow or Parquet. Their errors become
 /// std::runtime_error.
 template <class Work>
 auto ask(Work work) {
@@ -105,8 +105,8 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
   return JsonValue(std::move(members));
 }
 
-/// Returns item `i` as a text, as Arrow prints it. Serves dates, times and all types without a JSON
-/// equivalent.
+/// Returns item `i` as the text that Arrow prints for it. Used for dates, times and all other types
+/// without a JSON equivalent.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};

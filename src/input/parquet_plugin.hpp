@@ -9,9 +9,9 @@
 
 namespace mgpu::input {
 
-/// The interface of the library that is built from parquet_plugin.cpp and loaded with the first
-/// Parquet file. The library uses only JsonValue of the program, and reports errors as
-/// std::runtime_error.
+/// The interface of the library that is built from parquet_plugin.cpp, and loaded when the first
+/// Parquet file is opened. Of the program, the library uses only JsonValue, RawRow and a copy of
+/// utf8.cpp. It reports errors as std::runtime_error.
 class ParquetPlugin {
 public:
   virtual ~ParquetPlugin() = default;
@@ -21,8 +21,8 @@ public:
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
-/// The type of the function mgpu_open_parquet in the library that is built from parquet_plugin.cpp.
-/// The function takes ownership of the descriptor.
+/// The type of the function mgpu_open_parquet, which that library exports. The function takes
+/// ownership of the descriptor.
 using OpenParquet = std::unique_ptr<ParquetPlugin> (*)(int descriptor);
 
 }  // namespace mgpu::input

@@ -24,8 +24,8 @@ namespace {
                  ""});
 }
 
-/// Returns the function that opens a file. The first call loads the Parquet library, which is never
-/// unloaded.
+/// Returns the function mgpu_open_parquet of the Parquet library. The first call loads the library,
+/// which is never unloaded.
 OpenParquet open_parquet() {
   static const OpenParquet kOpen = [] {
     void* library = ::dlopen(MGPU_PARQUET_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
@@ -42,7 +42,8 @@ OpenParquet open_parquet() {
   return kOpen;
 }
 
-/// Returns work(), which calls the Parquet library. Turns errors of the library into Failure E532.
+/// Returns the result of work(), which calls the Parquet library. Errors of the library become
+/// Failure E532.
 template <class Work>
 auto ask(const fs::path& path, Work work) {
   try {

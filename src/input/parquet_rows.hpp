@@ -18,8 +18,9 @@ struct ParquetFacts {
 /// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).
 ParquetFacts read_parquet_facts(const DataFile& file);
 
-/// Opens the rows of a Parquet file. Each read decodes from the start of a row group, unless it
-/// begins where the previous read ended.
+/// Opens the rows of a Parquet file. A read continues where the previous read stopped if it begins
+/// in the same row group, and not before the previous batch (1024 rows). Any other read decodes
+/// from the start of a row group.
 ///
 /// Memory: 1024 rows, and 1 MiB per column. `file` must outlive the result.
 /// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).

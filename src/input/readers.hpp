@@ -9,7 +9,7 @@
 
 namespace mgpu::input {
 
-/// The ranks that read a file together: those of a world, or one process without MPI.
+/// The ranks that read a file together: all ranks of the world, or one process without MPI.
 class Readers {
 public:
   Readers() = default;

@@ -46,8 +46,8 @@ std::string what_there_is(const std::string& missing, const Names& there) {
   return nearest.empty() ? text : text + "; did you mean `" + printable(nearest) + "`?";
 }
 
-/// Returns the column that was probably meant, or else the first one, as a value on the command
-/// line.
+/// Returns the column of `there` that was probably meant, or else the first one, quoted as a value
+/// on the command line.
 std::string column_for(const std::string& missing, const Names& there) {
   std::string column = nearest_name(missing, there);
   if (column.empty()) column = there.empty() ? "COLUMN" : there.front();

@@ -17,12 +17,14 @@ public:
 
   /// Checks the names of the columns of a table (CSV, TSV or Parquet), whose rows all have the same
   /// columns. `path` is for messages.
-  /// Errors: Failure E533 (exit 65) when a required column is missing.
+  /// Errors: Failure E533 (exit 65) when a required column, or one in RowOptions::columns, is
+  ///         missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
-  /// Returns the row with this program's names of columns. `has_cells`: the row is from CSV or TSV,
-  /// whose lists are JSON texts.
-  /// Errors: RowError when a required column is missing or has the wrong type.
+  /// Returns the row with this program's names of columns. `has_cells` says that the row is from
+  /// CSV or TSV, whose lists are JSON texts.
+  /// Errors: RowError when a required column, or one in RowOptions::columns, is missing, or when a
+  ///         column has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Returns whether each row must have a unique id.

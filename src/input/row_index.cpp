@@ -87,7 +87,7 @@ private:
 };
 
 /// Returns where the first row may begin: after the byte order mark and the opening bracket of a
-/// list, if the file has them.
+/// list, if the file has them. Sets index.is_list.
 RowMark find_body(const DataFile& file, RowIndex& index) {
   std::string head(std::size_t{64} << 10, '\0');
   head.resize(file.read(0, head));
@@ -101,8 +101,8 @@ RowMark find_body(const DataFile& file, RowIndex& index) {
   return {first - head.begin() + 1, 1 + std::count(begin, first, '\n')};
 }
 
-/// Reads the names of the columns from the first record, and removes that record from the body.
-/// Without a header, the names are 1, 2, 3, and the body keeps that record.
+/// Reads the names of the columns from the first record, and moves `body` past that record. Without
+/// a header, the names are 1, 2, 3, and `body` does not move.
 void read_columns(const DataFile& file, const RowOptions& options, RowIndex& index, RowMark& body) {
   RecordReader reader(file, make_record_ends(index, options), body);
   Record record;

@@ -28,7 +28,7 @@ struct RowIndex {
   RowFormat format = RowFormat::jsonl;  // never automatic
   bool is_list = false;                 // jsonl: one list of objects
   std::int64_t rows = 0;
-  std::vector<std::string> columns;  // csv, tsv, parquet
+  std::vector<std::string> columns;  // empty for jsonl
   std::vector<RowMark> marks;        // where rows 0, 32, 64, ... begin; empty for parquet
 
   /// Serializes the index for another rank of the same build.

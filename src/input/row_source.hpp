@@ -40,7 +40,7 @@ std::unique_ptr<RowSource> open_text_rows(const DataFile& file, const RowIndex& 
 /// Memory: `rows` must outlive the result.
 std::unique_ptr<RowSource> open_generated_rows(const GeneratedRows& rows);
 
-/// Generates all rows once, and returns an index with their number, bytes and checksum.
+/// Generates all rows once, and returns an index with their number, size in bytes and checksum.
 RowIndex index_generated_rows(const GeneratedRows& rows);
 
 }  // namespace mgpu::input

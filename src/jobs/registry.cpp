@@ -11,7 +11,7 @@
 #define MGPU_MORE_JOBS(line)
 #endif
 
-// The registry of jobs, in the order in which --help lists them. The folder of job NAME defines
+// The registry of jobs, in the order in which jobs() returns them. The folder of job NAME defines
 // NAME_job().
 #define MGPU_JOBS(line)                                                                  \
   line(train) line(generate) line(teacher) line(classify) line(collect) line(experiment) \

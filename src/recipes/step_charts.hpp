@@ -16,17 +16,17 @@ inline constexpr std::size_t kShownPoints = 200;
 report::LineChart step_chart(const char* title, const std::string& y_label,
                              const report::Curve& learning_rate);
 
-/// Returns a chart of losses with its caption. If spans_decade(), the y axis is logarithmic, and
-/// the caption says so after `caption`.
+/// Returns a chart of losses with its caption. If report::spans_decade() is true for the chart, the
+/// y axis is logarithmic, and a sentence about this is appended to `caption`.
 report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption);
 
-/// Returns the JSON pointer of the last point of `curve` in summary.json. There the curve is called
-/// `series`, and has at most kShownPoints points.
+/// Returns the JSON pointer of the last point of `curve` in summary.json. In this file the curve is
+/// called `series` and has at most kShownPoints points.
 std::string series_key(const std::string& series, const report::Curve& curve);
 
-/// Returns `noisy` with kShownPoints points at most. If it has more points, each returned point is
-/// the mean of about equally many steps, and a band shows their range. `series` is the name of the
-/// curve in summary.json.
+/// Returns curve `noisy` with kShownPoints points at most. If `noisy` has more points, each
+/// returned point is the mean of about equally many steps, and a band shows their range. `series`
+/// is the name of the curve in summary.json.
 report::DrawnCurve banded_curve(const std::string& label, const std::string& series,
                                 const report::Curve& noisy, const std::string& css);
 

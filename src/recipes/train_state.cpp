@@ -22,8 +22,8 @@ formats::NamedTensor named(const std::string& name, const at::Tensor& tensor) {
   return {name, tensor.sizes().vec(), tensor::host_view_of(tensor)};
 }
 
-/// Returns the value that was saved under `name` with type T. Errors: Failure E611 if it is missing
-/// or has another type.
+/// Returns the value that was saved under `name` with type T.
+/// Errors: Failure E611 if the value is missing or has another type.
 template <class T>
 T value(const store::CheckpointState& state, const std::string& name) {
   const auto found = state.values.find(name);

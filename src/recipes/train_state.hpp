@@ -21,9 +21,9 @@ namespace mgpu::recipes {
 /// each checkpoint, so a resumed run has the same curves as an uninterrupted run.
 class TrainCurves {
 public:
-  /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` names
-  /// the values of an evaluation. With `has_cross_entropy`, StepRow::cross_entropy is kept, too.
-  /// `step_values` describes further numbers of each step.
+  /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` has the
+  /// names of the values of an evaluation. With `has_cross_entropy`, StepRow::cross_entropy is also
+  /// stored. `step_values` describes further numbers of each step.
   TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
               std::vector<std::string> value_names, bool has_cross_entropy = false,
               std::vector<ReportedValue> step_values = {});
@@ -42,7 +42,7 @@ public:
   double step_value(std::int64_t step, std::size_t index) const;
   bool has_cross_entropy() const { return cross_entropies_.defined(); }
   std::int64_t evaluations() const { return evaluations_; }
-  std::int64_t evaluated_at(std::int64_t index) const;  // number of steps done
+  std::int64_t evaluated_at(std::int64_t index) const;  // steps done before evaluation `index`
   /// Returns value `name` of evaluation `index`.
   /// Errors: Error if the name is unknown.
   double value(std::int64_t index, const std::string& name) const;
@@ -56,7 +56,7 @@ public:
 
 private:
   at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, gradient norm
-  at::Tensor cross_entropies_;  // [max_steps] float64, host; undefined: not kept
+  at::Tensor cross_entropies_;  // [max_steps] float64, host; undefined: not stored
   std::vector<ReportedValue> step_values_;
   at::Tensor step_value_rows_;  // [max_steps, step_values_] float64, host
   std::vector<std::string> value_names_;
@@ -73,14 +73,14 @@ struct KeptTensor {
 /// Everything that a training run needs to continue as if it had never stopped.
 class TrainState {
 public:
-  /// Keeps references to all arguments but `kept`, which must outlive this object. load() also
-  /// fills the tensors of `kept`.
+  /// Keeps references to all arguments except `kept`; the referenced objects must outlive this
+  /// object. load() also fills the tensors of `kept`.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves, std::vector<KeptTensor> kept = {});
 
   std::int64_t steps_done = 0;
-  /// The number of steps that were skipped because their gradient was infinite or NaN. They count
-  /// in steps_done, too.
+  /// The number of steps that were skipped because their gradient was infinite or NaN. steps_done
+  /// counts them, too.
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data

@@ -137,8 +137,9 @@ void Trainer::require_same_data() const {
        "put the old file back, or start anew: --resume=never"});
 }
 
-/// Runs one step. The clock counts the time of the step outside other spans as waiting for ranks.
-/// The rank spends most of this time on checking that no rank has failed.
+/// Runs one step. The clock counts the parts of a step that belong to no other phase as "waiting
+/// for ranks". Most of this time, the rank waits in run_together(), which checks that no rank has
+/// failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
   activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");
@@ -227,8 +228,9 @@ bool Trainer::save_is_due(bool is_best) {
 }
 
 /// Returns whether the last checkpoint is older than checkpoint.every_minutes. Clocks of ranks
-/// differ, so the ranks must agree on the result. That takes time, so the result is false except
-/// after every 16th step. Ranks: collective over the world.
+/// differ, so the ranks must agree on the result. That takes time, so only every 16th step checks
+/// the clock, and other steps return false.
+/// Ranks:  collective over the world.
 bool Trainer::is_save_time() {
   constexpr std::int64_t kCheckEvery = 16;  // steps
   const double after_s = settings_.checkpoint.every_minutes * 60.0;

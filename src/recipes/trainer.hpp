@@ -16,7 +16,8 @@
 
 namespace mgpu::recipes {
 
-/// The model, data and evaluation of a training. Each recipe implements them for job train.
+/// The model, data and evaluation of a training. The recipes implement this interface for job
+/// train.
 class TrainTask {
 public:
   TrainTask() = default;
@@ -40,14 +41,14 @@ public:
   virtual DataPlace data_place() const = 0;
 
   /// Returns the files that every checkpoint has in addition to the weights, as contents by name.
-  /// All ranks call it, but only the files of rank 0 are saved.
+  /// All ranks call this function, but only the files of rank 0 are saved.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   /// Returns the numbers that LoopSettings::step_values describes, for the last step.
   virtual std::span<const double> step_values() const { return {}; }
 
-  /// Returns tensors that are saved with each checkpoint. Their memory addresses must not change
-  /// during the run.
+  /// Returns tensors that are saved with each checkpoint and filled when one is loaded. Their
+  /// memory addresses must not change during the run.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   /// Fills kept_tensors() before a checkpoint is saved.
   /// Ranks:  collective over the world.
@@ -67,8 +68,8 @@ public:
 };
 
 /// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
-/// can use it. Call it before the model is made. If a LanguageModel packs its weights later, it
-/// returns the kept memory to the system.
+/// can use it. Call this function before the model is constructed. If a LanguageModel packs its
+/// weights later, it returns the kept memory to the system.
 void keep_step_memory(const run::RunContext& run);
 
 /// Runs job train with any recipe. It holds the optimizer, the loop and the checkpoints.
@@ -90,7 +91,8 @@ public:
   /// Ranks:  collective over the world.
   bool train();
 
-  /// Returns what the end of the run reports: steps done, skipped steps, samples, pace and `exit`.
+  /// Returns the numbers that the end of the run reports: steps done, skipped steps, samples, pace
+  /// and `exit`.
   run::JobOutcome outcome(ExitCode exit) const;
 
   const TrainCurves& curves() const { return curves_; }
@@ -134,7 +136,7 @@ private:
 /// Returns the facts about the batch for the banner: passes, groups, global batch and steps.
 report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                                 const Trainer& trainer);
-/// Logs which rows of each batch this rank computes. Logs a note if the warm-up is longer than the
+/// Logs which items of each batch this rank computes. Logs a note if the warm-up is longer than the
 /// training, or if passes are smaller than train.micro_batch_size.
 void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
 

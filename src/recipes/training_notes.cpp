@@ -20,7 +20,7 @@ std::string share_text(double share, const char* what) {
 }
 
 /// Adds a note if evaluations took much time. The note suggests to double train.eval_every. If that
-/// saves no evaluation, it suggests the recipe's cheaper_evaluation, if there is one.
+/// saves no evaluation, the note is NoteContext::cheaper_evaluation, if it is set.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
                      std::vector<Note>& notes) {
   const double share = fact(facts, "share/evaluation");
@@ -56,8 +56,8 @@ void note_checkpoints(const NoteFacts& facts, const NoteContext& training,
                        report::grouped(now)});
 }
 
-/// Adds a note about the sums of gradients. There is one sum for each step, however many passes the
-/// step has, so only a larger global batch makes them rarer.
+/// Adds a note about the sums of gradients. Gradients are summed over the ranks once per step,
+/// however many passes the step has. So only a larger global batch makes the sums rarer.
 void note_allreduce(const NoteFacts& facts, const NoteContext& training, std::vector<Note>& notes) {
   const double share = fact(facts, "share/allreduce, exposed");
   if (share <= 0.05 || training.ranks == 1) return;
@@ -75,8 +75,8 @@ void note_histories(const NoteFacts& facts, const NoteContext& training, std::ve
                    "data.path=<histories.h5 of this run> reads them instead"});
 }
 
-/// Adds a note about a slow GPU, if the other GPUs alone would be faster. The other ranks would
-/// have `ranks` / (`ranks` - 1) times the work that they have now.
+/// Adds a note about the slowest GPU, if the training would be faster without it. The other ranks
+/// would then have `ranks` / (`ranks` - 1) times their present work.
 void note_slow_gpu(const NoteFacts& facts, const NoteContext& training, std::vector<Note>& notes) {
   const int ranks = training.ranks;
   if (training.device != DeviceKind::cuda || ranks < 2) return;

@@ -10,7 +10,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::size_t kTableWidth = 96;
-constexpr double kVisibleSpread = 0.02;  // a smaller spread is not shown; share of the phase's mean
+constexpr double kVisibleSpread = 0.02;  // least spread that is shown, as a share of the mean time
 
 const char* heading(Outcome outcome) {
   switch (outcome) {

@@ -46,7 +46,7 @@ std::string header_html(const HtmlPage& report, const RunSummary& summary) {
   part("job " + summary.job);
   part(summary.ended);
   const char* noun = summary.device == DeviceKind::cuda ? "GPU" : "CPU rank";
-  if (summary.ranks > 0)  // 0: the page is not of a run
+  if (summary.ranks > 0)  // 0: the page compares runs
     part(text_of("%s on %d %s%s", h_mm_ss(summary.wall_s).c_str(), summary.ranks, noun,
                  summary.ranks == 1 ? "" : "s"));
   std::string html = element("div", "eyebrow", line);

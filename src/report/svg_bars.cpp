@@ -24,7 +24,7 @@ void draw_axis(Svg& svg, const BarChart& chart, double highest) {
   svg.text({0, 10}, chart.y_label, "tick");
 }
 
-/// Draws the legend of the marked bars, which have a second color, at the upper right.
+/// Draws the legend of the marked parts of bars, which have a second color, at the upper right.
 void draw_mark(Svg& svg, const BarChart& chart) {
   const double x = chart.width - 22.0 - 6.6 * static_cast<double>(width_of(chart.marked_label));
   svg.rect({x, 0}, {11, 11}, chart.marked_css + " bar", 2);
@@ -44,7 +44,7 @@ std::string svg_bars(const BarChart& chart) {
   if (!chart.marked_label.empty()) draw_mark(svg, chart);
   const double bottom = chart.height - kBelow;
   const double each = (chart.width - kLeft) / static_cast<double>(chart.bars.size());
-  const std::size_t every = (chart.bars.size() + 11) / 12;  // there is room for 12 labels
+  const std::size_t every = (chart.bars.size() + 11) / 12;  // there is room for 12 labels of bars
   for (std::size_t i = 0; i < chart.bars.size(); ++i) {
     const BarChart::Bar& bar = chart.bars[i];
     const double x = kLeft + each * static_cast<double>(i);

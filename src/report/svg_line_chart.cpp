@@ -117,7 +117,7 @@ void draw_axes(Svg& svg, const LineChart& chart, const Frame& frame) {
 
 /// Returns whether a curve passes through the box of a short text that begins at `corner`.
 bool is_crossed(const LineChart& chart, const Frame& frame, Point corner) {
-  constexpr double kWidth = 78;  // of "learning rate"
+  constexpr double kWidth = 78;  // width of the text "learning rate"
   const auto is_inside = [&](Point point) {
     return point.x > corner.x - 6 && point.x < corner.x + kWidth && point.y > corner.y - 16 &&
            point.y < corner.y + 8;

@@ -18,8 +18,8 @@ constexpr double kLeft = 62;
 constexpr double kLegendRow = 18;
 constexpr double kAxis = 30;
 constexpr const char* kOther = "ph-other";
-constexpr double kVisibleShare = 0.01;  // a phase with a smaller share of the time is not shown
-constexpr std::size_t kFreeColors = 8;  // CSS classes ph-0, ph-1, ... for phases without a class
+constexpr double kVisibleShare = 0.01;  // phases with a smaller share of the time are in "other"
+constexpr std::size_t kFreeColors = 8;  // CSS classes ph-0, ph-1, ... for phases not in kNamed
 
 /// Returns the share of each phase in the time of all ranks.
 std::vector<double> shares_of(const PhaseTable& table) {
@@ -84,7 +84,7 @@ struct Layout {
 
   double y_of(std::size_t rank) const { return top + (row + gap) * static_cast<double>(rank); }
 
-  std::vector<std::string> classes;  // of each phase
+  std::vector<std::string> classes;  // CSS class of each phase
   std::vector<LegendEntry> legend;
   double top;
   double row;

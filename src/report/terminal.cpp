@@ -24,8 +24,8 @@ bool is_launcher(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-/// Returns whether `name` is a daemon that starts ranks on other nodes. Then the user's screen is
-/// not on this node.
+/// Returns whether `name` is a daemon that starts ranks on other nodes. If such a daemon started
+/// this rank, the user's screen is not on this node.
 bool is_remote_daemon(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"orted", "prted", "slurmstepd",
                                                              "hydra_pmi_proxy"};

@@ -21,11 +21,11 @@
 namespace mgpu::rewards {
 namespace {
 
-constexpr std::size_t kMostWords = 1000;  // bytes of standard error that are kept
+constexpr std::size_t kMostWords = 1000;  // last bytes of standard error that are kept
 // The command fails if it writes more bytes than this without a complete answer.
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
-constexpr int kEndMilliseconds = 1000;  // time from closing the command's input to killing it
-constexpr int kTickMilliseconds = 200;  // time between two signs of progress
+constexpr int kEndMilliseconds = 1000;  // time for the command to end before it is killed
+constexpr int kTickMilliseconds = 200;  // longest time between two calls of mark_progress()
 
 struct Pipe {
   int read = -1;
@@ -45,7 +45,8 @@ void close_all(std::initializer_list<int> files) {
     if (file >= 0) ::close(file);
 }
 
-/// Starts `/bin/sh -c COMMAND` in a new process group; returns an error number, or 0.
+/// Starts `/bin/sh -c COMMAND` in a new process group. The descriptors `input`, `output` and
+/// `words` become its standard input, output and error. Returns 0, or an error number (errno).
 int spawn(std::string command, int input, int output, int words, pid_t& child) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -73,7 +74,7 @@ int spawn(std::string command, int input, int output, int words, pid_t& child) {
   return error;
 }
 
-/// Keeps a write to a closed pipe from ending this process.
+/// Blocks SIGPIPE in this thread, so that a write to a closed pipe does not end the process.
 class SigpipeBlocked {
 public:
   SigpipeBlocked() {
@@ -96,8 +97,8 @@ private:
   sigset_t before_{};
 };
 
-/// Appends what can be read from `file`. Returns false at its end or after an
-/// error.
+/// Appends the bytes that can be read from the descriptor `file` now. Returns false at the end of
+/// the file or after an error.
 bool read_some(int file, std::string& text) {
   std::array<char, 65536> piece{};
   const ssize_t count = ::read(file, piece.data(), piece.size());
@@ -128,7 +129,7 @@ ChildProcess::ChildProcess(std::string command) : command_(std::move(command)) {
 ChildProcess::~ChildProcess() {
   close_all({input_});
   wait(kEndMilliseconds);
-  ::kill(-child_, SIGKILL);  // before its number is free for other processes
+  ::kill(-child_, SIGKILL);  // before waitpid(), which frees the id for other processes
   int status = 0;
   while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
   }
@@ -175,11 +176,12 @@ void ChildProcess::write_some(std::string_view& request) {
   const SigpipeBlocked blocked;
   const ssize_t count = ::write(input_, request.data(), request.size());
   if (count > 0) request.remove_prefix(static_cast<std::size_t>(count));
-  if (count < 0 && errno != EAGAIN && errno != EINTR) request = {};  // a read reports the end
+  // After an error the command reads no more. ask() fails if no answer comes.
+  if (count < 0 && errno != EAGAIN && errno != EINTR) request = {};
 }
 
-/// Waits at most kTickMilliseconds for the pipes of the command. Then reads from or writes to each
-/// pipe that is ready.
+/// Waits at most kTickMilliseconds until a pipe of the command is ready. Then reads from or writes
+/// to each pipe that is ready.
 void ChildProcess::exchange(std::string_view& request, Clock::time_point deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();

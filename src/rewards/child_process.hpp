@@ -22,7 +22,8 @@ public:
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Writes `request`, and returns the next `lines` lines of the command without their ends.
+  /// Writes `request`, and returns the next `lines` lines that the command writes, without line
+  /// ends.
   /// Errors: Failure E551 if the command ends, writes more than it should, or has not written these
   ///         lines after `timeout_s` seconds.
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
@@ -43,7 +44,7 @@ private:
 
   std::string command_;
   pid_t child_ = -1;
-  std::optional<siginfo_t> ended_{};  // how the command ended; empty: it still runs
+  std::optional<siginfo_t> ended_{};  // how the command ended; nullopt: it may still run
   bool is_silent_ = false;            // the command has closed its standard output
   int input_ = -1;
   int output_ = -1;

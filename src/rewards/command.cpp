@@ -16,7 +16,7 @@ using formats::JsonValue;
 
 constexpr std::size_t kShownBytes = 200;
 
-/// Sends rows to a command, which answers with their rewards. The command starts with the first
+/// Sends rows to a command, which answers with their rewards. The command is started for the first
 /// rows, and runs until this object is destroyed.
 class CommandReward final : public Reward {
 public:

@@ -41,7 +41,8 @@ const RewardEntry& reward_called(const Config& config, const std::string& name) 
       std::string(kFunctions) + "=[" + (nearest.empty() ? "match" : nearest) + "]");
 }
 
-/// Reads the weights of a mapping {NAME: WEIGHT}. For a list of names, every weight is 1.
+/// Returns the weights in reward.functions, which is a mapping {NAME: WEIGHT}. If it is a list of
+/// names, every weight is 1.
 std::vector<double> read_weights(const Config& config, const std::vector<std::string>& names) {
   const std::vector<std::string> values = config.values(kFunctions);
   if (values == names) return std::vector<double>(names.size(), 1.0);

@@ -15,8 +15,8 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// theirs() returns the file's name for one of our columns; ours() returns our name for a column of
-/// the file.
+/// theirs() maps this program's name of a column to the name in the file. ours() maps the name in
+/// the file to this program's name.
 std::string theirs(const input::RowOptions& options, const std::string& name) {
   for (const auto& [ours, other] : options.columns)
     if (ours == name) return other;
@@ -29,7 +29,7 @@ std::string ours(const input::RowOptions& options, const std::string& name) {
   return name;
 }
 
-/// Returns the columns of a table; for JSON the members of its first row.
+/// Returns the names of the columns of a file. For JSON, these are the members of its first row.
 Names columns_of(const input::RowFile& file, const input::RowOptions& options) {
   if (!file.columns().empty()) return file.columns();
   Names names;
@@ -40,7 +40,7 @@ Names columns_of(const input::RowFile& file, const input::RowOptions& options) {
   return names;
 }
 
-/// Returns the reason why the name cannot be kept; nullptr if it can.
+/// Returns why output.keep_columns cannot have the name names[index]; nullptr if it can.
 const char* why_bad(const Names& names, std::size_t index) {
   const std::string& name = names[index];
   if (name.empty()) return "a name is empty";

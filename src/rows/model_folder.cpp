@@ -26,8 +26,8 @@ bool has_file(const fs::path& path) {
                       ExitCode::no_input);
 }
 
-/// Returns NAME of the path .../NAME/latest/..., where a training with that name writes; "" for
-/// other paths.
+/// Returns NAME if the path is .../NAME/latest/..., where a training with run.name=NAME writes.
+/// Returns "" for other paths.
 std::string run_name_in(const fs::path& folder) {
   const auto latest = std::find(folder.begin(), folder.end(), "latest");
   if (latest == folder.end() || latest == folder.begin()) return "";
@@ -44,7 +44,7 @@ std::string training_command(const std::string& name) {
 }
 
 /// Returns a command that downloads a model of the Hugging Face hub. Returns "" if the path that
-/// the user wrote cannot be the name of such a model, or if its first part is an existing folder.
+/// the user wrote cannot be the name of such a model, or if the parent of `folder` exists.
 std::string download_command(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const bool has_parts = std::count(written.begin(), written.end(), '/') == 1;
@@ -70,8 +70,8 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Returns a help text for a folder that was not found. For a relative path, it says where the path
-/// starts, because a wrong start is the usual reason.
+/// Returns a help text for a folder that was not found. For a relative path, it says relative to
+/// which folder the path is resolved, because a wrong assumption about this is the usual reason.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";
@@ -87,8 +87,9 @@ std::string help_for_missing_model(const Config& config, const fs::path& folder,
   return download.empty() ? start_of_path(config, key) : download;
 }
 
-/// Returns a help text. If `folder` is a run directory, or the folder of all runs with one name,
-/// the text names its folder with the weights. Otherwise the text asks for that folder.
+/// Returns a help text for a folder without config.json. If `folder` is a run directory, or the
+/// folder of all runs with one run.name, the text names the subfolder with the weights. Otherwise
+/// the text asks for the folder of a model.
 std::string help_for_other_folder(const fs::path& folder, const std::string& key) {
   for (const char* below : {"ckpt/last", "latest/ckpt/last"})
     if (has_file(folder / below / "config.json")) return store::path_argument(key, folder / below);

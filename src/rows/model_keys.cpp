@@ -24,8 +24,8 @@ void require(const Config& config, const char* name, const char* what) {
                        "job " + read_job_name(config) + " needs `" + std::string(name) + "`", what);
 }
 
-/// Refuses groups of different sizes for a tensor-parallel model, whose sums round differently for
-/// each size.
+/// Refuses groups of different sizes with model.parallel=tensor, because the rounding of sums
+/// depends on the size of the group.
 void check_groups(const Config& config) {
   if (lm::read_group_plan(config).split == lm::Split::pipeline) return;
   const std::vector<int> sizes = cluster::read_groups(config);
@@ -93,7 +93,7 @@ ModelRowKeys read_model_row_keys(const Config& config) {
 }
 
 std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row) {
-  // All data with at least this many rows get the same chunk size, so further rows do not count.
+  // All data with at least this many rows get the same chunk size, so further rows are not counted.
   constexpr std::int64_t kEnough = 64 * run::kLargestAutoChunk;
   try {
     return run::auto_chunk_size(input::count_rows(keys.options, kEnough), results_per_row);

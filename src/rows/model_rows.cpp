@@ -14,8 +14,8 @@
 namespace mgpu::rows {
 namespace {
 
-/// Returns ModelRows::inputs: checksums of the rows, the model and the chat template, by key. With
-/// tensor parallelism, the number of ranks per model is included, because it affects rounding.
+/// Returns ModelRows::inputs: the checksums of the rows, the model and the chat template, by key.
+/// Includes the number of ranks that share a tensor-parallel model, because it affects rounding.
 std::map<std::string, std::string> inputs_of(const ModelRowKeys& keys, const input::RowFile& rows,
                                              const FolderText& text) {
   std::map<std::string, std::string> inputs = {

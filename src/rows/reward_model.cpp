@@ -27,7 +27,7 @@ namespace {
                  std::move(help)});
 }
 
-/// The rewards that a ForSequenceClassification model gives.
+/// The reward `model`: the output of a ForSequenceClassification model.
 class ModelReward final : public rewards::Reward {
 public:
   ModelReward(const rewards::RewardSettings& settings, Device device, lm::ResidentModels* models)

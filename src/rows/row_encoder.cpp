@@ -17,13 +17,14 @@ std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
-/// Excludes from the loss the first tokens of `encoded` that equal those of `prompt`.
+/// Masks the common prefix of `prompt` and `encoded`, so that the loss does not cover it.
 void learn_after(const std::vector<std::int64_t>& prompt, LearnedText& encoded) {
   const std::int64_t given = shared_tokens(prompt, encoded.ids);
   std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
 }
 
-/// Excludes from the loss the first tokens that `prompt` and both sequences of the pair share.
+/// Masks the common prefix of `prompt` and both sequences of the pair, so that the loss does not
+/// cover it.
 void learn_after(const std::vector<std::int64_t>& prompt, LearnedPair& pair) {
   const std::int64_t given =
       std::min(shared_tokens(prompt, pair.chosen.ids), shared_tokens(prompt, pair.rejected.ids));
@@ -33,15 +34,16 @@ void learn_after(const std::vector<std::int64_t>& prompt, LearnedPair& pair) {
 
 using Messages = std::vector<text::ChatMessage>;
 
-/// Returns the messages with which both conversations begin, without the last message of either.
+/// Returns the messages with which both conversations begin. The last message of a conversation is
+/// never among them.
 Messages shared_messages(const Messages& chosen, const Messages& rejected) {
   const auto most = static_cast<std::ptrdiff_t>(std::min(chosen.size(), rejected.size())) - 1;
   return {chosen.begin(),
           std::mismatch(chosen.begin(), chosen.begin() + most, rejected.begin()).first};
 }
 
-/// Returns the messages of the prompt. If `prompt` is a list, its messages are put before both
-/// conversations. Otherwise both conversations must already begin with the prompt.
+/// Returns the messages of the prompt. If `prompt` is a list, its messages are inserted before both
+/// conversations. Otherwise the prompt consists of the shared_messages() of the conversations.
 Messages take_prompt(const JsonValue* prompt, Messages& chosen, Messages& rejected) {
   if (prompt != nullptr && prompt->list() != nullptr) {
     Messages messages = messages_of(*prompt, "prompt");

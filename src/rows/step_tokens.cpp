@@ -1,4 +1,4 @@
-// Encodes solutions in steps; a part of RowEncoder.
+// The functions of RowEncoder for solutions that consist of steps.
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/rows/row_encoder.hpp>
 #include <mgpu/rows/step_tokens.hpp>

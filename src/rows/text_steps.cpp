@@ -13,8 +13,8 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(kBlanks) == std::string::npos;
 }
 
-/// Returns whether the step is complete: it has step_tokens tokens, or, if steps are lines, a line
-/// break after a character that is no blank.
+/// Returns whether the step is complete. This is so if it has step_tokens tokens or, if steps are
+/// lines, if it has a line break after a character that is no blank.
 bool is_complete(const TextStep& step, const StepRule& rule) {
   if (rule.step_tokens > 0) return static_cast<std::int64_t>(step.count) == rule.step_tokens;
   const std::size_t words = step.text.find_first_not_of(kBlanks);
@@ -29,7 +29,7 @@ void join_last(std::vector<TextStep>& steps) {
   steps.back().text += last.text;
 }
 
-/// Splits like split_into_steps(), but a line of blanks at the end remains a step.
+/// Splits like split_into_steps(), but blank lines at the end remain a separate step.
 std::vector<TextStep> split(std::span<const std::int64_t> ids, const StepRule& rule,
                             const text::Tokenizer* tokenizer) {
   if (tokenizer == nullptr && rule.step_tokens == 0) throw Error("lines without a tokenizer");

@@ -21,8 +21,8 @@ using text::TextFiles;
 
 constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{16} << 20;
 
-// A command that writes tokenizer.json and its companions into a folder. The caller appends the
-// path of the folder.
+// A command that converts the tokenizer of a folder, and writes tokenizer.json and related files
+// into that folder. The caller appends the path of the folder.
 constexpr const char* kConvertCommand =
     "pip install transformers sentencepiece protobuf tiktoken && python3 -c 'import sys, "
     "transformers as t; t.AutoTokenizer.from_pretrained(sys.argv[1])"

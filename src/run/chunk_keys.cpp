@@ -15,7 +15,7 @@ ChunkPart read_chunk_part(const Config& config) {
 }  // namespace
 
 std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row) {
-  constexpr std::int64_t kChunks = 64;  // of few rows, so that many ranks have work
+  constexpr std::int64_t kChunks = 64;  // if there are few rows: number of chunks, for many ranks
   const std::int64_t by_rows = (rows + kChunks - 1) / kChunks;
   const std::int64_t by_results = (kLargestAutoChunk + results_per_row - 1) / results_per_row;
   return std::max<std::int64_t>(1, std::min({kLargestAutoChunk, by_rows, by_results}));
@@ -94,7 +94,7 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
                       groups == ranks ? "ranks" : "groups of ranks", pending == 1 ? "is" : "are",
                       report::grouped(pending).c_str(), pending == 1 ? "" : "s",
                       report::grouped(phase.chunk_rows).c_str(), rows.c_str());
-  // With `smaller` rows in a chunk, every part of the run has a chunk for each group.
+  // With `smaller` rows in a chunk, every part (ChunkPart) has at least one chunk for each group.
   const std::int64_t smaller = phase.samples / (std::int64_t{groups} * phase.part.count);
   if (smaller >= 1 && smaller < phase.chunk_rows) {
     note.key = "run.chunk_size";

@@ -13,7 +13,7 @@ using report::Plan;
 
 constexpr ModelPlan::Rates kCoreRates{8e9, 8e10, "one core"};
 constexpr ModelPlan::Rates kGpuRates{1.5e12, 2e13, "one GPU"};
-constexpr double kShareOfBandwidth = 0.7;  // part of a GPU's bandwidth that decoding reaches
+constexpr double kShareOfBandwidth = 0.7;  // share of a GPU's memory bandwidth used by decoding
 
 /// Formats "rank 3" or "ranks 4 to 5".
 std::string ranks_text(int first, int count) {

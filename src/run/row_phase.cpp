@@ -59,7 +59,7 @@ std::string RowPhase::memory_text(std::int64_t batch_size) const {
   });
 }
 
-/// Returns how groups share the chunks. A block has room for one batch.
+/// Returns how groups share the chunks. A block has as many chunks as a batch of results needs.
 ChunkSharing RowPhase::sharing(std::int64_t batch_size) const {
   const ChunkPhase& chunks = options_.chunks;
   ChunkSharing sharing = chunk_sharing(run_, keys_.run);
@@ -114,8 +114,8 @@ void RowPhase::log_progress() {
                       static_cast<double>(work_.tokens()) / work_.seconds);
 }
 
-/// Logs the progress within a chunk, at most once per second. `results`: how many results the
-/// current call of RowWorker::work() has so far.
+/// Logs the progress within a block of chunks, at most once per second. `results`: how many results
+/// the current call of RowWorker::work() has so far.
 void RowPhase::log_within_chunk(std::int64_t results) {
   constexpr double kEvery_s = 1.0;
   if (!group_.is_leader() || run_.clock.elapsed_s() - logged_s_ < kEvery_s) return;

@@ -12,10 +12,12 @@
 namespace mgpu::run {
 namespace {
 
-// The page of a run has so many notes of sessions, and the first note of each of as many others.
+// Once report.html has this many notes about sessions, it gets only the first note of each further
+// session, until it has twice as many.
 constexpr std::size_t kMostNotes = 20;
 
-/// The exits of a run with sessions, the worst one last.
+/// The exit codes of a run with sessions, the worst one last. A failed session counts as
+/// incomplete.
 constexpr std::array kExits = {ExitCode::done, ExitCode::incomplete, ExitCode::stopped};
 
 std::int32_t badness_of(ExitCode exit) {
@@ -90,7 +92,7 @@ const cluster::Group& SessionHost::group_of(const std::vector<int>& members) {
   std::unique_ptr<cluster::Group>& group = groups_[members];
   if (!group) {
     // Groups that are made at the same time have no rank in common. So their first members differ,
-    // and serve as tags.
+    // and can serve as tags of the groups.
     group = std::make_unique<cluster::Group>(run_.topology.world().of(members, members.front()));
   }
   return *group;
@@ -144,7 +146,8 @@ void SessionHost::ended(ExitCode exit) {
   if (badness_of(exit) > badness_of(worst_)) worst_ = exit;
 }
 
-/// Tells how many copies of weights were dropped because memory was short. Collective.
+/// Shows a note with the number of model folders that were dropped from the memory of nodes,
+/// because memory was short. Collective over the run's ranks.
 void SessionHost::tell_of_dropped_weights() {
   const bool is_first_of_node = run_.topology.node().rank() == 0;
   const auto dropped = run_.topology.world().all_reduce(

@@ -13,7 +13,8 @@ namespace mgpu::tensor {
 #if MGPU_CUDA
 namespace {
 
-/// Opens the library with libtorch's CUDA kernels, which registers them when it is loaded.
+/// Loads the library with libtorch's CUDA kernels. The library registers the kernels while it is
+/// loaded.
 void* open_library() {
   void* library = ::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL);
   if (library != nullptr) return library;

@@ -3,7 +3,8 @@
 namespace mgpu::tensor {
 
 /// Loads the part of libtorch that contains the CUDA kernels, once per process. Call the function
-/// before the first GPU tensor is made. Ranks on the CPU do not call it, which saves them 230 MiB.
+/// before the first GPU tensor is made. Ranks that compute on the CPU do not call it, which saves
+/// 230 MiB of memory per rank.
 ///
 /// Errors: Failure (69, E206) when the library cannot be loaded; NotBuiltError in a build without
 ///         CUDA.

@@ -19,7 +19,8 @@ DeviceMemory device_memory(Device device) {
   load_cuda_half();
   c10::DeviceAllocator* allocator = c10::getDeviceAllocator(c10::DeviceType::CUDA);
   const auto index = static_cast<c10::DeviceIndex>(device.index);
-  // Before the first tensor on a GPU, the allocator has no statistics and would throw.
+  // Before the first GPU tensor is made, the allocator has no statistics, and getDeviceStats()
+  // would throw.
   if (!allocator->initialized()) return {0, 0, allocator->getMemoryInfo(index).second};
   const auto stats = allocator->getDeviceStats(index);
   return {peak(stats.allocated_bytes), peak(stats.reserved_bytes),

@@ -16,7 +16,7 @@ bool runs_on_gpu(const at::Tensor& tensor) {
 CUstream_st* current_stream([[maybe_unused]] const at::Tensor& tensor) {
 #if MGPU_CUDA
   const c10::DeviceIndex device = tensor.get_device();
-  c10::cuda::set_device(device);  // a thread other than main begins with device 0
+  c10::cuda::set_device(device);  // in new threads, device 0 is current
   return c10::cuda::getCurrentCUDAStream(device).stream();
 #else
   throw NotBuiltError("CUDA");

@@ -22,13 +22,14 @@ std::int64_t count_of(const ParameterSpec& spec) {
                          std::multiplies<>());
 }
 
-/// Returns the number of elements of a parameter, including the gap after it.
+/// Returns the number of elements that a parameter of `count` elements takes, including the gap
+/// after it.
 std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Fills `flat` with init_value plus uniform draws from +-sqrt(3) init_std. Uses additions,
-/// products and one square root only, so the bits do not depend on a math library.
+/// Fills `flat` with init_value plus uniform draws from +-sqrt(3) init_std. Uses only additions,
+/// products and one square root, so the bits are the same with every math library.
 void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) {
   if (spec.init_std == 0.0) {
     flat.fill_(spec.init_value);

@@ -11,8 +11,9 @@
 namespace mgpu::tensor {
 namespace {
 
-/// Takes the bytes of an archive. The archive's writer ends the program if a write fails while it
-/// is destroyed. So write() keeps the first failure, accepts all later bytes, and finish() throws.
+/// The file to which PyTorchStreamWriter writes an archive. That class aborts the program if a
+/// write fails in its destructor. So write() never throws: it keeps the first failure and ignores
+/// all later bytes. finish() throws this failure.
 class ArchiveFile {
 public:
   explicit ArchiveFile(const std::filesystem::path& path)
@@ -28,7 +29,8 @@ public:
     return count;
   }
 
-  /// Errors: that of the first write that failed.
+  /// Makes the file durable and closes it. Errors: that of the first write that failed, and those
+  ///         of DurableFile.
   void finish() {
     if (failure_) std::rethrow_exception(failure_);
     file_.sync();

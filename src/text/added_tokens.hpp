@@ -17,14 +17,14 @@
 
 namespace mgpu::text {
 
-/// A token that is searched for in the text itself, before the model processes the text.
+/// A token that is searched for in the text itself, before BpeModel processes the text.
 struct AddedToken {
   std::string content;
   bool single_word = false;  // never found next to a word character
   bool lstrip = false;       // a match includes the white space before it
   bool rstrip = false;       // a match includes the white space after it
   bool normalized = false;   // true: searched for in the normalized text
-  bool special = false;      // omitted by decode(..., skip_special_tokens = true)
+  bool special = false;      // Tokenizer::decode() can omit the token
 
   bool operator==(const AddedToken&) const = default;
 };
@@ -47,7 +47,7 @@ public:
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
-  using Edge = std::uint64_t;  // number of a node, times 256, plus a byte
+  using Edge = std::uint64_t;  // 256 * number of a node + byte
   static Edge edge(std::uint32_t node, char byte) {
     return Edge{node} << 8 | static_cast<unsigned char>(byte);
   }
@@ -61,15 +61,16 @@ private:
 /// Source: tokenizers 0.23, tokenizer/added_vocabulary
 class AddedTokens {
 public:
-  /// Part of a text: an added token with its id, or text that the model encodes, with id kNoToken.
+  /// Part of a text: an added token with its id, or other text with id kNoToken, which BpeModel
+  /// encodes.
   struct Part {
     std::size_t begin, end;
     TokenId id;
   };
 
   /// Adds tokens. A token whose content is in the vocabulary has its id there; other tokens get ids
-  /// after those of the vocabulary. Two tokens with the same content share an id, and only the
-  /// flags of the later token count.
+  /// after those of the vocabulary. Two tokens with the same content share an id. The flags of the
+  /// later token count, but the token is special if one of the two is.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);
@@ -90,7 +91,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // what is searched for and decoded to; normalized if token.normalized
+    std::string text;  // text to search for and to decode to; normalized if token.normalized
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

@@ -12,15 +12,15 @@
 
 namespace mgpu::text {
 
-/// Byte-pair encoding: a piece of text starts as the tokens of its characters. The pair of
-/// neighboring tokens with the lowest Merge::rank, or the leftmost of several such pairs, is merged
-/// until no pair can be merged.
+/// Byte-pair encoding: a piece of text starts as the tokens of its characters. Each step merges the
+/// pair of neighboring tokens with the lowest Merge::rank, or the leftmost of several such pairs.
+/// The encoding ends when no pair can be merged.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters
 class BpeModel {
 public:
-  /// Buffers that a caller reuses between calls. Two threads must not use them at the same time.
+  /// Buffers that a caller reuses between calls. Each thread needs separate buffers.
   struct Scratch {
     struct Symbol {
       TokenId id;
@@ -45,7 +45,8 @@ public:
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   /// Appends the tokens of a piece to `ids`. Shapes: piece is valid UTF-8 and not empty
-  /// Errors: Failure E543 for a character without a token if there is no unknown token
+  /// Errors: Failure E543 for a character without a token if the named unknown token is not in the
+  ///         vocabulary. If no unknown token is named, such characters are dropped.
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
 
 private:

@@ -22,7 +22,8 @@ Failure failure(const char* code, std::string sentence, std::string reason) {
   return Failure({code, ExitCode::data, std::move(sentence), {"  " + printable(reason)}, ""});
 }
 
-/// A parsed template. guard() has changed its program so that it gives the same text as Python.
+/// A parsed template. guard() has changed `program` so that its output equals that of Python's
+/// Jinja.
 struct Parsed {
   jinja::program program;
   std::size_t names = 0;  // the result of guard(): a bound on the number of variables

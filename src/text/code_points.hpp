@@ -28,7 +28,7 @@ struct LowerSpecial {
 /// A character class of regular expressions, such as \p{L}, as the tokenizers library defines it.
 struct RegexClass {
   std::string_view name;
-  bool complete;             // true: `members` lists all; false: only those that PCRE2 lacks
+  bool complete;             // true: `members` has all; false: it has only those that PCRE2 lacks
   std::uint32_t count;       // total number of members, which a test checks
   std::string_view members;  // as in a bracket expression [...] of a regular expression
 };
@@ -50,8 +50,8 @@ void append_character(std::string& text, char32_t character);
 /// Returns whether one of the sorted `ranges` contains the character.
 bool contains(std::span<const CodeRange> ranges, char32_t character);
 
-/// Each of these functions returns whether a character belongs to a class. The class is defined as
-/// in that part of the tokenizers library that uses it.
+/// Each of these functions returns whether a character belongs to a class. Each class is defined as
+/// in the part of the tokenizers library that uses the class.
 /// Source: tokenizers 0.23.3, see unicode_tables.hpp
 bool is_whitespace(char32_t character);
 bool is_digit(char32_t character);

@@ -140,8 +140,8 @@ private:
   std::vector<Section> sections_;
 };
 
-/// Removes a character at both ends of each token. Therefore it holds back characters that may turn
-/// out to be the last ones of the token.
+/// Removes a character at both ends of each token. Holds back occurrences of this character that
+/// may be the last ones of the token.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)

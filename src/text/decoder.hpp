@@ -12,8 +12,8 @@
 
 namespace mgpu::text {
 
-/// One step of a decoder, which turns a list of token texts into a text. An object serves one list.
-/// It emits text that no later token can change, and holds back all other text.
+/// One stage of a decoder. A decoder turns a list of token texts into a text. An object serves one
+/// list. add() emits text that no later token can change, and holds back all other text.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;

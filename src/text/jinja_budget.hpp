@@ -10,7 +10,7 @@
 
 namespace mgpu::text {
 
-/// Refuses a template whose tree would be too deep for the recursive parser.
+/// Refuses a template whose syntax tree would be too deep for the recursive parser.
 ///
 /// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks.
 void check_nesting(const std::vector<jinja::token>& tokens);
@@ -27,8 +27,8 @@ public:
   static constexpr int kValueDepth = 64;
 
   /// Makes this object the budget of the thread until the object is destroyed. `names` is the
-  /// number of variables that the template may have. It sets the cost of a scope, because the
-  /// interpreter copies all variables for each scope.
+  /// number of variables that the template may have. This number determines the cost of a scope,
+  /// because the interpreter copies all variables for each scope.
   RenderBudget(std::size_t names, std::size_t max_steps);
   RenderBudget(const RenderBudget&) = delete;
   RenderBudget& operator=(const RenderBudget&) = delete;
@@ -48,8 +48,7 @@ public:
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes a step for reading `value`, or one item if `value` is a list or object. For a text, also
-  /// takes its bytes.
+  /// Takes one step for a read of `value`. For a text, also checks its size, and takes its bytes.
   void take(const jinja::value& value);
 
   /// Calls take(), and takes a step for each item of a list or object, but not for items inside
@@ -77,8 +76,8 @@ public:
     ~Call();
   };
 
-  /// Records a namespace, the only kind of Jinja value that can change after it is made. Since no
-  /// namespace may be inside another one, values have no cycles.
+  /// Records a namespace, the only kind of Jinja value that can change after it is made. No
+  /// namespace may be inside another one, so values have no cycles.
   void add_namespace(const jinja::value& value);
   bool is_namespace(const jinja::value& value) const;
   bool holds_namespace(const jinja::value& value) const;

@@ -20,7 +20,7 @@ using jinja::mk_val;
 using jinja::statement_ptr;
 using jinja::value;
 
-/// An expression that processes the value of another one.
+/// An expression that processes the value of an inner expression.
 struct Guarded : expression {
   explicit Guarded(statement_ptr inner) : inner_(std::move(inner)) { pos = inner_->pos; }
   std::string type() const override { return inner_->type(); }
@@ -56,7 +56,7 @@ struct Printed : Guarded {
   }
 };
 
-/// An operand that must be defined, because it has members or is part of a calculation.
+/// An operand that must be defined, because the template accesses its members.
 struct Defined : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -92,8 +92,8 @@ struct Object : Defined {
   }
 
 private:
-  /// Refuses a built-in that this interpreter has as a member of lists and texts. In Python's Jinja
-  /// it is only a filter.
+  /// Refuses `member_` if this interpreter has it as a built-in of lists or texts. In Python's
+  /// Jinja, such a built-in is only a filter.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))
@@ -152,8 +152,8 @@ struct Built : Guarded {
   }
 };
 
-/// The values of a loop. All scopes are charged at once, because the interpreter makes a scope for
-/// each value before the first iteration.
+/// The list or object that a loop iterates over. All scopes are charged at once, because the
+/// interpreter makes a scope for each item before the first iteration.
 struct Iterated : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -200,7 +200,7 @@ struct Assigned : Guarded {
     RenderBudget& budget = RenderBudget::of_thread();
     if (name == nullptr || member.computed || !budget.is_namespace(object))
       throw std::runtime_error("only members of a namespace can be set");
-    if (!set.val) return set.execute_impl(ctx);  // {% set x.y %} ... {% endset %}: a text
+    if (!set.val) return set.execute_impl(ctx);  // {% set x.y %} ... {% endset %} sets a text
     const value v = set.val->execute(ctx);
     budget.take_deep(v);
     if (budget.holds_namespace(v)) not_supported("a namespace inside a namespace");

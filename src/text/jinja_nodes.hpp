@@ -7,7 +7,7 @@
 
 namespace mgpu::text {
 
-/// The name of a filter, test or method, and whether it is called with arguments.
+/// The name of a filter or test, and its arguments.
 struct CalledName {
   std::string name;
   const jinja::statements* arguments = nullptr;  // null: none
@@ -19,7 +19,7 @@ struct CalledName {
 /// "Wraps X" below means that `node` is an X.
 jinja::statement_ptr refused(jinja::statement_ptr node);
 
-/// Wraps {{ node }}, to print None like Python and to refuse types that print differently there.
+/// Wraps {{ node }}, to print None like Python, and to refuse types that Python prints differently.
 jinja::statement_ptr printed(jinja::statement_ptr node);
 
 /// Wraps the object in object.member or object['member']. `is_called`: the template calls the

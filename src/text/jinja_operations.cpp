@@ -11,7 +11,8 @@
 #include "jinja_nodes.hpp"
 #include "jinja_values.hpp"
 
-// Operations whose operands are computed first, then checked, then given to the interpreter.
+// Operations of templates. Each computes its operands, checks them, and then passes them to the
+// interpreter.
 namespace mgpu::text {
 namespace {
 
@@ -26,8 +27,8 @@ std::string text_of(const value& v) {
   return v->as_string().str();
 }
 
-/// Returns an estimate of the bytes of the text that shows a value. Takes no steps from the
-/// RenderBudget, because the items of the value were counted before.
+/// Returns an estimate of the size of the text that a value is printed as, in bytes. Takes no steps
+/// from the RenderBudget, because the items of the value were counted before.
 std::size_t text_bytes(const value& v) {
   if (is_text(v)) return v->val_str.length();
   std::size_t bytes = 8;  // for a value that is not a text, and for punctuation
@@ -77,7 +78,7 @@ void check_join(const value& v, const std::vector<value>& arguments) {
   RenderBudget::check_text(text_bytes(v) + v->as_array().size() * between);
 }
 
-/// Checks the size of the text that shows a value and all values inside it.
+/// Checks the size of the text that a value is printed as, including all values inside it.
 void check_shown(const value& v) {
   RenderBudget::of_thread().take_deep(v);
   RenderBudget::check_text(text_bytes(v));
@@ -335,8 +336,9 @@ struct Called : jinja::expression {
   }
 
 private:
-  /// Checks that the result of the call will not be too large. Returns the callee. In a method
-  /// call, its object is replaced by the value of that object.
+  /// Checks that the result of the call will not be too large. Returns the callee. For a method
+  /// call, the returned expression has the computed object, so that the object is not computed
+  /// twice.
   statement_ptr callee(const std::vector<value>& arguments, context& ctx) const {
     if (method_.empty()) {
       if (function_ == "range") check_range(arguments);

@@ -33,7 +33,7 @@ jinja::value strip(const jinja::value& v, bool left, bool right);
 /// Returns a text with one byte per character of `v`, for filters that count characters.
 jinja::value as_many_bytes(const jinja::value& v);
 
-/// Returns a node that stands for a value that was computed before.
+/// Returns a node whose value is `v`.
 jinja::statement_ptr computed(jinja::value v);
 jinja::statements computed(const std::vector<jinja::value>& values);
 

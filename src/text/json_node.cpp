@@ -11,9 +11,9 @@ namespace {
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
 constexpr std::size_t kMaxDepth = 64;
 
-/// Returns the text with an exponent of zero after each integer of more than 18 digits, which makes
-/// it a real number. Files of transformers may have a `model_max_length` of 10^30, but simdjson's
-/// integers end at 2^64.
+/// Returns the text with the exponent e0 after each integer of more than 18 characters, so that
+/// simdjson reads a real number. Files of transformers may have a `model_max_length` of 10^30, but
+/// simdjson's integers end at 2^64.
 std::string with_real_numbers(std::string_view text) {
   constexpr std::size_t kMaxDigits = 18;
   std::string result;

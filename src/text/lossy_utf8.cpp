@@ -7,7 +7,7 @@ namespace mgpu::text {
 namespace {
 
 struct Prefix {
-  std::size_t bytes;  // length of the longest valid start of a character, at least 1
+  std::size_t bytes;  // length of the longest valid prefix of a character; at least 1
   bool whole;         // true: the character is complete
   bool open;          // true: more bytes could complete the character
 };

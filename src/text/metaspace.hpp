@@ -6,12 +6,12 @@
 
 namespace mgpu::text {
 
-/// Says which pieces of a text get a leading space if they lack one.
+/// Says which pieces of a text get a leading space if they do not have one.
 enum class PrependScheme { always, first, never };
 
 /// The options that the pre-tokenizer and the decoder named Metaspace share.
 struct MetaspaceOptions {
-  std::string replacement;  // one character that represents a space
+  std::string replacement;  // the character that represents a space
   PrependScheme prepend = PrependScheme::always;
   bool split = true;  // whether the text is split at spaces
 };

@@ -18,7 +18,7 @@ struct Pieces {
   };
 
   std::string text;
-  std::vector<Piece> pieces;  // never empty
+  std::vector<Piece> pieces;  // a piece is never empty
   bool at_start = true;       // true: the first piece is the start of the input
 
   /// Replaces the text by `whole`, with a single piece. `begins_input` sets at_start.

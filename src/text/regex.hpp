@@ -23,13 +23,14 @@ struct RegexTraits {
 /// A compiled regular expression of a tokenizer file. Any number of threads may use one object.
 ///
 /// Errors: std::invalid_argument when the expression cannot be compiled, or may have another
-///         meaning in PCRE2 than in the tokenizers library
+///         meaning in PCRE2 than in the tokenizers library; Failure E542 for a PCRE2 with another
+///         Unicode version than 14 to 16
 class Regex {
 public:
   explicit Regex(std::string_view expression);
 
-  /// Appends sections that cover `text`: matches and the parts between them. An empty match counts
-  /// unless it touches the match before it.
+  /// Appends sections that cover `text`: matches and the parts between them. An empty match
+  /// directly after another match is ignored.
   /// Shapes: text is valid UTF-8
   /// Errors: Failure E543 when the search takes more steps than PCRE2's limit
   void cut(std::string_view text, std::vector<Section>& sections) const;

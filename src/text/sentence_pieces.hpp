@@ -12,8 +12,8 @@ namespace mgpu::text {
 
 /// The content of a tokenizer.model, which SentencePiece writes.
 struct SentencePieces {
-  std::string tokenizer;           // its vocabulary and merges in the form of a tokenizer.json
-  std::vector<AddedToken> tokens;  // its control tokens and the symbols that its user defined
+  std::string tokenizer;           // the vocabulary and the merges in the form of a tokenizer.json
+  std::vector<AddedToken> tokens;  // the control tokens and the user-defined symbols
 };
 
 /// Converts a SentencePiece model of BPE pieces as transformers does. If several pairs of pieces

@@ -143,8 +143,8 @@ void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool tex
   }
 }
 
-/// Reads the member `key`, which is a list of tokens or an object of roles. Does nothing after a
-/// list that was not empty.
+/// Reads the member `key`, which is a list of tokens or an object of roles. Does nothing if an
+/// earlier call has read a list that was not empty.
 void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
   const auto list = node.find(key);
   if (!list || !extra_.empty()) return;

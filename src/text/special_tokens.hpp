@@ -11,7 +11,8 @@
 
 namespace mgpu::text {
 
-/// The JSON files of a model folder; a missing file is an empty object.
+/// The parsed files tokenizer.json, tokenizer_config.json (`settings`), special_tokens_map.json and
+/// added_tokens.json of a model folder. A missing file is an empty object.
 struct TextDocuments {
   JsonNode tokenizer, settings, special_tokens_map, added_tokens;
 };
@@ -33,7 +34,7 @@ public:
   std::map<std::string, std::string> by_role() const;
 
   /// Returns the tokens that transformers' tokenizer class adds to a tokenizer that has the tokens
-  /// `known`, in the order in which it adds them.
+  /// `known`, in the order in which the class adds them.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
   /// Returns the texts of all tokens that have a role, and of the extra special tokens. Some texts

@@ -23,8 +23,9 @@ constexpr std::array kClasses = {
     KnownClass{"Qwen2Tokenizer", TokenizerClass::qwen2},
 };
 
-// `@` stands for the prepend scheme, `#` for the decoder step that removes the prepended blank, and
-// `~` for the unknown token.
+// Placeholders of kLlamaParts: `@` is the prepend scheme, `#` the decoder step that removes the
+// prepended blank, and `~` the unknown token. In kGpt2Parts and kQwen2Parts, `@` is the value of
+// add_prefix_space, and `#` a normalizer.
 constexpr std::string_view kLlamaParts = R"({
   "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "@",
                     "split": false},

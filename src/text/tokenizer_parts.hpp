@@ -16,7 +16,7 @@
 
 namespace mgpu::text {
 
-/// The buffers of TokenizerParts::encode(), which are reused for the next text.
+/// The buffers of TokenizerParts::encode(), which later calls reuse.
 struct EncodeScratch {
   BpeModel::Scratch model;
   Pieces pieces;
@@ -45,7 +45,8 @@ private:
   mutable std::atomic<EncodeScratch*> spare_ = nullptr;
 };
 
-/// All parts of a tokenizer.json, in the order in which they process a text.
+/// All parts of a tokenizer. encode() applies `added`, `normalizer`, `added` again, `pre_tokenizer`
+/// and `model`, in this order.
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
@@ -63,7 +64,7 @@ struct TokenizerParts {
   BpeModel model;
   AddedTokens added;
   TokenFrame frame;
-  std::string gap;  // a text with this token is refused; "": none
+  std::string gap;  // CodeLlama's fill_token; texts with this token are refused; "": no such token
   Decoder decoder;
   ScratchStore scratch;
 };
@@ -71,8 +72,8 @@ struct TokenizerParts {
 /// Throws Failure E543, with the offset, if a text is not UTF-8.
 void check_utf8(std::string_view text);
 
-/// Throws Failure E543 if `text` has the token `gap`, CodeLlama's fill_token. It marks a gap that
-/// the model should fill, which is not supported.
+/// Throws Failure E543 if `text` has the token `gap`, CodeLlama's fill_token. This token marks a
+/// gap that the model should fill, which is not supported.
 void check_gap(std::string_view text, std::string_view gap);
 
 /// Makes a Tokenizer, for code that has collected its parts from several files.

@@ -15,7 +15,7 @@ namespace mgpu::text {
 constexpr TokenId kNoToken = -1;
 constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
-/// Maps the tokens of a model from text to id and back. Ids may have gaps.
+/// Maps token texts to ids and back. Ids may have gaps.
 class Vocabulary {
 public:
   /// Reads a JSON object that maps texts to ids. Errors: E541 (malformed), also for a repeated id
@@ -48,7 +48,7 @@ private:
   std::size_t slot_of(std::string_view token) const;
 
   std::string texts_;           // all token texts, concatenated
-  std::vector<Span> spans_;     // place of each text in texts_; the index is the id
+  std::vector<Span> spans_;     // [id] position of each text in texts_
   std::vector<TokenId> slots_;  // hash table of ids, open addressing; the size is a power of two
   std::size_t size_ = 0;
 };

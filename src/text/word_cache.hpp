@@ -11,8 +11,9 @@
 
 namespace mgpu::text {
 
-/// A cache of the tokens of recently encoded short pieces of text. Each hash has one slot, in which
-/// a newer piece replaces an older one. So memory is constant, and nothing is allocated later.
+/// A cache of the tokens of recently encoded short pieces of text. The hash of a piece selects its
+/// slot, where a newer piece replaces an older one. Memory is therefore constant, and only the
+/// constructor allocates.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}
@@ -40,7 +41,7 @@ public:
 
 private:
   static constexpr std::size_t kSlots = std::size_t{1} << 14;
-  static constexpr std::size_t kMaxBytes = 30, kMaxIds = 8;  // a slot fills one cache line
+  static constexpr std::size_t kMaxBytes = 30, kMaxIds = 8;  // a slot is as large as a cache line
 
   struct Slot {
     unsigned char num_bytes = 0, num_ids = 0;  // pieces are never empty, so 0 bytes marks a free

@@ -3,7 +3,7 @@
 namespace mgpu::train {
 namespace {
 
-constexpr double kMaxSequences = 1e7;  // most sequences in one step
+constexpr double kMaxSequences = 1e7;  // maximum of keys that count sequences or passes of one step
 
 }  // namespace
 

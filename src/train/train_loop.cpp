@@ -27,7 +27,8 @@ std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
 }
 
-/// Makes the gradient NaN at failpoint train.gradient, to test how steps react to NaN.
+/// Sets the first element of the gradient to NaN if failpoint train.gradient is set, to test how
+/// steps react to NaN.
 void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
@@ -58,8 +59,9 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }
 
-/// Returns the number of predictions of the global batch that begins with item `first`. If items
-/// are generated, each rank generates and counts its share. Collective over the group.
+/// Returns the number of predictions of the global batch that begins with item `first`. If the
+/// objective generates items, each rank first generates its share. Without a survey, the ranks then
+/// add up the predictions of their shares. Collective over the group.
 double TrainLoop::predictions(std::int64_t first) {
   Objective& objective = parts_.objective;
   if (!objective.makes_items()) return measured(first);
@@ -120,8 +122,8 @@ std::int64_t TrainLoop::own_items() const {
 }
 
 /// If the objective has an ItemSurvey, measures this rank's items of the global batch that begins
-/// with item `first`, before any gradient is computed. Then gives each rank the results of all
-/// ranks. Collective over the group.
+/// with item `first`, before any gradient is computed. Then passes the results of all ranks to the
+/// survey on each rank. Collective over the group.
 void TrainLoop::survey(std::int64_t first) {
   ItemSurvey* survey = parts_.objective.survey();
   if (survey == nullptr) return;

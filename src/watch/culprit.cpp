@@ -40,8 +40,8 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   return awaited;
 }
 
-/// Returns whether another rank in the same call makes progress, so that the transfer may be
-/// running.
+/// Returns whether a rank in the same collective as `rank` makes progress. In that case the
+/// transfer may still be running.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
   for (const GroupState& call : rank.groups) {
@@ -55,9 +55,9 @@ bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
   return false;
 }
 
-/// Returns for each rank whether it hangs. A silent rank hangs unless it waits for a rank that does
-/// not hang, or is in the same collective as such a rank. A silent rank that is stopped or is in no
-/// call always hangs.
+/// Returns for each rank whether it hangs. A silent rank (RankState::is_silent) hangs unless it
+/// waits for a rank that does not hang, or is in the same collective as such a rank. A silent rank
+/// always hangs if its process is stopped, or if it is in no communication call.
 std::vector<bool> hung(std::span<const RankState> ranks) {
   std::vector<bool> hangs(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -109,7 +109,7 @@ std::optional<Culprit> minority(const Calls& calls) {
   return std::nullopt;
 }
 
-/// Finds a rank whose call differs from that of the others in the same collective of a group.
+/// Finds a rank whose call differs from the call of most other ranks in the same collective.
 std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Calls> by_call;
   for (std::size_t r = 0; r < ranks.size(); ++r) {

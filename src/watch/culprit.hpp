@@ -41,17 +41,17 @@ struct RankState {
 /// Says how a culprit was found. The order is that of certainty, the most certain first.
 enum class Sign {
   stopped,   // the rank's process is stopped
-  outside,   // the rank is in no communication call
-  mismatch,  // the rank's call differs from the call of the other ranks
-  awaited,   // more ranks wait for the rank than for any other
-  left,      // others wait for the rank, but it has ended normally
-  stuck      // all ranks have entered the call, but it does not complete
+  outside,   // the rank hangs outside of communication calls
+  mismatch,  // the rank's call differs from the call of most other ranks
+  awaited,   // of the hung ranks, this is the one for which most other ranks wait
+  left,      // other ranks wait for this rank, but it has ended normally
+  stuck      // all ranks have entered the call, but the call does not complete
 };
 
 struct Culprit {
   int rank = 0;
   Sign sign = Sign::stuck;
-  std::string difference{};  // for a mismatch: "rank 2 calls barrier; the others call ..."
+  std::string difference{};  // for a mismatch: "rank 2 calls barrier, the others call ..."
 };
 
 /// Returns the rank that blocks the others; nullopt if every rank without progress waits for a rank

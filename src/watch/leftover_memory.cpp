@@ -24,7 +24,8 @@ bool may_be_left(const fs::path& path, std::chrono::seconds age) {
   return info.st_uid == ::getuid() && std::time(nullptr) - info.st_mtime >= age.count();
 }
 
-/// Removes from `files` the files that a process has mapped. `process` is its folder in /proc.
+/// Removes from the list `files` those that a process has mapped. `process` is the folder of the
+/// process in /proc.
 void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line) && !files.empty();)
@@ -35,7 +36,7 @@ void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
 
 int remove_leftover_memory(const fs::path& given, std::chrono::seconds age) {
   std::error_code error;
-  const fs::path folder = fs::canonical(given, error);  // as in the maps of processes
+  const fs::path folder = fs::canonical(given, error);  // as /proc/PID/maps shows it
   if (error) return 0;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))

@@ -11,7 +11,7 @@ namespace mgpu::watch {
 namespace {
 
 /// Precedes the slots in a file. `number` counts the writes of the file, and is repeated after the
-/// slots. If a file is half of one write and half of the next, the two numbers differ.
+/// slots. If a reader sees half of one write and half of the next, the two numbers differ.
 struct Header {
   std::uint64_t run = 0;
   std::uint64_t number = 0;

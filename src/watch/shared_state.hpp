@@ -21,7 +21,7 @@ struct Slot {
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
   std::atomic<std::uint64_t> beats{0};       // number of checks by its watchdog thread
   std::atomic<bool> has_reported{false};     // the rank has written its crash file
-  std::atomic<char> process_state{'?'};  // ProcessInfo::state when the node's leader last looked
+  std::atomic<char> process_state{'?'};  // ProcessInfo::state at the last look of the node's leader
   SafeText<96> kernel;                   // kernel_words() of the rank, if it makes no progress
   Activity activity;
   cluster::CallLog calls;
@@ -38,8 +38,9 @@ struct Verdict {
 
 /// Memory that the ranks of a node share, with a slot for every rank of the world.
 ///
-/// The shared memory object has a name only until all ranks have mapped it (see unlink). So nothing
-/// remains if processes die. The memory is never unmapped, because threads may still write into it.
+/// The shared memory object has a name only until all ranks have mapped it, see unlink(). So the
+/// kernel frees it when the last process ends, even if processes are killed. The memory is never
+/// unmapped, because threads may still write into it.
 class SharedState {
 public:
   /// Creates a shared memory object of this name, which only the same user can open.

@@ -22,8 +22,8 @@ std::string name_of(const Scene& scene, int rank) {
          ", pid " + std::to_string(scene.slots[static_cast<std::size_t>(rank)].pid) + ")";
 }
 
-/// Adds lines to `report` that say what the ranks other than `but` do. Ranks that do the same share
-/// a line.
+/// Adds lines to `report` that say what each rank except `but` does. Ranks that do the same share a
+/// line.
 void add_others(const Scene& scene, int but, ErrorReport& report) {
   std::map<std::string, std::vector<int>> by_activity;
   for (std::size_t r = 0; r < scene.slots.size(); ++r) {

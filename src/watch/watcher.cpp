@@ -137,7 +137,7 @@ void Watchdog::Watcher::wait() {
   bool has_woken = false;
   for (std::size_t i = 1; i < wakeups_.size(); ++i) {
     if (wakeups_[i].revents == 0) continue;
-    wakeups_[i].fd = -1;  // it signals only once
+    wakeups_[i].fd = -1;  // it would stay readable; poll() ignores it from now on
     has_woken = true;
   }
   if (has_woken && !leads()) ::poll(wakeups_.data(), 1, kSoonMs);

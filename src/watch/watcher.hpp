@@ -19,7 +19,8 @@ namespace mgpu::watch {
 
 /// The thread of a Watchdog, and its data. The watchdog of the lowest living rank of a node is the
 /// node's leader: it finds errors, prints the message, and exchanges files with the other nodes.
-/// The watchdogs of the node's other ranks follow its verdict.
+/// When the leader has published an error (Verdict), the watchdogs of the node's other ranks write
+/// their crash files and exit.
 class Watchdog::Watcher {
 public:
   Watcher(const cluster::Topology& topology, CrashFile& crash, Options options);
@@ -83,7 +84,8 @@ private:
   double published_s_ = 0.0;        // time of this node's last publish(), on silence_'s clock
   std::vector<int> visible_;        // ranks of this node whose process this process can see
   std::vector<FdHandle> handles_;   // own the file descriptors in wakeups_
-  std::vector<pollfd> wakeups_;     // the first ends the thread, the others signal a death
+  std::vector<pollfd> wakeups_;     // the first wakes the thread to end it; each other one signals
+                                    // the death of a rank
   int main_thread_;
   double start_unix_s_;
   std::atomic<bool> is_over_{false};

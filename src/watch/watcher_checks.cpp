@@ -21,8 +21,9 @@ constexpr double kPublishUrgentlyS = 0.4;
 constexpr double kNodeQuietS = 4.0;
 // A node without contact for this long, or for limit_s if that is longer, is lost.
 constexpr double kNodeLostS = 10.0;
-// Before node i reports a failure, it waits i times this long, at most kMaxPatienceS. So the node
-// with the lowest index reports first, although it sees the others up to a second late.
+// Node i reports a hang or a lost node later than node 0, by i times this long, but at most by
+// kMaxPatienceS. So the node with the lowest index reports first, although it sees the state of
+// other nodes up to a second late.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMaxPatienceS = 3.0;
 constexpr double kLookCloserS = 0.5;  // inspect the process of a rank that is silent for this long

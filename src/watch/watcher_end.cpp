@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
 constexpr milliseconds kStackPatience{300};   // longest wait until a thread has written its stack
-constexpr milliseconds kReportPatience{800};  // longest wait until this node's ranks have reported
+constexpr milliseconds kReportPatience{800};  // longest wait for the crash files of this node
 constexpr milliseconds kReporterPatience{4000};
 constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
                                               // verdict; they check every second
@@ -188,8 +188,8 @@ void Watchdog::Watcher::write_report_file(const ErrorReport& report) const {
     const fs::path prepared = options_.directory / ".hang_report.tmp";
     std::ofstream(prepared) << file.str();
     fs::rename(prepared, scene.report_file);
-  } catch (const std::exception&) {  // disk full: the message is printed and the crash files are
-                                     // written
+  } catch (const std::exception&) {  // such as a full disk: the message and the crash files do not
+                                     // depend on this file
   }
 }
 

@@ -7,21 +7,22 @@
 // Shapes in this header: `..` = any leading dimensions, A = actions.
 namespace mgpu::ad {
 
-/// The cross-entropy of one batch of predicted actions, and its gradient with respect to the
+/// The summed cross-entropy of one batch of predicted actions, and its gradient with respect to the
 /// logits. Call logits.backward(grad) to continue the backward pass.
 struct ActionLoss {
-  at::Tensor grad;  // [.., A] gradient of the logits
-  at::Tensor raw;   // one kernels::CrossEntropySums as bytes, on the device
+  at::Tensor grad;  // [.., A] gradient with respect to the logits
+  at::Tensor raw;   // bytes on the device: the kernels::CrossEntropySums of the batch, then scratch
 
-  /// Returns the sums of loss, predictions and correct predictions, copied from `raw` to the host.
-  /// Waits for the device.
+  /// Returns the summed loss and the numbers of predictions and of correct predictions. Copies them
+  /// from `raw` to the host, and so waits for the device.
   kernels::CrossEntropySums sums() const;
 };
 
-/// Computes in one pass the cross-entropy of `logits` against `targets`, and the gradient of
-/// grad_scale times this loss with respect to the logits.
+/// Computes in one pass the loss, which is the cross-entropy of `logits` against `targets` summed
+/// over predictions, and the gradient of grad_scale * loss with respect to the logits.
 ///
-/// Shapes: logits [.., A] float32; targets [..] int64 in [0, A) or kernels::kIgnoreTarget
+/// Shapes: logits [.., A] float32; targets [..] int64 in [0, A), or kernels::kIgnoreTarget for a
+///         prediction that does not count
 /// Errors: ShapeError when `targets` does not have the leading dimensions of `logits`.
 ActionLoss action_loss(const at::Tensor& logits, const at::Tensor& targets, double grad_scale,
                        double label_smoothing = 0.0);

@@ -23,7 +23,7 @@ namespace mgpu::ad {
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
-  at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A: none
+  at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A at the first token
   at::Tensor reward;     // [B, T] int64 previous reward, 0 or 1; 0 at the first token
   at::Tensor landing_x;  // [B, T] int64 column that the previous step reached; x at the first token
   at::Tensor landing_y;  // [B, T] int64 row that the previous step reached; y at the first token

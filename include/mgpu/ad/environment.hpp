@@ -22,7 +22,7 @@ struct EnvironmentShape {
   int width = 0;        // states have x in {0, ..., width - 1}
   int height = 0;       // states have y in {0, ..., height - 1}; width * height <= 256
   int num_actions = 0;  // at most 255, because the value num_actions means "no action yet"
-  int horizon = 0;      // steps of an episode, which never ends earlier
+  int horizon = 0;      // number of steps of every episode
   Point start;          // where every episode begins
 };
 

@@ -99,8 +99,9 @@ std::uint32_t crc_of(const HistorySet& histories);
 
 /// Replays the actions of every history in `environment`, and compares the landing cells and
 /// rewards.
-/// Errors: Failure E521 (exit 65) at the first step at which a landing cell or reward differs, or
-///         whose action the environment lacks. The histories then belong to another environment.
+/// Errors: Failure E521 (exit 65) at the first step whose landing cell or reward differs, or whose
+///         action the environment does not have. The failure means that another environment made
+///         the histories.
 void check_histories(const Environment& environment, const HistorySet& histories);
 
 }  // namespace mgpu::ad

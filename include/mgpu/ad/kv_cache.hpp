@@ -36,8 +36,8 @@ public:
   /// Errors: ShapeError when a row would have more than T tokens; then no length changes.
   void grow(const std::vector<std::int64_t>& counts);
 
-  /// keys() and values() return those of a layer, [B, H, T + 1, C]. Padding tokens write to index
-  /// T, which is never read.
+  /// keys() and values() return the cached keys and values of one layer, [B, H, T + 1, C]. Index T
+  /// is for padding tokens that do not fit into their row. The values there are never read.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }
 

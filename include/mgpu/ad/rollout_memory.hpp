@@ -18,9 +18,9 @@ struct Controls {
 /// The past steps that one playing agent remembers, as tokens for the model. Without Controls, the
 /// tokens equal those of a training window over the same steps.
 ///
-/// Call begin_episode(start) for each episode. For each of its steps, write the tokens, choose an
-/// action, and call record(action, reward, landing). With TokenKind::step, the oldest episode is
-/// dropped when a new episode no longer fits into the window (WindowRules). With
+/// Call begin_episode(start) for each episode. For each step of the episode, write the tokens,
+/// choose an action, and call record(action, reward, landing). With TokenKind::step, the oldest
+/// episode is dropped when a new episode no longer fits into the window (WindowRules). With
 /// TokenKind::transition, the oldest step is dropped when a new step no longer fits.
 class RolloutMemory {
 public:
@@ -52,7 +52,7 @@ public:
   void write(const TransitionBatch& out, std::size_t row) const;
 
   /// Writes only the token of the current state, to element `at` of each array of `out` except
-  /// target. It is enough if the model has cached the keys of the earlier tokens.
+  /// target. This token is enough if the model has cached the keys of the earlier tokens.
   /// Errors: Error with TokenKind::transition, or when no episode is in progress.
   void write_last(const StepBatch& out, std::size_t at) const;
 

@@ -6,11 +6,11 @@ namespace mgpu::ad {
 
 /// Selects how a history becomes tokens.
 enum class TokenKind : std::uint8_t {
-  /// One token per step, which predicts the action of the step. A window begins where an episode
-  /// begins.
+  /// One token per step. The model predicts the step's action at this token. A window begins where
+  /// an episode begins.
   step,
-  /// One token per past transition, then one for the current state, which predicts the next action.
-  /// A window may begin at any step.
+  /// One token per past transition, then one for the current state. The model predicts the next
+  /// action at this last token. A window may begin at any step.
   transition,
 };
 

@@ -24,8 +24,8 @@ struct WindowRules {
 };
 
 /// Returns the rules for windows of at most `n_transit` tokens. A window is never longer than a
-/// history, because no history would train the later positions. With TokenKind::step, the
-/// window's length is rounded down to whole episodes.
+/// history, because the model would get no training data for the later positions. With
+/// TokenKind::step, the window's length is rounded down to whole episodes.
 /// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
 ///         two episodes, because an agent that sees only one cannot improve from one to the next.
 ///         TokenKind::transition needs two tokens: one transition and the current state.

@@ -31,7 +31,7 @@ struct TrainingItem {
 class TrainingWindows {
 public:
   /// Keeps a reference to `histories`, which must outlive this object.
-  /// Errors: Error without histories, or when a window is longer than a history.
+  /// Errors: Error when `histories` is empty, or when a window is longer than a history.
   TrainingWindows(const Environment& environment, const HistorySet& histories, WindowRules rules,
                   std::uint64_t seed);
 

@@ -11,7 +11,8 @@ struct BuildInfo {
   std::map<std::string, std::string> versions;  // by name: "git", "cuda", "libtorch", ...
 };
 
-/// Returns the version, commit and libraries that this program was built from.
+/// Returns this program's version and Git commit, and the versions of the libraries that it was
+/// built with.
 const BuildInfo& build_info();
 
 }  // namespace mgpu::app

@@ -23,8 +23,8 @@ enum class Action {
   version
 };
 
-/// The parsed command line. Options about the work itself, such as --gpus, are keys of the
-/// configuration, so they become `overrides`.
+/// The parsed command line. An option that sets a configuration key, such as --gpus, becomes an
+/// element of `overrides`.
 struct Options {
   Action action = Action::run;
   std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export,
@@ -51,7 +51,7 @@ struct OptionRow {
   OptionKind kind;
   std::string_view argument;    // in --help: "N", "auto|never|DIR"
   std::string_view choices{};   // "auto|bar|lines|off": the only values; "" for any
-  std::string_view implicit{};  // value of an optional_value option that is given without a value
+  std::string_view implicit{};  // value of an optional_value option if the user gives none
   std::string_view key{};       // configuration key that the option sets; "" for none
   std::string_view group;       // heading in --help
   std::string_view text;        // text about the option in --help
@@ -59,17 +59,18 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 
-/// Returns the row of an option; nullptr if there is no option of that name.
+/// Returns the row of the option `name` (without dashes); nullptr if there is no such option.
 const OptionRow* find_row(std::string_view name);
 
 /// Parses the command line. In the name of an option `_` and `-` are the same. `table` provides the
-/// keys and the names of settings in other programs, for the help texts of errors.
+/// key that --select sets. It also provides key names, and names of settings in other programs, for
+/// the help texts of errors.
 ///
-/// Errors: ConfigFailure E141 to E144 (exit 64) with all mistakes of the command line. The keys and
-///         values in Options::overrides are checked later, by load_config().
+/// Errors: ConfigFailure E141 to E144 (exit 64) with one or more mistakes of the command line. The
+///         keys and values in Options::overrides are checked later, by load_config().
 Options parse_command_line(int argc, const char* const* argv, const KeyTable& table);
 
-/// Returns the text of --help: at most 50 lines, examples first.
+/// Returns the text of --help: usage, examples and all options, in at most 50 lines.
 std::string help_text();
 
 }  // namespace mgpu::app

@@ -33,9 +33,9 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 /// The result file equals that of a single run of all parts. The given directories are only read.
 ///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
-/// Errors: on all ranks: E610 (exit 65, parts are missing or of other runs); E609 (exit 66, not a
-///         run directory); E603 (exit 66, no configuration); E607 (exit 81, the run is in
-///         progress); and those of merge_train_job().
+/// Errors: on all ranks: E610 (exit 65, the runs do not fit together or parts are missing); E609
+///         (exit 66, not a run directory); E603 (exit 66, no configuration); E607 (exit 81, the run
+///         is in progress); and those of Job::merge().
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.
@@ -45,16 +45,16 @@ ExitCode merge_run(const cluster::Group& world, const Options& options);
 ///
 /// Errors: E143 (exit 64, no such format, no table `samples`, or a key that changes results); E609
 ///         (exit 66, not a run directory); E603 (exit 66, no result file); E602 (exit 74, write
-///         failed). Those of reading the run and of writing the format are thrown, too.
+///         failed); and those of reading the run and of writing the format.
 ExitCode export_run(const Options& options, std::ostream& out);
 
 /// --compare BEFORE AFTER: prints the differences between the metrics of two runs on the same
 /// prompts, and writes them to a JSON file and a page in the directory AFTER. Works without MPI,
 /// GPU and driver. Under mpirun only the first rank may call it.
 ///
-/// Errors: E145 (exit 65, runs that cannot be compared), E603 (exit 66, no run directory, or one
-///         without results), E601, E602 (the files cannot be written), and those of reading
-///         results.
+/// Errors: E145 (exit 65, the runs cannot be compared); E609 (exit 66, not a run directory); E603
+///         (exit 66, a run without results); E601, E602 (the files cannot be written); and those of
+///         reading results.
 ExitCode compare_runs(const Options& options, std::ostream& out);
 
 }  // namespace mgpu::app

@@ -6,7 +6,7 @@
 
 namespace mgpu::app {
 
-/// Error codes of the command line and --check.
+/// The --explain texts of the error codes of the command line and of --check.
 inline constexpr auto kAppErrors = std::to_array<ErrorPage>({
     {"E141", "no configuration, or more than one",
      "The command line needs exactly one CONF.yaml; - reads it from standard input.",

@@ -11,8 +11,8 @@ namespace mgpu::app {
 /// Loads the configuration that the command line names. Every rank parses the same bytes.
 ///
 /// `rules` checks rules that concern several keys, and throws Failure if one is broken. If all
-/// values are valid, it gets the finished configuration. Otherwise it gets one without the wrong
-/// values, to find further mistakes (see ConfigSources::rules).
+/// values are valid, `rules` gets the finished configuration. Otherwise it gets a configuration
+/// without the wrong values, to find further mistakes (see ConfigSources::rules).
 ///
 /// Ranks:  collective over the group of `files`; `rules` must not communicate.
 /// Errors: the same on every rank: ConfigFailure with all mistakes, the failure of `rules`, or

@@ -23,7 +23,8 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
 
 /// Returns the text of --explain about `topic`: a key, a section of keys, an error code, or the
 /// name of a setting in another program. The last part of a key's name is enough.
-/// Errors: ConfigFailure E144 (exit 64) with the nearest name when `topic` is none of these.
+/// Errors: ConfigFailure E144 (exit 64) when `topic` is none of these. Its help names the nearest
+///         key or error code.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);
 

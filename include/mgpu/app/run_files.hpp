@@ -31,9 +31,9 @@ public:
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
 
-  /// Writes an event to this rank's log and to the memory of its crash file. For an event about
-  /// progress, it instead sets the phase that the crash file names, and the position in Activity.
-  /// Rank 0 also gives it to its EventLog, for the screen, run.log and events.jsonl.
+  /// Adds an event to this rank's log, and to the events that a crash file would show. An event
+  /// about progress instead sets the phase that a crash file would name, and Activity::position.
+  /// Rank 0 also passes every event to its EventLog, for the screen, run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
@@ -51,8 +51,8 @@ public:
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints on rank 0 the warnings in the logs of the other ranks. Warnings with the same text are
-  /// printed once. Warnings of rank 0 were printed at once.
+  /// Prints on rank 0 the warnings that other ranks have logged since the last call. Warnings with
+  /// the same text are printed once. event() has already printed the warnings of rank 0.
   ///
   /// Ranks:  collective over the topology's world.
   /// Errors: E602 on all ranks if an earlier write to a log failed.

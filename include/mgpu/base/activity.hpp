@@ -12,8 +12,8 @@ namespace mgpu {
 /// it can live in memory that other processes map; see keep_activity_in().
 struct Activity {
   std::atomic<std::uint64_t> marks{0};  // changes at each sign of progress
-  SafeText<48> phase;                   // "forward": the current phase of the phase clock
-  SafeText<96> position;                // "train, step 41000"; "histories, chunk 7"
+  SafeText<48> phase;                   // current phase of the PhaseClock, such as "forward"
+  SafeText<96> position;                // current work: "train, step 41000" or "histories, chunk 7"
 };
 
 /// Returns the Activity of this process. Any thread may call it.

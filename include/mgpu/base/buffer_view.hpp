@@ -36,7 +36,7 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// A view of elements that it does not own. Modules without libtorch use it in place of a tensor.
+/// A non-owning view of elements. Modules without libtorch use BufferView in place of a tensor.
 struct BufferView {
   void* data = nullptr;   // memory on `device`
   std::size_t count = 0;  // number of elements

@@ -15,14 +15,14 @@ namespace mgpu {
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
-/// the stack. After one rank has died, the launcher kills the others within a second, so everything
-/// is prepared in advance. The file is already open under the name .rank_NN.tmp and is renamed once
-/// it has content. Writing it in a signal handler allocates no memory.
+/// the stack. The launcher kills the other ranks within a second after one rank dies, so the
+/// constructor prepares everything in advance. It opens the file under the name .rank_NN.tmp; the
+/// file is renamed once it has content. Writing the file in a signal handler allocates no memory.
 ///
 /// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
 /// then restores the signal's previous action. Only one object may exist at a time. The file has no
-/// environment variables, and *** replaces texts that look like secrets, except in a text from
-/// write_in_handler().
+/// environment variables. In the error, the events and the versions, *** replaces texts that look
+/// like secrets; a text from write_in_handler() is not changed.
 class CrashFile {
 public:
   struct Options {
@@ -39,7 +39,8 @@ public:
   CrashFile(const CrashFile&) = delete;
   CrashFile& operator=(const CrashFile&) = delete;
 
-  /// Removes the prepared file, and the directory when it is empty.
+  /// Removes the prepared file, and the directory when it is empty. Restores the previous signal
+  /// actions.
   ~CrashFile();
 
   /// Sets the phase that the file names, for example "train, step 41000". Only the main thread may
@@ -79,8 +80,8 @@ struct CrashReport {
   std::string what;  // report of an exception; after a signal "killed by SIGSEGV ..."
 };
 
-/// Returns the contents of the crash files in `directory` that were written at `not_before` or
-/// later (Unix seconds).
+/// Returns the contents of the readable crash files in `directory` that were written at
+/// `not_before` (Unix seconds) or later.
 std::vector<CrashReport> crashes(const fs::path& directory, double not_before = 0.0);
 
 }  // namespace mgpu

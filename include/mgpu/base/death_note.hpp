@@ -20,16 +20,16 @@ struct DeathNote {
   std::string cause;  // a signal such as "SIGSEGV", "hang", or "unknown"
 };
 
-/// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note(),
-/// until the next call. With an empty path nothing is written.
+/// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note().
+/// Both stay set until the next call. With an empty path, no death note is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
 /// Writes the death note unless the file exists. Async-signal-safe; errors are ignored, because the
 /// process is about to end.
 void write_death_note(int rank, const char* witness, const char* cause) noexcept;
 
-/// Writes a death note for this rank, with the witness `self`. Called in the handler of the signal
-/// that ends the process.
+/// Writes a death note for this rank, with the witness `self` and the name of `signal` as the
+/// cause. Called in the handler of the signal that ends the process.
 void write_own_death_note(int signal) noexcept;
 
 /// Reads a death note; returns nothing if there is no file or its line is incomplete.

@@ -27,7 +27,7 @@ struct Where {
 enum class ExitCode : int {
   done = 0,
   incomplete = 1,    // more samples or jobs failed than allowed
-  usage = 64,        // command line
+  usage = 64,        // wrong command line
   data = 65,         // input is malformed
   no_input = 66,     // input is missing
   unavailable = 69,  // GPUs, NCCL or MPI do not meet the needs of the run
@@ -37,8 +37,8 @@ enum class ExitCode : int {
   io = 74,             // I/O error, disk full
   stopped = 75,        // stopped on request, state saved, the same command resumes
   ranks_lost = 76,     // a rank died or hung
-  skipped = 77,        // no GPU here
-  config = 78,         // configuration
+  skipped = 77,        // no GPU on this machine
+  config = 78,         // invalid configuration
   numeric = 79,        // NaN or infinity in logits or gradients
   corrupt = 80,        // stored bytes differ from what was written
   in_use = 81,         // the output belongs to another running process
@@ -46,8 +46,8 @@ enum class ExitCode : int {
 
 /// Base class of every error that this program reports on purpose.
 ///
-/// what() reads "file:line: message". Subclasses keep their facts as fields, so a test can compare
-/// a field while a person reads the sentence.
+/// what() reads "file:line: message". Subclasses store their facts in fields, so that tests can
+/// compare fields instead of messages.
 class Error : public std::runtime_error {
 public:
   explicit Error(std::string_view message, Where where = Where::here());
@@ -68,7 +68,7 @@ private:
   int code_;
 };
 
-/// Thrown by a function that exists, but whose implementation (CUDA, NCCL) this build lacks.
+/// Thrown by a function whose implementation (CUDA, NCCL) this build lacks.
 class NotBuiltError : public Error {
 public:
   explicit NotBuiltError(std::string_view feature, Where where = Where::here());
@@ -107,7 +107,7 @@ private:
 };
 
 /// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
-/// E603 with the path for an error of std::filesystem. Any other one gives E901 with what().
+/// E603 with the path for an error of std::filesystem. Any other exception gives E901 with what().
 ErrorReport report_of(const std::exception& error);
 ErrorReport report_of(const std::exception_ptr& failure);
 

@@ -7,23 +7,23 @@ namespace mgpu {
 /// The effect of a failpoint on the system call that it guards.
 struct FailpointAction {
   int error = 0;           // errno to report instead of running the call; 0: run it
-  bool half_only = false;  // true: a write stops half way, then reports `error`
+  bool half_only = false;  // true: half of the bytes are written, then `error` is reported
 };
 
 /// Marks a place where a test can inject a fault. In a normal run it costs one branch on a null
 /// pointer.
 ///
 /// The environment variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]. ACTION happens at the N-th
-/// call of failpoint(PLACE), counted from 1. It happens on every rank; PLACE@R restricts it to rank
-/// R. ACTION is kill, segv, abort, stop (SIGSTOP), sleep (1 s), spin (an endless loop), short, or
-/// an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE EINTR ENOMEM). With short, a write stops
-/// half way and reports ENOSPC. MGPU_FAILPOINT_MARK names a file that is created when ACTION
-/// happens, so that a test can measure the time since then.
+/// call of failpoint(PLACE) in a process, counted from 1. It happens on every rank; PLACE@R
+/// restricts it to rank R. ACTION is kill, segv, abort, stop (SIGSTOP), sleep (1 s), spin (an
+/// endless loop), short, or an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE EINTR ENOMEM).
+/// With short, a write stops half way and reports ENOSPC. MGPU_FAILPOINT_MARK names a file that is
+/// created when ACTION happens, so that a test can measure the time since then.
 ///
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be parsed.
 FailpointAction failpoint(std::string_view place);
 
-/// Returns whether MGPU_FAILPOINT is set. Call it before failpoint() where the name of the place is
+/// Returns whether MGPU_FAILPOINT is set. Check this before a call of failpoint() whose argument is
 /// costly to build.
 bool has_failpoints();
 

@@ -21,8 +21,8 @@ struct FdTraits {
 };
 using FdHandle = UniqueHandle<FdTraits>;
 
-/// A file whose contents must survive a crash. Each system call is guarded by a failpoint named
-/// "<what>.<call>", e.g. "ledger.write", "checkpoint.sync", "results.rename".
+/// A file whose contents must survive a crash. Each system call first passes a failpoint named
+/// "<what>.<call>", e.g. "ledger.write" or "checkpoint.sync".
 ///
 /// Errors: Failure E601 (cannot be created, exit 73) or E602 (I/O error or full disk, exit 74)
 ///         with path, errno text, and for a full disk the bytes needed and free. A failed sync
@@ -72,7 +72,8 @@ void write_file_durably(const fs::path& path, std::string_view text, std::string
 /// exit 74 after an I/O error), or larger than `limit_bytes` (exit 65).
 std::string read_file(const fs::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
-/// Returns the CRC-32C (Castagnoli) of `bytes`, continuing from `crc`. Source: RFC 3720, B.4.
+/// Returns the CRC-32C (Castagnoli) of `bytes`. If other bytes precede them, `crc` is the CRC-32C
+/// of those, and the result covers both. Source: RFC 3720, B.4.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0);
 

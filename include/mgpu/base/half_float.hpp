@@ -5,7 +5,7 @@
 
 namespace mgpu {
 
-/// Converts the bits of a bfloat16 to a float; they are the upper half of the float's bits.
+/// Converts the bits of a bfloat16, which are the upper half of a float's bits, to that float.
 inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }

@@ -4,11 +4,11 @@
 
 namespace mgpu {
 
-/// A random order of {0, ..., n - 1} that is computed instead of stored. It returns the element at
-/// any position in O(1).
+/// A pseudo-random permutation of {0, ..., n - 1} that is computed instead of stored. It returns
+/// the element at any position in O(1).
 ///
-/// The order of training data depends only on (seed, epoch), so resuming needs one integer, the
-/// position.
+/// The permutation depends only on (n, seed, epoch). So a training that resumes needs only one
+/// integer, its position in the training data.
 /// Source: four-round balanced Feistel network over the next power of four, iterated until the
 ///         value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
 class KeyedPermutation {

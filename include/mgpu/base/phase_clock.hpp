@@ -16,11 +16,12 @@ namespace mgpu {
 /// the wall time. The clock also publishes the current phase in the Activity of this process. Only
 /// one thread may use a clock.
 ///
-/// For the time line in report.html, the clock cuts the time into at most kMaxSlices equal slices.
-/// When all are used, neighbors are merged and slices become twice as long.
+/// For the time line in report.html, the clock divides its time into at most kMaxSlices equal
+/// slices. When all slices are used, each pair of neighboring slices is merged, so slices become
+/// twice as long.
 ///
-/// The clock allocates all memory of a phase when the phase is first entered. Small blocks that it
-/// allocated later would lie between tensors and keep the heap from shrinking.
+/// The clock allocates all memory of a phase when the phase is first entered. Small blocks that are
+/// allocated later would lie between tensors in the heap, and keep the heap from shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;
@@ -31,7 +32,7 @@ public:
     double seconds = 0.0;
     std::int64_t calls = 0;
   };
-  /// Keeps a phase running; its destructor returns to the phase that was running before.
+  /// Keeps a phase running. The destructor returns to the phase that was running before.
   class Scope {
   public:
     explicit Scope(PhaseClock* clock) : clock_(clock) {}

@@ -8,8 +8,8 @@ namespace mgpu {
 std::uint64_t host_peak_bytes();
 
 /// Returns the bytes that processes of this machine may still allocate: the kernel's "available"
-/// memory, but at most what the control group at /sys/fs/cgroup still permits. That is the group of
-/// a container.
+/// memory, but at most what the control group at /sys/fs/cgroup still permits. In a container, this
+/// is the control group of the container.
 std::uint64_t host_free_bytes();
 
 /// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then

@@ -10,8 +10,8 @@ namespace mgpu {
 /// never changes the numbers of another.
 ///
 /// The enumerators are the purposes that several modules share. A purpose of a single module is a
-/// constant in that module, `constexpr Purpose kName{number}`. tests/lint/purposes_test.cpp finds a
-/// number that is used twice.
+/// constant in that module, `constexpr Purpose kName{number}`. tests/lint/purposes_test.cpp fails
+/// if two purposes have the same number.
 enum class Purpose : std::uint8_t {
   source = 1,      // generated data; one stream per history or text
   data_order = 2,  // order of the training items; one permutation per epoch
@@ -38,15 +38,15 @@ constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
   return counter;
 }
 
-/// Returns a uniform number in [0, 1), a multiple of 2^-53, made of two words.
+/// Returns a uniform number in [0, 1), a multiple of 2^-53, made of the upper 53 bits of two words.
 constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-/// The random numbers of one sample in one round; a round is a counter of the caller, such as the
-/// epoch. Draw d is a pure function of (seed, purpose, round, sample, d), never of a rank or of the
-/// order of calls.
+/// The random numbers of one sample in one round. The caller chooses what a round is, for example
+/// an epoch. Draw d is a pure function of (seed, purpose, round, sample, d), never of a rank or of
+/// the order of calls.
 class RandomStream {
 public:
   /// Requires round < 2^24.

@@ -15,16 +15,17 @@ enum class StopReason : int { none, time_limit, stop_file, usr1, usr2, interrupt
 /// Returns the reason in words for messages, such as "SIGUSR1" or "the time limit".
 std::string_view name_of(StopReason reason);
 
-/// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. main() creates one object in its first
-/// line. So a signal before or after the work of a run does not kill the process. Launchers start
-/// the program with these signals blocked, because loading the libraries takes a while before
+/// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. The first line of main() creates one
+/// object, so that a signal before or after the work of a run does not kill the process. Launchers
+/// start the program with these signals blocked, because loading the libraries takes a while before
 /// main() begins.
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
 /// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
-/// one installs the handlers, unblocks the signals, and creates the file that MGPU_BEGUN names, for
-/// the launcher. The last destructor restores the previous handlers, unless ignore() was called.
+/// one installs the handlers, unblocks the signals, and creates the file that MGPU_BEGUN names. The
+/// file tells the launcher that the process handles signals. The last destructor restores the
+/// previous handlers, unless ignore() was called.
 class StopSignals {
 public:
   StopSignals();
@@ -51,8 +52,8 @@ public:
     fs::path stop_file{};  // removed by the poll() that finds it; empty on all ranks but one
     double time_limit_s = std::numeric_limits<double>::infinity();  // --time-limit
     double elapsed_s = 0.0;  // seconds of the time limit that had passed at construction
-    /// Time to finish a step and to save: the run stops this long before the limit. A tenth of the
-    /// time that was left when this object was made is used instead if it is shorter.
+    /// Seconds that are reserved to finish a step and to save: the run stops this long before the
+    /// limit. If a tenth of the time left at construction is shorter, that tenth is used instead.
     double margin_s = 30.0;
   };
 

@@ -20,9 +20,9 @@ std::string describe(const CallFields& fields);
 /// The current and most recent communication calls of one rank, for the watchdog. It holds no
 /// pointers, so it can live in memory that other processes map; see keep_call_log_in().
 struct CallLog {
-  static constexpr std::size_t kGroups = 64;  // groups that live at the same time; further groups
-                                              // are not watched
-  static constexpr std::size_t kPast = 64;    // collectives that `past` keeps, the newest ones
+  static constexpr std::size_t kGroups = 64;  // most groups that have an entry at the same time;
+                                              // the watchdog does not see calls of further groups
+  static constexpr std::size_t kPast = 64;    // number of most recent collectives that `past` keeps
 
   /// The calls of this rank in one group.
   struct Entry {
@@ -44,9 +44,9 @@ struct CallLog {
   std::atomic<std::uint64_t> num_past{0};
 };
 
-/// Moves the CallLog of this process to `place`, which must stay valid until the next call; nullptr
-/// moves it back to memory of this process. During the move no other thread may be inside a
-/// communication call.
+/// Moves the CallLog of this process to `place`, which must stay valid until the next call of this
+/// function. nullptr moves the log back to memory of this process. During the move, no other thread
+/// may be inside a communication call.
 void keep_call_log_in(CallLog* place) noexcept;
 
 /// The entry of one group in the CallLog of this process. The destructor frees the entry.
@@ -87,8 +87,8 @@ public:
   [[nodiscard]] Inside enter(const CallFields& fields, int peer = kNoPeer) const noexcept;
 
   /// Returns the id of the next group that is split off or duplicated from this one. All ranks of
-  /// this group create these groups in the same order. `first`, the world rank of the new group's
-  /// first rank, distinguishes the parts of a split.
+  /// this group must create such groups in the same order. `first` is the world rank of the new
+  /// group's first rank, and distinguishes the groups that one split makes.
   std::uint64_t id_of_child(int first) const noexcept;
 
   /// Returns the id of a group that only some ranks of this group create; `tag` distinguishes

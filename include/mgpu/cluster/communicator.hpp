@@ -16,8 +16,8 @@ namespace mgpu::cluster {
 ///
 /// Every call returns when this rank's part of the transfer has finished, so later work on any
 /// stream sees the result.
-/// For CUDA buffers, the transfer starts after the events given to wait_for(). Without events the
-/// caller must ensure that no work still writes the buffers.
+/// For CUDA buffers, the transfer starts after the events given to wait_for(). If wait_for() is not
+/// called, the caller must ensure that no GPU work still writes the buffers.
 ///
 /// Only one thread at a time may use a communicator; it need not be the main thread
 /// (MPI_THREAD_MULTIPLE). The communicator's messages never mix with those of the group from which
@@ -25,9 +25,10 @@ namespace mgpu::cluster {
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
 ///         `send` and `receive` are between two ranks; wait_for and cancel are local.
-/// Errors: Failure E402 when a deadline (comm.timeout_s) has passed, E403 when a peer is lost or
-///         NCCL reports an asynchronous error. After that every call of the communicator fails.
-///         Checked builds: ShapeError when kind, count or type differ between ranks.
+/// Errors: Failure E402 when a call takes longer than CommunicatorOptions::timeout_s; E403 when a
+///         peer is lost or NCCL reports an asynchronous error. After either, every call of the
+///         communicator fails. Checked builds (MGPU_CHECKED=1): ShapeError when the kind, count or
+///         type of a call differs between ranks.
 class Communicator {
 public:
   Communicator() = default;
@@ -82,8 +83,8 @@ struct CommunicatorOptions {
 /// Makes a communicator over the ranks of `group`, for buffers on `device`.
 ///
 /// Ranks:  collective over `group`, which can still be used independently.
-/// Errors: NotBuiltError in a build without CUDA, for nccl, or for staged with a CUDA device;
-///         Failure E402 when NCCL does not start within the deadline, E403 with NCCL's text when
+/// Errors: in a build without CUDA, NotBuiltError for nccl, and for staged with a CUDA device.
+///         Failure E402 when NCCL does not start within the deadline; E403 with NCCL's text when
 ///         NCCL reports an error.
 std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,
                                                 const CommunicatorOptions& options = {});

@@ -40,22 +40,24 @@ struct RankDevices {
 struct DevicePlan {
   Backend backend = Backend::mpi;
   std::vector<Device> devices;  // by world rank
-  std::string note;             // the backend and its reason, for the banner
+  std::string note;             // why the backend and the devices were chosen, for the banner and
+                                // for an attribute of the run's results
 };
 
-/// Assigns a device to each rank. The rank with node rank r takes GPU r modulo n, where n is the
-/// number of visible GPUs. If devices.gpus is a list, it takes element r modulo the length of the
-/// list. This is correct whether a task sees all GPUs of its node (mpirun, --gres) or only one
-/// (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different NCCL_HOSTID,
-/// which is a slow way to try NCCL on one card.
+/// Assigns a device to each rank. Let r be the rank's index within its node (RankPlace::node_rank).
+/// The rank takes GPU r modulo n, where n is the number of GPUs that it sees. If devices.gpus is a
+/// list, the rank takes element r modulo the length of the list. Both rules are correct whether a
+/// task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). With nccl, ranks
+/// may share a GPU only if each has a different NCCL_HOSTID, which is a slow way to try NCCL on one
+/// card.
 ///
 /// If devices.backend is auto, the backend is mpi when no rank sees a GPU and devices.gpus is not a
 /// list. Otherwise it is nccl, or staged when ranks share a GPU.
 ///
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
 ///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when the ranks need
-///         GPUs and one of them sees none. E205 when devices.gpus lists more ids than a node has
-///         ranks, or fewer unless devices.backend is staged.
+///         GPUs and a rank sees none. E205 when devices.gpus lists more ids than a node has ranks,
+///         or fewer ids unless devices.backend is staged.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {

@@ -11,9 +11,9 @@ struct GpuCard {
   std::string_view key;   // value of devices.gpu: "a100_80gb"
   std::string_view name;  // "NVIDIA A100 80GB"
   std::uint64_t bytes;    // memory as nvidia-smi shows it
-  double bytes_per_s;     // bandwidth of this memory
-  double flops_16;        // products of 16-bit values with sums of 32 bits, without sparsity
-  double flops_32;        // products of 32-bit values, without TF32
+  double bytes_per_s;     // bandwidth of the GPU memory
+  double flops_16;        // FLOP/s of products of 16-bit values, with 32-bit sums, not sparse
+  double flops_32;        // FLOP/s of products of 32-bit values, without TF32
 };
 
 /// Returns all cards that --plan knows, from old to new.

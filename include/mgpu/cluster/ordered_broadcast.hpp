@@ -8,11 +8,11 @@
 
 namespace mgpu::cluster {
 
-/// An ordered broadcast of messages from rank `root` of a group to all others, without
-/// synchronization. post() returns at once, and each rank waits for a message only in receive().
+/// An ordered broadcast of messages from rank `root` of a group to all others, without a barrier:
+/// post() returns at once. Each other rank waits for a message only in receive().
 ///
 /// Ranks:  the constructor is collective over the group. Only `root` calls post(). All ranks,
-///         including `root`, receive() each message once.
+///         including `root`, call receive() once for each message.
 /// Memory: a message is kept until all other ranks have received it.
 class OrderedBroadcast {
 public:
@@ -24,8 +24,11 @@ public:
   bool is_root() const;
   void post(std::string message);
 
-  /// Waits for the next message, and returns it. Errors: Failure E402 if it does not arrive within
-  /// the constructor's `timeout_s`.
+  /// Returns the next message. A rank other than the root waits for it. On the root, the message
+  /// must already have been posted.
+  /// Errors: Error on the root if it has posted no further message. On other ranks, Failure E402 if
+  ///         no message arrives within the constructor's `timeout_s`, and E403 after an earlier
+  ///         failure.
   std::string receive();
 
 private:

@@ -12,14 +12,14 @@ namespace mgpu::cluster {
 /// Lets every rank of a group send a request to rank 0 and wait for its answer. Rank 0 may answer
 /// much later, for example after the requests of other ranks.
 ///
-/// A thread of rank 0 receives the requests of other ranks, because rank 0 computes meanwhile. It
-/// polls every 2 ms.
+/// A separate thread of rank 0 receives the requests of other ranks, because the main thread makes
+/// no MPI calls while it computes. The separate thread polls every 2 ms.
 ///
-/// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
-///         ask() of every rank; ask() is local.
+/// Ranks:  the constructor and the destructor are collective over the group; ask() is local.
+///         Destroy the object only after the last ask() of every rank.
 class RequestServer {
 public:
-  /// The answer to the request of one rank, which waits for it.
+  /// The answer to the request of rank `rank`, which waits in ask().
   struct Answer {
     int rank = 0;
     std::string text;
@@ -36,8 +36,8 @@ public:
   ~RequestServer();
 
   /// Sends a request and returns its answer. Calls `while_waiting` every 2 ms until the answer has
-  /// arrived; it may throw to end the wait. There is no deadline, because rank 0 may answer only
-  /// after other ranks have finished their work.
+  /// arrived; `while_waiting` may throw to end the wait. There is no deadline, because rank 0 may
+  /// answer only after other ranks have finished their work.
   /// Errors: LibraryError of MPI; on rank 0 also what the handler throws for any rank.
   std::string ask(const std::string& request, const std::function<void()>& while_waiting);
 

@@ -10,12 +10,12 @@ namespace mgpu::cluster {
 /// A counter 0, 1, 2, ... that all ranks of a group share. Each number is given to one rank, the
 /// first that asks.
 ///
-/// A thread of rank 0 answers the other ranks, because MPI makes no progress while rank 0 computes.
-/// Between two polls the thread sleeps for 1 % of the time since the last request, but at least 50
-/// us and at most 2 ms.
+/// A separate thread of rank 0 answers the other ranks, because the main thread makes no MPI calls
+/// while it computes. Between two polls the thread sleeps for 1 % of the time since the last
+/// request, but at least 50 us and at most 2 ms.
 ///
-/// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
-///         take() of every rank; take() is local.
+/// Ranks:  the constructor and the destructor are collective over the group; take() is local.
+///         Destroy the object only after the last take() of every rank.
 class SharedCounter {
 public:
   SharedCounter(const Group& group, double timeout_s);

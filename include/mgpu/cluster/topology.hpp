@@ -9,11 +9,11 @@
 
 namespace mgpu::cluster {
 
-/// Says on which node a rank runs, and which rank it has among the ranks of that node. SLURM_* is
-/// not used, because under mpirun it describes the launcher.
+/// Says on which node a rank runs, and which index the rank has among the ranks of that node. These
+/// numbers do not come from SLURM_* variables, because under mpirun they describe the launcher.
 struct RankPlace {
   int node_index = 0;  // index of the node; nodes are ordered by their lowest rank
-  int node_rank = 0;   // rank among the ranks of the node
+  int node_rank = 0;   // index of the rank among the ranks of its node, from 0
   std::string host;
 };
 
@@ -45,9 +45,10 @@ public:
   /// Returns the consecutive ranks that hold one copy of a model.
   const Group& model_group() const { return model_group_; }
 
-  /// Returns the ranks that hold the same part of each copy of the model as this rank, in the order
-  /// of the groups; gradients are summed over them. For a leader (the first rank of a group), this
-  /// is the set of all leaders.
+  /// Returns the ranks that have the same index in their model group as this rank, in the order of
+  /// the groups. If all groups have the same size, these ranks hold the same part of the model, and
+  /// gradients are summed over them. For a leader (the first rank of a group), this is the set of
+  /// all leaders.
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }

@@ -18,8 +18,8 @@
 namespace mgpu::cluster {
 
 /// Runs `step` on every rank as run_together() does, but returns the failure instead of throwing
-/// it. Returns nothing if no rank failed. So the ranks can close files collectively before they
-/// throw the failure.
+/// it; nullopt if no rank failed. All ranks can then close files collectively before they throw the
+/// failure.
 /// Ranks:  collective over `group`.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 

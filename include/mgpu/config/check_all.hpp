@@ -21,9 +21,9 @@ private:
   std::vector<ErrorReport> reports_;
 };
 
-/// Runs every check in `checks`, and then throws the failures of all of them together. A check
-/// tests one rule about several keys, and throws Failure if the rule is broken. A check may itself
-/// call check_all().
+/// Runs every check in `checks`, and then throws the failures of all checks together. A check tests
+/// one rule about several keys, and throws Failure if the rule is broken. A check may itself call
+/// check_all().
 ///
 /// Errors: Failure if one check failed; CombinedFailure if several failed; RefusedKey if a check
 ///         threw it and no check failed.

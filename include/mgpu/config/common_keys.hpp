@@ -11,7 +11,7 @@ namespace mgpu {
 
 /// Adds the keys that belong to no module: schema, job, include, log.*, report.* and most of run.*,
 /// such as run.seed. Call it before other functions that add keys, because keys are printed in the
-/// order in which they were added. `jobs`: the values of the key `job`; at least one.
+/// order in which they were added. `jobs`: the values that the key `job` accepts, at least one.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
 /// Adds the key data.path, which every job reads.

@@ -14,9 +14,9 @@
 
 namespace mgpu {
 
-/// Thrown by the getters of a Config that was made with refused keys, which have a wrong value or
-/// lack a value that they need. Rules about several keys are checked with such a Config. A rule
-/// that reads a refused key is skipped.
+/// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, or may
+/// be missing by mistake. Rules about several keys are checked with such a Config, and a rule that
+/// reads a refused key is skipped.
 class RefusedKey : public Error {
 public:
   using Error::Error;
@@ -29,13 +29,14 @@ class Config {
 public:
   struct Value {
     std::string text{};                // as in YAML, scalars unquoted: "3e-4", "[1, 3]"
-    std::vector<std::int64_t> list{};  // the value if it is not empty; then `text` is unused
+    std::vector<std::int64_t> list{};  // the value as a list; if it is empty, `text` is the value
     Place place{};
     std::string written{};  // of a path: as given, with `~` and variables replaced
   };
 
-  /// Makes a config from `values`; a key that is not in it gets its default. `notes`: lines for the
-  /// banner about how the values were read, for example that a key was given under an alias.
+  /// Makes a config from `values`, by key name. A key that is not in `values` gets its default.
+  /// `notes`: lines for the banner about how the values were read, for example that a key was given
+  /// under an alias.
   ///
   /// Memory: `table` has to outlive the config.
   /// Errors: Error for a name that is not in the table, or a value that its key does not accept.
@@ -97,8 +98,8 @@ public:
   /// this YAML gives an equal config.
   std::string resolved_yaml() const;
 
-  /// Returns a SHA-256 over the values of the keys that the job reads and that can change
-  /// results.h5. All attempts of one run have the same identity.
+  /// Returns a SHA-256 over the values of the keys that the job reads and that can change results
+  /// (KeySpec::identity). All attempts of one run have the same identity.
   std::string identity() const;
 
   const KeyTable& table() const { return *table_; }

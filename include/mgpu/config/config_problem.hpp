@@ -33,7 +33,7 @@ struct Problem {
   std::string sentence;  // what is wrong, without a final period
   Place place{};         // without an origin, only the sentence is shown
   std::string under{};   // text after the caret
-  std::string help{};    // something to type
+  std::string help{};    // how to correct the mistake; "" for no help
   Place first{};         // a second place to show, such as the first of two equal keys
 };
 

@@ -43,8 +43,8 @@ struct ConfigSources {
       find_model{};
 
   /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
-  /// it only when some values are wrong, to report further mistakes. Getters of its Config throw
-  /// RefusedKey for the wrong values.
+  /// this function only when some values are wrong, to report broken rules together with them. The
+  /// getters of the Config argument throw RefusedKey for the wrong values.
   std::function<void(const Config&)> rules{};
 };
 

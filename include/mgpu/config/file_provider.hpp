@@ -17,8 +17,8 @@ public:
   /// for a group of ranks.
   static FileProvider alone();
 
-  /// `share` runs a step on the rank that reads, and returns its result on every rank. `agree` does
-  /// the work of agree().
+  /// `share` runs a step on the rank that reads, and returns its result on every rank. `agree` runs
+  /// a step on every rank, and throws on all ranks if the step throws on any.
   FileProvider(std::function<std::string(const Step&)> share,
                std::function<void(const std::function<void()>&)> agree);
 
@@ -49,7 +49,7 @@ public:
   /// Ranks:  collective over the group.
   std::string find_model(const std::filesystem::path& path, const std::string& name) const;
 
-  /// Runs `step` on every rank, and throws on all ranks if it throws on any.
+  /// Runs `step` on every rank, and throws on all ranks if the step throws on any.
   /// Ranks:  collective over the group.
   /// Errors: those of `step`; with shared_files() a CollectiveFailure on all ranks.
   void agree(const std::function<void()>& step) const { agree_(step); }

@@ -14,10 +14,10 @@ enum class KeyType {
   number,    // 3e-4, finite
   flag,      // true | false
   text,      // any text
-  path,      // relative to the folder of the file that sets it; else to the shell's folder
+  path,      // relative to the folder of the file that sets it, or else to the working directory
   choice,    // one of `choices`
-  duration,  // 30min, 24:00:00, 90 -> seconds
-  bytes,     // 48GiB, 512MiB, 1000 -> bytes
+  duration,  // 30min, 24:00:00 or 90, converted to seconds
+  bytes,     // 48GiB, 512MiB or 1000, converted to bytes
   integers,  // [1, 3, 5]
   texts,     // [a, b]
 };
@@ -32,13 +32,14 @@ struct ForeignName {
                         // "train.batch_size", matches only in full
   std::string program;  // "transformers"
   std::string help{};   // what to write instead; "" in KeySpec::foreign means "here it is `KEY`"
-  bool top_level_only = false;  // true: the name counts only outside of any section
+  bool top_level_only = false;  // true: the name is refused only outside of any section
 };
 
-/// The list of integers into which a key's mapping was converted, or why the mapping is refused.
+/// The result of KeySpec::list_of_mapping: the list of integers, as texts, into which a mapping was
+/// converted, or the reason why the mapping is refused.
 struct MappedList {
   std::vector<std::string> items{};
-  std::string problem{};  // "" if `items` is the list
+  std::string problem{};  // why the mapping is refused; "" if it was converted
   std::string help{};
 };
 
@@ -58,7 +59,7 @@ struct KeySpec {
   std::string alias_note{};            // how the key differs from the usual meaning of its aliases
   const char* (*why_not)(const std::string& value) = nullptr;  // of type text: returns why a value
                                                                // is wrong (E107), or nullptr
-  bool identity = true;   // false: a resumed run may change the key, because results.h5 stays equal
+  bool identity = true;   // false: the key does not change results, so a resumed run may change it
   bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths
@@ -66,7 +67,7 @@ struct KeySpec {
   // and values of the mapping are passed as text; a value that is not a scalar is passed as "".
   MappedList (*list_of_mapping)(const std::vector<std::pair<std::string, std::string>>& entries) =
       nullptr;
-  bool is_model = false;    // of type path: the folder of a language model, or its name in a hub
+  bool is_model = false;    // of type path: the folder of a language model, or its Hub name
   std::string text_mark{};  // of type path: a value that contains this is a text, not a path
   bool may_map = false;     // of type texts: a mapping {NAME: VALUE} is accepted, too
   std::vector<ForeignName> foreign{};  // names of this setting in other programs

@@ -30,9 +30,9 @@ struct ValueProblem {
   Place place{};  // place of the wrong element of a list; no origin: the whole value is wrong
 };
 
-/// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are no integers, `yes` is
-/// no flag, quoted digits are text. A node without a line number comes from the command line. The
-/// shell has removed its quotes, so its text may look like a value of any type.
+/// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are not integers, `yes` is
+/// not a flag, and quoted digits are text. A node without a line number comes from the command
+/// line. The shell has removed its quotes, so a key of type text then accepts yes and no, too.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
 /// Reads `text` as a value of `spec`, as typed on the command line. Lists may be written [1, 3],

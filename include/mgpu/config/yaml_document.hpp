@@ -28,8 +28,8 @@ struct YamlDocument {
   std::vector<Problem> problems{};
 };
 
-/// The limits of the files that read_yaml() reads. They keep its time and memory small on any
-/// input.
+/// The limits of the files that read_yaml() reads. They keep the time and memory of read_yaml()
+/// small on any input.
 struct YamlLimits {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;

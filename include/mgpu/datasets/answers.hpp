@@ -17,8 +17,8 @@ std::string plain_answer(std::string_view answer);
 
 /// Returns whether two answers are equal. Two numbers are compared exactly, as rational numbers
 /// without rounding; units after them are ignored. Lists such as (1, 1/2) are compared item by
-/// item, in order. Other answers are compared as texts, without blanks and without case. An empty
-/// answer equals none.
+/// item, in order. Other answers are compared as texts, without blanks and without case. Returns
+/// false if an answer is empty.
 bool same_answer(std::string_view given, std::string_view expected);
 
 /// Returns whether a completion states the expected answer. `expected` is an answer, or a solution

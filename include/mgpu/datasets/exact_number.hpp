@@ -8,8 +8,8 @@
 
 namespace mgpu::datasets {
 
-/// A decimal number of any length: digits * 10^exponent, with a sign. The digits begin and end with
-/// another digit than 0, so that equal numbers have equal fields. Zero has no digits.
+/// A decimal number of any length: digits * 10^exponent, with a sign. The first and the last digit
+/// are not 0, so that equal numbers have equal fields. Zero has no digits.
 struct Decimal {
   bool negative = false;
   std::string digits{};
@@ -21,7 +21,7 @@ struct Decimal {
   bool operator==(const Decimal&) const = default;
 };
 
-/// Returns the exact product. The time grows as the number of digits of `a` times that of `b`.
+/// Returns the exact product. The time is proportional to digits of `a` times digits of `b`.
 Decimal product(const Decimal& a, const Decimal& b);
 
 /// Returns the exact sum of two integers that are not negative.

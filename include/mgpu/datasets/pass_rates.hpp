@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-// Measures of several completions of one prompt.
+// Functions that measure several completions of one prompt together.
 namespace mgpu::datasets {
 
-/// Returns the probability that at least one of k completions is right. They are drawn without
-/// replacement from `samples` completions, `right` of which are right.
+/// Returns pass@k: the probability that at least one of k completions is right, if they are drawn
+/// without replacement from `samples` completions of which `right` are right.
 ///
 /// Errors: Error unless 1 <= k <= samples and 0 <= right <= samples.
 /// Source: Chen et al. 2021, arXiv 2107.03374, section 2.1.

@@ -13,8 +13,8 @@
 
 namespace mgpu::datasets {
 
-/// One data set of the registry. The source file NAME.cpp has a function NAME_dataset() that
-/// returns this entry, and MGPU_DATASETS in registry.cpp lists NAME.
+/// The entry of one data set in the registry. The source file NAME.cpp has a function
+/// NAME_dataset() that returns the entry, and MGPU_DATASETS in registry.cpp lists NAME.
 struct DatasetEntry {
   std::string_view name;     // "synthetic_texts"
   std::string_view summary;  // what the help of data.dataset shows
@@ -28,8 +28,8 @@ struct DatasetEntry {
 
   bool has_prompts = true;  // true: every row has a prompt and a completion
 
-  /// Returns whether rows have texts. If not, all are token ids, so that no tokenizer is needed.
-  /// nullptr: they always have texts.
+  /// Returns whether rows have texts. If not, rows have only token ids, and no tokenizer is needed.
+  /// nullptr: rows always have texts.
   bool (*has_texts)(const Config& config) = nullptr;
 
   /// Makes the data set. Errors: Failure E124 (exit 78) if a key is missing or contradicts others;

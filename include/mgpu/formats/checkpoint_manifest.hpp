@@ -27,16 +27,17 @@ struct CheckpointManifest {
 /// other members.
 std::string to_json(const CheckpointManifest& manifest);
 
-/// Parses the text of MANIFEST.json. If format_version is newer than this program, only that member
+/// Parses the text of MANIFEST.json. If format_version is above kCheckpointFormat, only that member
 /// is read.
 /// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json().
 CheckpointManifest manifest_from_json(std::string_view text);
 
-/// Throws Failure E611 (exit 80): `path` of a checkpoint is damaged, as `evidence` shows.
+/// Throws Failure E611 (exit 80): the file `path` of a checkpoint is damaged. The report shows
+/// `evidence`.
 [[noreturn]] void refuse_damaged_checkpoint(const fs::path& path, const std::string& evidence);
 
-/// Runs read(), which reads a file of a checkpoint, and returns its result. Failures other than
-/// errors of the disk (exit 74) become E611.
+/// Runs read(), which reads a file of a checkpoint, and returns its result. Every Error of read()
+/// becomes Failure E611, except I/O errors of the disk (exit 74).
 template <class Read>
 auto read_of_checkpoint(const fs::path& path, Read read) {
   try {
@@ -55,7 +56,7 @@ auto read_of_checkpoint(const fs::path& path, Read read) {
 CheckpointManifest read_manifest(const fs::path& folder);
 
 /// check_size() compares the size of the file `path` of a checkpoint with `expected`, and
-/// check_sha256() its SHA-256. Errors: Failure E611 (exit 80) if the two differ.
+/// check_sha256() compares its SHA-256. Errors: Failure E611 (exit 80) if the two differ.
 void check_size(const fs::path& path, const SafetensorsDigest& expected);
 void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
 

@@ -10,7 +10,7 @@ namespace mgpu::formats {
 namespace fs = std::filesystem;
 
 /// Returns whether `text` may be the name of a model of the Hugging Face hub: "Qwen/Qwen2.5-0.5B",
-/// or "gpt2" as old models have it.
+/// or a name without an owner such as "gpt2".
 bool is_hub_name(std::string_view text);
 
 /// A model in the local Hugging Face cache.

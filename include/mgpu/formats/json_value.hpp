@@ -15,7 +15,8 @@
 
 namespace mgpu::formats {
 
-/// Why a JSON text is invalid, as a phrase that follows "it cannot be used: ".
+/// Thrown when a JSON text or value is invalid. why() is a phrase that messages put after "cannot
+/// be used: ".
 class JsonError : public Error {
 public:
   explicit JsonError(std::string why, Where where = Where::here())
@@ -27,8 +28,8 @@ private:
   std::string why_;
 };
 
-/// A JSON document as a plain tree. All modules read and write JSON with it, except `text` and the
-/// reader of safetensors headers.
+/// A JSON document as a plain tree. All modules read and write JSON with JsonValue, except module
+/// `text` and the reader of safetensors headers.
 ///
 /// Values convert implicitly: JsonValue::Members{{"step", 3}, {"host", name}} is an object.
 class JsonValue {
@@ -141,8 +142,8 @@ private:
 /// Errors: JsonError, without the origin of the text, which the caller adds.
 JsonValue parse_json_object(std::string_view text);
 
-/// Parses an untrusted file that holds one JSON object. Refuses large files, more than 32 levels,
-/// and repeated names before any value is used.
+/// Parses an untrusted file that holds one JSON object. Refuses files larger than `limit_bytes`,
+/// more than 32 levels, and repeated names.
 ///
 /// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
 ///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
@@ -154,16 +155,17 @@ JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 ///         exit 65).
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
-/// How to_json() writes texts that are not UTF-8. `refuse` throws JsonError. `replace` writes
-/// U+FFFD for each longest part that cannot be a character (Unicode 15.0, section 3.9).
+/// How to_json() and to_json_line() write texts that are not UTF-8. `refuse` throws JsonError.
+/// `replace` writes U+FFFD for each longest part that cannot be a character (Unicode 15.0, section
+/// 3.9).
 enum class BadUtf8 { refuse, replace };
 
-/// Formats a value as JSON over several lines, indented by 2 as in transformers, with members in
-/// their order. NaN and infinities become null.
+/// Formats a value as JSON over several lines, indented by two spaces like the JSON files of
+/// Hugging Face transformers. Members keep their order. NaN and infinities become null.
 /// Errors: JsonError when a text is not UTF-8, unless `bad_utf8` is `replace`.
 std::string to_json(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
-/// Formats a value as JSON on one line without a line end, with members in their order. NaN and
+/// Formats a value as JSON on one line without a line end. Members keep their order. NaN and
 /// infinities become null.
 /// Errors: JsonError when a text is not UTF-8, unless `bad_utf8` is `replace`.
 std::string to_json_line(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);

@@ -30,8 +30,8 @@ std::string to_text(std::span<const std::int64_t> shape);
 /// Returns the name of a type in safetensors files: "F32", "BF16".
 std::string_view name_of(DType dtype);
 
-/// Checks the view of `tensor`. Errors: Error when it is not host memory, or its size differs from
-/// that of the shape.
+/// Checks the view of `tensor`. Errors: Error when the view is not in host memory, or when its
+/// number of elements differs from that of the shape.
 void check_view(const NamedTensor& tensor);
 
 /// Sizes and checksums of a written file, computed in memory during the write.
@@ -45,8 +45,8 @@ struct SafetensorsDigest {
 std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
                                 const TensorMetadata& metadata);
 
-/// Writes a new file, syncs and closes it. Equal tensors and metadata give equal bytes in any order
-/// of `tensors`: wide types come first, then names in order, as in the Python writer.
+/// Writes a new file, syncs and closes it. The order of `tensors` does not change the bytes of the
+/// file: tensors are stored by type, wide types first, then by name, as in the Python writer.
 ///
 /// Memory: host; writes 8 MiB at a time, without a copy of the tensors.
 /// Errors: Error when a name is repeated or not UTF-8, or a view does not match its shape; Failure
@@ -79,11 +79,12 @@ struct MappingTraits {
   static void destroy(Raw mapping) noexcept;
 };
 
-/// A safetensors file, mapped read-only and not trusted: the whole header is checked before the
-/// constructor returns.
+/// A safetensors file from an untrusted source, mapped read-only. The constructor checks the whole
+/// header.
 ///
-/// Errors: Failure E603 (missing, exit 66), E621 (malformed, exit 65), E622 (pickle, zip or Git LFS
-///         pointer, exit 65), each with the path and a remedy.
+/// Errors: Failure E603 (missing or unreadable, exit 66; I/O error, exit 74), E621 (malformed, exit
+///         65), E622 (pickle, zip or Git LFS pointer, exit 65), each with the path. E621 and E622
+///         also have a remedy.
 class SafetensorsFile {
 public:
   explicit SafetensorsFile(fs::path path);

@@ -18,7 +18,8 @@ namespace mgpu::formats {
 /// which WeightFiles refuses.
 bool has_weight_files(const fs::path& folder);
 
-/// Returns whether `folder` has model.safetensors, or the index of shards and a shard.
+/// Returns whether `folder` has model.safetensors, or the index of shards and any .safetensors
+/// file.
 bool has_safetensors(const fs::path& folder);
 
 /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards that
@@ -29,9 +30,10 @@ bool has_safetensors(const fs::path& folder);
 /// is a snapshot in the Hub cache, a shard may also be a link into the cache's `blobs`. Other links
 /// are refused.
 ///
-/// If the folder is a checkpoint of this program, its MANIFEST.json has sizes and checksums. Sizes
-/// and the other files of the folder (configuration, tokenizer) are checked on opening, tensors by
-/// check(). Other files that the manifest lists may be absent.
+/// If the folder is a checkpoint of this program, its MANIFEST.json has sizes and checksums. The
+/// constructor checks the sizes of all listed files, and the SHA-256 of files without tensors
+/// (configuration, tokenizer). check() checks the data of one tensor. Listed files that hold no
+/// weights of the model may be absent.
 ///
 /// Errors: Failure E603 (no folder, no weights in it, or a shard is missing, exit 66); E621 (a
 ///         malformed file), E622 (only pickles, or Git LFS pointers); E623 (malformed index), E624

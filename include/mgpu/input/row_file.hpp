@@ -31,13 +31,15 @@ struct Row {
 ///
 /// The columns in RowOptions have this program's names, such as `prompt`. A row lacks a column of
 /// the lists one_of, all_of and may_have if the file has a null or an unquoted empty cell there.
-/// CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON integers beyond 64
-/// bits become texts of their digits.
+/// CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON integers that do
+/// not fit std::int64_t become texts of their digits.
 ///
 /// In rows without a problem, columns in these lists have the following types. `text`, `prompt` and
 /// `completion` are texts; `messages` is a list of objects with the texts `role` and `content`;
-/// `token_ids` and `completion_ids` are lists of integers >= 0. No list is empty; `id` is a text or
-/// integer, and `answer` is a text or a number.
+/// `token_ids` and `completion_ids` are lists of integers >= 0. No list is empty; `id` and `cut`
+/// are texts or integers, and `answer` is a text or a number. If `chosen` is in all_of, then each
+/// of `prompt`, `chosen` and `rejected` is a text or a list like `messages`. In rows without
+/// `token_ids`, a column `completion_ids` may have any type.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.
@@ -75,8 +77,8 @@ private:
   std::unique_ptr<Opened> opened_;
 };
 
-/// Opens the file on every rank. Rank 0 reads it once to make an index. With BadRow::stop or an
-/// `id` column, all rows are then checked; each rank checks an equal number of them.
+/// Opens the file on every rank. Rank 0 reads the file once to make an index. With BadRow::stop, or
+/// if rows must have an `id`, all rows are then checked; each rank checks an equal share of them.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: every rank throws the same: Failure E603 (missing, exit 66); E531 (unusable rows: their
@@ -84,8 +86,8 @@ private:
 ///         (hosts see different files), E535 (Parquet is not in this build).
 RowFile open_rows(const cluster::Group& world, const RowOptions& options);
 
-/// Opens the file on a single rank: reads it once to make an index, and then, with BadRow::stop or
-/// an `id` column, checks all rows.
+/// Opens the file on a single rank, which reads the file once to make an index. With BadRow::stop,
+/// or if rows must have an `id`, this rank then checks all rows.
 /// Errors: Failure E603 (missing, exit 66); E531 (unusable rows: their number and the first five);
 ///         E532 (unknown or wrong format), E533 (missing column), E534 (the file changed), E535
 ///         (Parquet is not in this build).

@@ -24,8 +24,8 @@
 
 namespace mgpu::jobs {
 
-/// A job with its settings for one run. The keys are parsed when it is made, and all methods use
-/// the parsed settings.
+/// A job with its settings for one run. The constructor parses the keys, and all methods use the
+/// parsed settings.
 class Job {
 public:
   Job() = default;
@@ -35,16 +35,16 @@ public:
   Job& operator=(Job&&) = delete;
   virtual ~Job() = default;
 
-  /// Returns the values of the keys run.*.
+  /// Returns the seed, the chunk size, the schedule and the part of the run, from the keys run.*.
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that all files named by the job's keys exist. It is called before a run directory is
-  /// made. Local.
+  /// Checks that all files named by the job's keys exist. A run calls this before it makes its
+  /// directory. Local.
   /// Errors: Failure, such as E603 (exit 66) for a missing file.
   virtual void check_files() const = 0;
 
-  /// Returns one check for each file that --check opens, in the order of the output. The checks
-  /// refer to this job, so it must outlive them. Local.
+  /// Returns the checks of input files that --check makes, in the order of the output. The checks
+  /// refer to this job, which must outlive them. Local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
   /// Returns an upper bound of the bytes that a run writes. Local; check_files() must have
@@ -78,22 +78,22 @@ struct JobSpec {
   std::string_view name;  // value of the key `job`
   std::string_view text;  // one line that describes the job
 
-  /// Functions that add the keys that this job reads in addition to those of every job. Jobs may
-  /// share a function.
+  /// Functions that add this job's keys to the table. The keys that every job reads are not among
+  /// them. Several jobs may use the same function.
   std::vector<AddKeys> keys;
 
   /// Checks the rules between the job's keys, for --check and before any work. It is also called
   /// for configurations with wrong values, so that all problems are shown together. Local.
-  /// Errors: Failure (exit 78 or 69) if `ranks` ranks, or this program, cannot do what the keys ask
-  ///         for.
+  /// Errors: Failure, such as exit 78 for keys that contradict each other, and exit 69 for keys
+  ///         that this build or the number of ranks does not support.
   void (*check)(const Config& config, int ranks);
 
-  /// Makes the job from a configuration that check() accepts, and which must outlive the job.
-  /// Local.
+  /// Makes the job. `config` must be a configuration that check() accepts, and must outlive the
+  /// job. Local.
   std::unique_ptr<Job> (*read)(const Config& config);
 
-  /// Returns the number that run.chunk_size=auto stands for with the data of this job. nullptr: it
-  /// always stands for run::kLargestAutoChunk. Local.
+  /// Returns the chunk size that run.chunk_size=auto stands for with the data of this job. If the
+  /// pointer is nullptr, `auto` always stands for run::kLargestAutoChunk. Local.
   std::int64_t (*auto_chunk_size)(const Config& config) = nullptr;
 
   /// The --explain texts of the error codes that only this job uses.
@@ -103,26 +103,25 @@ struct JobSpec {
   /// `samples`).
   std::vector<run::ExportFormat> exports{};
 
-  /// Compares two runs of this job, for --compare; nullptr: they cannot be compared.
+  /// Compares two runs of this job, for --compare; nullptr: runs of this job cannot be compared.
   run::CompareRuns compare = nullptr;
 
-  /// Whether a run may do one part of the work (run.worker_id, run.total_workers). --merge joins
-  /// the parts.
+  /// Whether a run may do only one part of the work (run.worker_id, run.total_workers), so that
+  /// --merge can join the runs of all parts.
   bool has_parts = false;
 };
 
-/// Returns all jobs, in the order in which --help lists them.
+/// Returns all jobs, in the order in which --explain job lists their names.
 std::span<const JobSpec> jobs();
 
 /// Returns the job that the key `job` chooses.
 const JobSpec& job_of(const Config& config);
 
-/// Returns the configuration with a number for run.chunk_size. If the value is `auto`, the number
-/// comes from JobSpec::auto_chunk_size. It depends on the data, so it is part of a run's identity.
-/// Local.
+/// Returns the configuration with a number for run.chunk_size. `auto` becomes the number that
+/// JobSpec::auto_chunk_size returns. The number belongs to a run's identity. Local.
 Config with_chunk_size(const Config& config);
 
-/// Returns the same as with_chunk_size(config) on every rank. Only rank 0 counts the rows of the
+/// Returns the result of with_chunk_size(config) on every rank. Only rank 0 counts the rows of the
 /// data.
 /// Ranks:  collective over `world`.
 Config with_chunk_size(const cluster::Group& world, const Config& config);

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 namespace mgpu::kernels {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 namespace mgpu::kernels {
 
@@ -24,12 +24,12 @@ struct AdamwArgs {
 
 inline constexpr std::size_t kMaxAdamwRuns = 128;
 
-/// Says which weights have weight decay. A run is a range of adjacent weights that all have weight
-/// decay, or that all lack it. Runs of both kinds alternate.
+/// Says which weights have weight decay. A run is a range of adjacent weights, either all with or
+/// all without weight decay. Runs with and without decay alternate.
 struct AdamwRuns {
   std::size_t count;                // 1 to kMaxAdamwRuns
   bool first_decays;                // true: the first run has weight decay
-  std::size_t ends[kMaxAdamwRuns];  // run r ends before weight ends[r]
+  std::size_t ends[kMaxAdamwRuns];  // ends[r]: index of the first weight after run r
 };
 
 /// Applies one AdamW update to `count` adjacent weights w. With g = grad_scale * grads: m = beta1 m
@@ -37,7 +37,7 @@ struct AdamwRuns {
 /// learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon).
 ///
 /// cuda::adamw_step() takes several runs (AdamwRuns), so that one launch updates all parameters of
-/// a model. It uses weight_decay 0 in runs without decay. cpu::adamw_step() updates one run.
+/// a model. In runs without decay it replaces weight_decay by 0. cpu::adamw_step() updates one run.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

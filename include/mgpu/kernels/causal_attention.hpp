@@ -5,7 +5,7 @@
 
 #include <mgpu/kernels/dropout.hpp>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 // Shapes in this header: B = samples, T = tokens, H = heads, C = width of a head.
 namespace mgpu::kernels {
@@ -20,7 +20,7 @@ inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {
   const float* qkv;             // [B, T, 3, H, C] queries, keys, values
-  const std::int64_t* samples;  // [B] each row's index in the training, for dropout; or nullptr
+  const std::int64_t* samples;  // [B] as in DropoutArgs; nullptr without dropout
   float* out;                   // [B, T, H, C] written
   float* log_sums;              // [B, H, T] written: log of the sum of exp(score), for backward
   std::size_t rows;             // B
@@ -37,8 +37,9 @@ struct CausalAttentionGradArgs {
 };
 
 /// Computes out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V;
-/// causal_attention_grad() computes its gradient. Only a few rows of probabilities (at most 16 on
-/// the CPU) are in memory at a time. The gradient recomputes them from log_sums.
+/// causal_attention_grad() computes the gradients of Q, K and V. Only a few rows of probabilities
+/// (at most 16 on the CPU) are in memory at a time. causal_attention_grad() recomputes them from
+/// log_sums.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates about T * (6
 ///         * C + 48) floats per call.
@@ -46,7 +47,7 @@ struct CausalAttentionGradArgs {
 ///         LibraryError, and NotBuiltError in a build without CUDA. cuda returns before the work is
 ///         done.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022. cpu needs no online softmax, because a row of
-///         scores fits the cache.
+///         scores fits into the processor's cache.
 namespace cpu {
 void causal_attention(const CausalAttentionArgs& args);
 void causal_attention_grad(const CausalAttentionGradArgs& args);

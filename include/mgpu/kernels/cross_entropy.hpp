@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 // Shapes in this header: N = predictions, A = classes (actions).
 namespace mgpu::kernels {
@@ -11,13 +11,13 @@ namespace mgpu::kernels {
 /// A target with this value is ignored: its prediction adds nothing to loss, gradient and counts.
 inline constexpr std::int64_t kIgnoreTarget = -100;
 
-/// Sums over the predictions whose target is not kIgnoreTarget. Sums of parts of a batch can be
-/// added.
+/// Sums over the predictions whose target is not kIgnoreTarget. The sums of several parts of a
+/// batch can be added to those of the whole batch.
 struct CrossEntropySums {
   double loss = 0.0;       // nats
   std::int64_t count = 0;  // predictions that are not ignored
-  /// Predictions whose target has the largest logit. On a tie, the class with the lowest index
-  /// counts as the largest.
+  /// Number of predictions whose target has the largest logit. If several classes have it, the
+  /// class with the lowest index counts as the predicted one.
   std::int64_t correct = 0;
 };
 
@@ -27,7 +27,7 @@ inline constexpr std::size_t kCrossEntropyBlock = 256;
 struct CrossEntropyArgs {
   const float* logits;           // [N, A]
   const std::int64_t* targets;   // [N] in [0, A), or kIgnoreTarget
-  float* grad;                   // [N, A] d(grad_scale * loss) / d(logits); nullptr: not computed
+  float* grad;                   // [N, A] gradient of grad_scale * loss; nullptr: not computed
   CrossEntropySums* block_sums;  // [ceil(N / kCrossEntropyBlock)] scratch
   CrossEntropySums* out;         // [1]
   std::size_t predictions;       // N

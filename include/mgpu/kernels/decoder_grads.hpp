@@ -5,11 +5,12 @@
 
 #include <mgpu/kernels/gated_activation.hpp>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
-// Gradients of the row-wise operations of a decoder, each in one pass over memory. On GPUs libtorch
-// computes all but logits_grad(). Pointers are on the host (cpu) or on the stream's device (cuda).
-// Shapes in this header: N = rows, D = width, V = logits of a row.
+// Gradients of the row-wise operations of a decoder, each in one pass over memory. On GPUs,
+// libtorch computes all of these gradients except logits_grad(). Pointers are on the host (cpu) or
+// on the stream's device (cuda). `grad` is the gradient of the operation's output. Shapes in this
+// header: N = rows, D = width, V = logits of a row in one block of the vocabulary.
 namespace mgpu::kernels {
 
 struct RmsNormGradArgs {
@@ -35,7 +36,7 @@ struct GatedActivationGradArgs {
 
 struct LogitsGradArgs {
   float* logits;                // [N, V] replaced by the gradients
-  const float* log_sums;        // [N] log of the sum of exp over the row's whole vocabulary
+  const float* log_sums;        // [N] log of the sum of exp(logit) over the whole vocabulary
   const std::int64_t* targets;  // [N] ids, which may be outside this block of the vocabulary
   std::int64_t first_id;        // token id of the first of the V logits
   std::size_t rows;             // N

@@ -5,16 +5,17 @@
 
 #include <mgpu/base/random_streams.hpp>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 // Shapes in this header: B = samples, L = lines of a sample, E = elements of a line.
 namespace mgpu::kernels {
 
-/// Random streams of dropout: one for each site and sample.
+/// The purpose of the random numbers of dropout. Each pair of site and sample has a separate stream
+/// (RandomStream).
 inline constexpr Purpose kDropoutMasks{4};
 
-/// A place in the model where dropout is applied. A mask depends only on (seed, site, sample,
-/// element), so the backward pass recomputes it instead of storing it.
+/// A place in the model where dropout is applied. Whether an element is kept depends only on (seed,
+/// site, sample, element). So the backward pass recomputes the mask, and no mask is stored.
 struct DropoutSite {
   std::uint64_t seed = 0;
   std::uint32_t site = 0;       // number of this place in the model, < 2^24
@@ -24,28 +25,29 @@ struct DropoutSite {
   constexpr float scale() const { return 65536.0F / static_cast<float>(65536 - threshold); }
 };
 
-/// Returns DropoutSite::threshold for a dropout probability: `probability` in units of 1/65536,
-/// rounded.
+/// Returns DropoutSite::threshold for a dropout probability: 65536 * `probability`, rounded, at
+/// most 65535.
 ///
 /// Errors: Error when `probability` is not in [0, 1).
 std::uint32_t dropout_threshold(double probability);
 
-/// Number of elements in a run: consecutive elements of a sample whose 16-bit random numbers come
-/// from 16 consecutive Philox blocks. Half h of word w of block i is the random number of element
-/// 32 w + 16 h + i. So vectors of 16 elements compute 16 blocks at once, without a shuffle. An
-/// element is kept if its random number is not below DropoutSite::threshold.
+/// The number of elements in a dropout run. A run is a group of consecutive elements of a sample
+/// whose 16-bit random numbers come from 16 consecutive Philox blocks. Half h of word w of block i
+/// is the random number of element 32 w + 16 h + i of the run. So SIMD vectors of 16 lanes compute
+/// 16 blocks at once, without a shuffle. An element is kept if its random number is not below
+/// DropoutSite::threshold.
 inline constexpr std::uint64_t kDropoutRun = 128;
 
 struct DropoutArgs {
   const float* x;               // [B, L, E]
   const float* residual;        // [B, L, E] added after the mask; nullptr: none
-  const std::int64_t* samples;  // [B] index of each row in the whole training
+  const std::int64_t* samples;  // [B] index of each row in the order of the whole training
   float* out;                   // [B, L, E] written; may be x or residual
   std::size_t rows;             // B
   std::size_t lines;            // L
   std::size_t elements;         // E
-  std::size_t pitch;  // a multiple of kDropoutRun: element e of line l has the random number
-                      // of element l * pitch + e < 2^35 of its sample
+  std::size_t pitch;  // a multiple of kDropoutRun. Element e of line l counts as element l * pitch
+                      // + e of its sample, which must be below 2^35.
   DropoutSite site;
 };
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 namespace mgpu::kernels {
 
@@ -24,9 +24,10 @@ struct GatedActivationArgs {
   float limit = 1.0F;  // of ActivationKind::clamped
 };
 
-/// Computes out = activation(gate) * up; ActivationKind::clamped also changes `up`. The bits of an
-/// element depend on that element only, not on its position: a partial vector at the end is padded
-/// instead of processed by scalar code.
+/// Computes out = activation(gate) * up; for ActivationKind::clamped, out = activation(gate) *
+/// (clamp(up, +-limit) + 1). The bits of an output depend on its two inputs only, not on their
+/// position. For this reason, a partial vector at the end is padded instead of processed by scalar
+/// code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 // Shapes in this header: N = rows, B = scores of one block of the vocabulary.
 namespace mgpu::kernels {
@@ -14,7 +14,7 @@ struct OnlineDrawArgs {
   const float* scores;  // [N, B] of tokens first_id .. first_id + B - 1; -infinity: never sampled
   const float* logits;  // [N, B] from which `picked` is copied; may be scores
   const double* uniforms;  // [N, 2] in [0, 1): the first decides if a token of this block replaces
-                           // the sampled one, the second which token
+                           // the sampled token, the second decides which one
   double* tops;            // [N] largest score so far
   double* sums;            // [N] sum of exp(score - top)
   std::int64_t* ids;       // [N] token sampled so far
@@ -25,8 +25,9 @@ struct OnlineDrawArgs {
 };
 
 /// Samples one token of each row from softmax(scores), while the scores arrive in blocks. Call it
-/// once for each block. A token of this block replaces the sampled token with a probability equal
-/// to the block's share of the sum so far. For a row with NaN or +infinity the result is undefined.
+/// once for each block. A token of this block replaces the sampled token with the probability s /
+/// (sum so far, including s), where s is the block's sum of exp(score). For a row with NaN or
+/// +infinity the result is undefined.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
-// Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = number of best
-// logits.
+// Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = number of largest
+// ("best") logits to find.
 namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxBest = 1024;  // upper limit of K
@@ -16,11 +16,11 @@ inline constexpr std::size_t kMaxBest = 1024;  // upper limit of K
 /// to -1.
 struct OnlineLogsumexpArgs {
   const float* logits;          // [N, B] of tokens first_id .. first_id + B - 1
-  const std::int64_t* targets;  // [N] token whose logit goes to `picked`; nullptr: none
+  const std::int64_t* targets;  // [N] token whose logit is copied to `picked`; nullptr: none
   float* tops;                  // [N] largest logit so far
   float* sums;                  // [N] sum of exp(logit - top)
-  float* picked;  // [N] logit of the target, written if this block has it; nullptr only without
-                  // targets
+  float* picked;  // [N] logit of the target, written if this block has the target; may be nullptr
+                  // if `targets` is
   float* best_logits;      // [N, K] descending, ties by ascending token
   std::int64_t* best_ids;  // [N, K]
   std::size_t rows;        // N
@@ -30,9 +30,9 @@ struct OnlineLogsumexpArgs {
 };
 
 /// Updates the state of each row (its sum of exp, its best logits and the logit of its target) with
-/// one block of logits. So the logits of the whole vocabulary never exist at once. A NaN logit is
-/// never among the best, and makes the sum of its row NaN. The bits of a row depend on that row
-/// only.
+/// one block of logits. So the logits of the whole vocabulary never have to be in memory at once. A
+/// NaN logit is never among the best, and makes the sum of its row NaN. The bits of a row depend on
+/// that row only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when K > kMaxBest; cuda also LibraryError, and NotBuiltError in a build

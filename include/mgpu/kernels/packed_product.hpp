@@ -38,9 +38,9 @@ struct PackedProductArgs {
 /// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
-/// Returns W, the number of outputs whose weights are interleaved in one panel. It depends on the
-/// processor's instruction set and divides kMaxPanelWidth. With AVX2 and AVX-512 it is the number
-/// of outputs of a register tile, so a tile reads its weights sequentially.
+/// Returns W, the number of outputs whose weights are interleaved in one panel. W depends on the
+/// processor's instruction set, and kMaxPanelWidth is a multiple of W. With AVX2 and AVX-512, W is
+/// the number of outputs of a register tile, so a tile reads its weights sequentially.
 std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);

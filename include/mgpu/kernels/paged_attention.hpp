@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 // Shapes in this header: N = queries of all sequences, S = sequences, C = width of a head,
 // H = query heads, G = key heads. G divides H; query head h reads key head h / (H / G).
@@ -11,10 +11,10 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
-/// The keys and values of each token are in one slot, as float32 or bfloat16. All else is computed
-/// in float32. A page is `page_tokens` consecutive slots: token t of sequence s has slot
-/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. If the pages are consecutive,
-/// the cache is contiguous.
+/// The keys and values of each token are in one slot, as float32 or bfloat16. All other numbers are
+/// float32. A page is `page_tokens` consecutive slots. So token t of sequence s is in the slot
+/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in contiguous
+/// memory are the special case of consecutive pages.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
@@ -22,13 +22,14 @@ struct PagedAttentionArgs {
   float* out;                      // [N, H, C] written
   const std::int64_t* page_slots;  // [S, page_pitch] slot of the first token of each page
   const std::int64_t* sequences;   // [N] sequence of each query
-  const std::int64_t* positions;  // [N] position of each query in its sequence; keys exist up to it
-  std::size_t num_queries;        // N
-  std::size_t heads;              // H
-  std::size_t kv_heads;           // G
-  std::size_t head_dim;           // C <= kMaxPagedHeadDim
-  std::size_t page_tokens;        // tokens per page
-  std::size_t page_pitch;         // pages per sequence in page_slots
+  const std::int64_t* positions;   // [N] each query's position in its sequence, the last one it
+                                   // attends to
+  std::size_t num_queries;         // N
+  std::size_t heads;               // H
+  std::size_t kv_heads;            // G
+  std::size_t head_dim;            // C <= kMaxPagedHeadDim
+  std::size_t page_tokens;         // tokens per page
+  std::size_t page_pitch;          // pages per sequence in page_slots
   std::int64_t window;  // number of keys that a query attends to, including its own; 0: all
   float scale;          // multiplies the product of query and key
   const float* sinks = nullptr;  // [H] score of the sink, a key without a value; nullptr: none
@@ -38,13 +39,13 @@ struct PagedAttentionArgs {
   const std::uint16_t* half_values = nullptr;  // [slots, G, C] bfloat16
 };
 
-/// Computes out = softmax(scale * Q K^T) V. The softmax is over the sink and the visible keys up to
-/// the query. The scores of at most 8 queries exist at a time. On one machine the bits of a query's
-/// result depend only on its sequence up to the query. Other queries, the pages, and the division
-/// of the computation into calls do not matter.
+/// Computes out = softmax(scale * Q K^T) V. The softmax is over the sink and the keys up to the
+/// query's position that are in its window. The scores of at most 8 queries are in memory at a
+/// time. On one machine the bits of a query's result depend only on its sequence up to the query.
+/// They do not depend on other queries, on the pages, or on how the queries are divided into calls.
 ///
-/// Memory: pointers on the host (cpu) or on the stream's device (cuda). For each of 8 queries, cpu
-///         allocates one row of scores per query head.
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
+///         scores per query head for each of up to 8 queries.
 /// Errors: ShapeError when C is not 1 to kMaxPagedHeadDim or G does not divide H; cuda also
 ///         LibraryError, and NotBuiltError in a build without CUDA. cuda returns before the work is
 ///         done.

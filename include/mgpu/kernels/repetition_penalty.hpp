@@ -3,14 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
-// Shapes in this header: N = rows, B = tokens of a block of the vocabulary, I = ids of all rows.
+// Shapes in this header: N = rows, B = tokens of a block of the vocabulary, I = total number of
+// ids.
 namespace mgpu::kernels {
 
 struct RepetitionPenaltyArgs {
   float* logits;              // [N, B] changed in place
-  const std::int64_t* ids;    // [I] the ids of each row ascend and are distinct
+  const std::int64_t* ids;    // [I] ids of all rows; those of a row are ascending and distinct
   const std::int64_t* spans;  // [N, 2] row n has the ids at spans[n][0] .. spans[n][1] - 1
   std::size_t rows;           // N
   std::size_t block;          // B

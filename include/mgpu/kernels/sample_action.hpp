@@ -22,7 +22,7 @@ struct SampleActionArgs {
 /// exceeds the uniform number of the row. A class of probability 0 is never sampled. Classes with
 /// equal logits are equally likely.
 ///
-/// It exists only for the CPU: environments run there, and need the actions at once.
+/// The function exists only for the CPU, because the environments that need the actions run there.
 ///
 /// Errors: ShapeError when A = 0 and N > 0.
 /// Source: inverse transform sampling; sums in double.

@@ -2,12 +2,12 @@
 
 #include <cstddef>
 
-struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 namespace mgpu::kernels {
 
-/// Number of elements whose squares form one block sum. The block sums are added in order, so the
-/// result does not depend on the launch or the load of the machine.
+/// Number of elements whose squares form one block sum. The block sums are added in a fixed order,
+/// so the result does not depend on how threads are scheduled.
 inline constexpr std::size_t kNormBlock = 4096;
 
 struct SquaredNormArgs {

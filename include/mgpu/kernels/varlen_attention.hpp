@@ -10,9 +10,9 @@ namespace mgpu::kernels {
 /// Arguments of varlen_attention_grad(). The sequences are complete and concatenated. A token
 /// attends only to tokens of its sequence, up to its position.
 ///
-/// Sequences that begin with the same tokens can share them. The arrays then hold these tokens only
-/// once, as tokens of an earlier sequence. They are the prefix of a later sequence, for which the
-/// arrays hold only the tokens after the prefix (its own tokens).
+/// Sequences that begin with the same tokens can share this prefix. The arrays then hold the tokens
+/// of the prefix only once, in an earlier sequence. For each later sequence with this prefix, the
+/// arrays hold only the tokens after the prefix (the own tokens of that sequence).
 struct VarlenAttentionGradArgs {
   const float* queries;                 // [N, H, C]
   const float* keys;                    // [N, G, C]
@@ -38,7 +38,7 @@ struct VarlenAttentionGradArgs {
 
 /// Computes the gradients of attention as in paged_attention(), but for complete sequences without
 /// a cache. It recomputes the probabilities of up to 16 queries at a time. It runs only on the CPU.
-/// On GPUs, training makes these gradients from matrix products by cuBLAS. The gradients of a
+/// On GPUs, training computes these gradients with matrix products of cuBLAS. The gradients of a
 /// prefix are added in the order of the sequences that have it.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.

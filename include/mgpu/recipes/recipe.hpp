@@ -24,8 +24,8 @@
 
 namespace mgpu::recipes {
 
-/// A recipe with its settings for one run of job train. The keys are parsed when it is made, and
-/// all methods use the parsed settings.
+/// A recipe with its settings for one run of job train. The constructor parses the keys, and all
+/// methods use the parsed settings.
 class Recipe {
 public:
   Recipe() = default;
@@ -42,8 +42,8 @@ public:
   virtual bool makes_histories() const { return false; }
 
   /// Returns a note about a key that makes each evaluation faster; nullopt: there is no such key.
-  /// Training shows it if evaluations are slow, and a larger train.eval_every would not make them
-  /// fewer. Only Note::key and Note::effect are set.
+  /// The end of the run shows the note if evaluations took long and a larger train.eval_every would
+  /// not reduce their number. Only Note::key and Note::effect are set.
   virtual std::optional<report::Note> cheaper_evaluation() const { return std::nullopt; }
 
   /// Checks that all files named by the recipe's keys exist. Local.
@@ -51,8 +51,8 @@ public:
   ///         cannot use.
   virtual void check_files() const = 0;
 
-  /// Checks that each model folder from which the recipe loads weights has them. It is separate
-  /// from check_files(), which is called before, because a plan needs no weights. Local.
+  /// Checks that each model folder from which the recipe loads weights contains weights. This is
+  /// not a part of check_files(), because --plan needs no weights. Call check_files() first. Local.
   /// Errors: Failure E603 (exit 66) for a folder without weights.
   virtual void check_weights() const {}
 
@@ -65,8 +65,9 @@ public:
   virtual std::uint64_t disk_bytes() const = 0;
 
   /// Returns the names and contents of the files that the folder of the trained model has in
-  /// addition to weights; none if the recipe trains no language model. An experiment plans stages
-  /// that read a model before it is trained. Local; check_files() must have succeeded.
+  /// addition to weights; none if the recipe trains no language model. Job experiment uses them to
+  /// plan a stage that reads this model before the model is trained. Local; check_files() must have
+  /// succeeded.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   /// Estimates memory, time and disk space of a run on `machine`. Local; check_files() must have
@@ -103,8 +104,8 @@ struct RecipeSpec {
   ///         not work with `ranks` ranks.
   void (*check)(const Config& config, int ranks);
 
-  /// Makes the recipe from a configuration that check() accepts, and which must outlive the recipe.
-  /// Local.
+  /// Makes the recipe from `config`, which check() must have accepted. `config` must outlive the
+  /// recipe. Local.
   std::unique_ptr<Recipe> (*read)(const Config& config);
 };
 
@@ -128,8 +129,8 @@ void check_recipe(const Config& config);
 /// Returns the functions that add the keys of all recipes, without repetitions.
 std::vector<AddKeys> recipe_keys();
 
-/// Refuses keys that differ from their defaults and that are read by other recipes, but not by
-/// `chosen`.
+/// Refuses a configuration in which a key differs from its default, although other recipes read
+/// this key and `chosen` does not.
 ///
 /// Errors: Failure E124 (exit 78) at the first such key in the order of the key table.
 void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen);

@@ -11,7 +11,7 @@
 
 namespace mgpu::recipes {
 
-/// Facts about a training, from which training_notes() derives its advice.
+/// Facts about a training that training_notes() uses in addition to the measured times.
 struct NoteContext {
   const LoopSettings& loop;
   int ranks = 1;
@@ -22,8 +22,9 @@ struct NoteContext {
   std::optional<report::Note> cheaper_evaluation{};
 };
 
-/// Returns notes about phases that took a large share of a training. A note is made only if its
-/// advice saves evaluations, checkpoints, collective calls, histories or waiting in this training.
+/// Returns notes about phases that took a large share of a training. Returns a note only if its
+/// advice reduces evaluations, checkpoints, collective calls, generated histories or waiting in
+/// this training.
 std::vector<report::Note> training_notes(const report::NoteFacts& facts,
                                          const NoteContext& training);
 

@@ -15,7 +15,7 @@ struct BannerHead {
   std::string version;               // "0.1.0"
   std::string git;                   // "4f2c1e9, clean"; "" when unknown
   std::string job;                   // "train"
-  std::vector<std::string> sources;  // config, then overlays
+  std::vector<std::string> sources;  // configuration file, then overlays (--with)
   std::int64_t overrides = 0;        // keys given on the command line
   std::string run_directory;         // absolute path
   std::string machine;               // "2 nodes x 4 A100-SXM4-80GB; driver 570.86, CUDA 13.0, ..."

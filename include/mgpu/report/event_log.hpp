@@ -88,7 +88,7 @@ public:
   /// run.log, because run.log has the same content in another form.
   void print_if_quiet(std::string_view text);
 
-  /// Prints the last line of a run, even with -q.
+  /// Prints the last line of a run, even with -q, and writes it to run.log.
   void print_last_line(std::string_view line);
 
   /// Throws the first failure to write events.jsonl or run.log. Call it on all ranks at the same
@@ -104,8 +104,8 @@ private:
   void print_text(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
-  /// A loop that is running. Its events have a field `total`. Events of several loops may
-  /// alternate.
+  /// A loop that is running. Its events have a field `total`. Events of different loops may come in
+  /// any order.
   struct Loop {
     std::int64_t total = 0;
     ProgressMeter meter;

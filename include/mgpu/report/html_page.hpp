@@ -53,7 +53,7 @@ struct HtmlPage {
   PhaseTable phases;              // times of all ranks, for the time line
   std::vector<std::pair<std::string, std::string>> provenance;  // name, value
   std::vector<Table> tables;
-  /// The place of all numbers, which the footer names.
+  /// The files that have all numbers of the page, as the footer names them.
   std::string numbers_in = "summary.json and in the run's result file";
 };
 

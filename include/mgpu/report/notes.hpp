@@ -8,8 +8,8 @@
 
 namespace mgpu::report {
 
-/// Numbers about a run, on which notes depend: "share/evaluation" = 0.054, "rank/evaluation" = 0,
-/// ... The names are those of facts_of().
+/// Numbers about a run by name, from which a job derives notes: "share/evaluation" = 0.054,
+/// "rank/evaluation" = 0, ... facts_of() explains the names.
 using NoteFacts = std::map<std::string, double, std::less<>>;
 
 /// A remark about a run, with the setting to change.
@@ -21,9 +21,10 @@ struct Note {
   std::string sentence() const { return text + ". " + effect + '.'; }
 };
 
-/// Returns the numbers share/<phase>, rank/<phase> and spread/<phase> of each phase. `rank` is the
-/// rank that spent most time in the phase. `spread` is how much more time that rank spent than the
-/// mean, as a share of the mean. Only phases that take over 10 % of the run have a `spread`.
+/// Returns the numbers share/<phase>, rank/<phase> and spread/<phase> of each phase. `share` is the
+/// phase's share of the run's time. `rank` is the rank that spent most time in the phase. `spread`
+/// is how much more time that rank spent there than the mean over ranks, as a share of this mean.
+/// Only phases that take over 10 % of the run have a `spread`.
 NoteFacts facts_of(const std::vector<PhaseRow>& rows);
 
 }  // namespace mgpu::report

@@ -10,20 +10,20 @@
 
 namespace mgpu::report {
 
-/// The time that one rank spent in each phase of its PhaseClock. `shares` cuts the time of the run
-/// into equal bins, so that the course of a long run fits into few numbers.
+/// The time that one rank spent in each phase of its PhaseClock. For `shares`, the time of the run
+/// is divided into equal bins, so that the course of a long run fits into few numbers.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
   std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered
   double wall_s = 0.0;                               // sum of the seconds
-  std::map<std::string, std::vector<float>> shares;  // phase -> its share of each bin, 0 to 1
+  std::map<std::string, std::vector<float>> shares;  // phase -> its share of each bin's time, <= 1
 };
 
 /// The phases of all ranks, over one common time axis.
 struct PhaseTable {
   std::vector<std::string> phases;  // in order of first use on rank 0, then on rank 1, ...
   std::vector<RankPhases> ranks;
-  double wall_s = 0.0;  // largest RankPhases::wall_s; RankPhases::shares cuts it into bins
+  double wall_s = 0.0;  // largest RankPhases::wall_s, the time that RankPhases::shares divides
 };
 
 /// Gathers the times of all ranks, and returns them on rank 0; other ranks get an empty table.

@@ -35,7 +35,7 @@ struct Plan {
     std::string what;      // "GPU memory", "disk in outputs/"
     double used = 0.0;     // needed amount divided by available amount
     std::string detail;    // "2.1 of 79.3 GiB"
-    std::string key;       // the setting that changes the need
+    std::string key;       // key that changes the needed amount
     double allowed = 1.0;  // the plan warns if `used` is higher
     std::string fits{};    // arguments that fit: "train.micro_batch_size=8"; "" for none
   };
@@ -52,7 +52,7 @@ struct Plan {
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
   std::vector<Limit> limits;         // in any order
-  std::vector<std::string> notes{};  // how the configuration was read
+  std::vector<std::string> notes{};  // remarks, for example how the configuration was read
 };
 
 /// Formats the plan as tables: the ids of each rank or worker, memory with bars, estimated times,

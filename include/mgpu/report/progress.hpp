@@ -15,7 +15,7 @@
 
 namespace mgpu::report {
 
-/// The two clocks of progress lines and logs; tests replace them.
+/// The two clocks that progress lines and logs read; tests replace them.
 struct ReportClock {
   std::function<double()> elapsed_s;  // seconds since the program began, from a steady clock
   std::function<std::chrono::system_clock::time_point()> utc;  // date and time
@@ -25,8 +25,8 @@ struct ReportClock {
 };
 
 /// Estimates the speed and the remaining time of a loop from its progress in the last minute. The
-/// first update() only sets the start, so a resumed run does not count the work of earlier
-/// attempts.
+/// first update() only sets the start. So the work of earlier attempts does not count in a resumed
+/// run.
 class ProgressMeter {
 public:
   void update(std::int64_t done, double now_s);
@@ -65,8 +65,9 @@ private:
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
 /// Formats progress as one line for a screen of `terminal.columns`. If the line is too long, the
-/// bar shrinks first, then fields are dropped from the right; the first field stays, if necessary
-/// without a bar. `rate` is computed by ProgressMeter, and `eta` is the result of eta_text().
+/// bar shrinks first, then fields are dropped from the right. The first field always stays, and the
+/// bar is left out if there is no room. `rate`: a result of ProgressMeter::rate(). `eta`: a result
+/// of eta_text(), or "".
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 

@@ -61,7 +61,7 @@ struct RunSummary {
   // Outcome.
   Outcome outcome = Outcome::done;
   ExitCode exit = ExitCode::done;
-  std::string resume_command;  // of a stopped run
+  std::string resume_command;  // command that resumes a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
   std::int64_t skipped = 0;    // how many of the `done` steps made no update, because the
@@ -101,7 +101,7 @@ Outcome outcome_of(ExitCode exit);
 std::string plain_headline(const RunSummary& summary);
 
 /// Formats the summary as indented JSON: schema, status, exit_code, and the fields of RunSummary
-/// except phase_notes, files and `again_command`. NaN and infinities become null.
+/// except phase_notes, the names of files and again_command. NaN and infinities become null.
 std::string summary_json(const RunSummary& summary);
 
 /// Writes summary_json() to `path`.

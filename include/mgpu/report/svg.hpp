@@ -46,8 +46,8 @@ private:
 /// apart. Returns only `low` if the range is empty or not finite.
 std::vector<double> round_ticks(double low, double high, int count);
 
-/// Formats the label of a tick. It has as many decimals as `step`, the distance between ticks,
-/// needs: "0", "0.5", "20k", "3e-04".
+/// Formats the label of a tick: "0", "0.5", "20k", "3e-04". `step`, the distance between ticks,
+/// determines the number of decimals.
 std::string tick_text(double value, double step);
 
 /// Moves positions apart until neighbors are at least `gap` away, and keeps their order. The

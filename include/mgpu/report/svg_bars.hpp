@@ -11,7 +11,7 @@ struct BarChart {
   struct Bar {
     std::string label;  // below the bar; "" for none
     double value = 0.0;
-    double marked = 0.0;  // the part of the value that is drawn in the second color, on top
+    double marked = 0.0;  // the part of `value` that is drawn in the second color, at the top
   };
 
   std::string title;  // for screen readers

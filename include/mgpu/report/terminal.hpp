@@ -26,7 +26,7 @@ struct Terminal {
 /// The functions and paths with which probe_terminal() looks at the system. real() returns the real
 /// ones, and tests replace them.
 struct TerminalSource {
-  std::function<std::string(const std::string&)> variable;  // environment, "" when unset
+  std::function<std::string(const std::string&)> variable;  // environment variable; "": not set
   fs::path proc = "/proc";
   int parent = 0;                                         // process id of the parent; 0: getppid()
   std::function<bool(int)> is_terminal;                   // takes a descriptor of this process

@@ -45,8 +45,8 @@ struct RewardEntry {
   bool needs_answers = false;
   const char* key = "";  // the key that the reward needs; "": none
 
-  /// Makes the reward. Errors: Failure if it cannot be made from its settings. nullptr: the reward
-  /// needs a language model, so the caller of WeightedRewards makes it.
+  /// Makes the reward. Errors: Failure if the settings do not allow it. `make` is nullptr for the
+  /// reward `model`, which the caller passes to WeightedRewards.
   std::unique_ptr<Reward> (*make)(const RewardSettings& settings) = nullptr;
 };
 
@@ -65,25 +65,25 @@ void check_reward_keys(const Config& config);
 /// Reads the keys reward.*. Call it only after check_reward_keys() has accepted the configuration.
 RewardSettings read_reward_settings(const Config& config);
 
-/// Checks that all chosen rewards can be made, except for the reward `model`.
+/// Makes each chosen reward except the reward `model` once, to find errors in their settings.
 /// Errors: those of RewardEntry::make.
 void check_rewards(const RewardSettings& settings);
 
 /// The rewards of some completions.
 struct Scores {
-  std::vector<double> total{};               // weighted sum; NaN if a reward has no score
+  std::vector<double> total{};               // [rows] weighted sum; NaN if any reward is NaN
   std::vector<std::vector<double>> parts{};  // [names.size()][rows], without weights
 };
 
 /// The rewards that a configuration chooses, with their weights.
 class WeightedRewards {
 public:
-  /// `of_model` is the reward `model`, if RewardSettings::has_model().
-  /// Errors: those of RewardEntry::make; Error if `of_model` is missing.
+  /// `of_model` is the reward `model`. It is required if settings.has_model() is true.
+  /// Errors: those of RewardEntry::make; Error if a required `of_model` is missing.
   explicit WeightedRewards(const RewardSettings& settings,
                            std::unique_ptr<Reward> of_model = nullptr);
 
-  /// Returns the rewards of all rows. Errors: those of Reward::score().
+  /// Returns the weighted sum and the single rewards of each row. Errors: those of Reward::score().
   Scores score(std::span<const RewardRow> rows);
 
 private:

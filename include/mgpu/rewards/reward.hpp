@@ -29,7 +29,7 @@ public:
   Reward& operator=(Reward&&) = delete;
   virtual ~Reward() = default;
 
-  /// Returns the reward of each row. It is NaN for a row that has no score.
+  /// Returns the reward of each row, or NaN for a row that it cannot judge.
   /// Shapes: [rows.size()]
   /// Errors: those of the reward, such as Failure E551 for a command.
   virtual std::vector<double> score(std::span<const RewardRow> rows) = 0;

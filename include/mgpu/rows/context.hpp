@@ -7,10 +7,10 @@
 
 namespace mgpu::rows {
 
-/// Returns how many tokens the model was made for: max_position_embeddings of config.json. If the
-/// rotation (RoPE) scales positions, this is at least the pretraining context times the scale
-/// factor. Returns 0 if the model has learned positions, because it cannot exceed them. Also
-/// returns 0 for a dynamic rotation, which has no limit.
+/// Returns how many tokens the model was made for: max_position_embeddings of config.json. With
+/// RoPE scaling, the result is at least the scale factor times the pretraining context. Returns 0
+/// for dynamic RoPE scaling, which has no limit. Also returns 0 for learned positions, whose number
+/// other checks enforce.
 std::int64_t context_of(const lm::LmConfig& model);
 
 /// Returns why a prompt of `tokens` tokens is too long for a model made for `context` tokens.

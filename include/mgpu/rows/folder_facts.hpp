@@ -12,13 +12,13 @@ namespace mgpu::rows {
 /// Identifies the contents of a model folder, by a checksum and by a text for people.
 struct FolderFacts {
   /// Checksum of the files of configuration and tokenizer, and of every tensor: its name, type,
-  /// shape, and 4 KiB at each end of its data. A run with another checksum does not reuse the
-  /// chunks in the journal.
+  /// shape, and 4 KiB at each end of its data. A resumed run reuses chunks in the journal only if
+  /// this checksum has not changed.
   std::uint32_t fingerprint = 0;
   std::string text;  // "llama, 15.2 M parameters in bfloat16"
 };
 
-/// Identifies the contents of a model folder. With `models`, the ranks of a node share the result,
+/// Returns the FolderFacts of a model folder. With `models`, the ranks of a node share the result,
 /// so each node opens the files only once. Local.
 /// Errors: those of read_lm_config() and WeightFiles.
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
@@ -32,8 +32,8 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// Returns a checksum of `crc` and the number of ranks that share the model. Returns `crc` itself
-/// if the rounding of the model's sums does not depend on this number.
+/// Returns the checksum `crc`, extended by the number of ranks that add up each sum of the model
+/// (keys.summing_ranks()). Returns `crc` unchanged if that number is 1.
 std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

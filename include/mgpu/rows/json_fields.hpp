@@ -16,8 +16,8 @@ const std::string& text_of(const formats::JsonValue* value, const char* name);
 /// Returns the member `name` of `object`; nullptr when it is absent or null.
 const formats::JsonValue* member_of(const formats::JsonValue& object, const char* name);
 
-/// Returns the right answer of a row, its member `answer`, as a text; "" without one. A value that
-/// is not a text is returned as JSON.
+/// Returns the member `answer` of a row, which holds the right answer; "" if it is absent or null.
+/// A value that is not a text is returned as JSON.
 std::string answer_of(const formats::JsonValue& row);
 
 /// Converts a list of token ids. `name` is the name of the list for error messages. Errors:

@@ -20,10 +20,11 @@ class KeptColumns {
 public:
   KeptColumns() = default;
 
-  /// Selects the columns in `keep_columns`, or by default those of `options.keeps` that the file
-  /// has. For JSON, the columns of the file are those of its first row. A name is either this
-  /// program's name of a column, such as `prompt` (all are listed at RowOptions), or the name in
-  /// the file. `config` is for messages that point at the key output.keep_columns.
+  /// Selects the columns in `keep_columns`. If it is nullopt, selects the columns in
+  /// `options.keeps` that the file has. For JSON, the columns of the file are those of its first
+  /// row. A name is either this program's name of a column, such as `prompt` (all are listed at
+  /// RowOptions), or the name in the file. `config` is for messages that point at the key
+  /// output.keep_columns.
   ///
   /// Ranks:  local; equal arguments give the same columns on every rank.
   /// Errors: Failure E533 (exit 65) for a column that a CSV, TSV or Parquet file does not have.

@@ -8,12 +8,12 @@
 
 namespace mgpu::rows {
 
-/// Checks that `folder`, the value of `key`, exists and has a config.json, which is enough for a
-/// plan. Called on one rank.
+/// Checks that `folder`, the value of `key`, exists and has a config.json. A dry run (--plan) needs
+/// no more than that. Called on one rank.
 /// Errors: Failure E603 (exit 66) that points at the key. Its help has the command that makes or
-///         downloads the model, names a folder below that has a model, or says where the path
-///         starts. If the Hugging Face cache has an
-///         incomplete copy of the model, the message names that copy.
+///         downloads the model, names a subfolder that has a model, or says relative to which
+///         folder the path is resolved. If the Hugging Face cache has an incomplete copy of the
+///         model, the message names that copy.
 void check_model_config(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 

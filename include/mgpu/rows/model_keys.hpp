@@ -23,32 +23,33 @@ std::filesystem::path read_model_path(const Config& config);
 /// The folder of a language model, and the rows that it is applied to.
 struct ModelRowKeys {
   std::filesystem::path folder;  // model.path
-  input::RowOptions options;     // data.path and its format, or a data set; the job adds columns
-  ChatChoice chat;               // data.chat_template
+  /// data.path and its format, or data.dataset. The job adds the columns that it needs.
+  input::RowOptions options;
+  ChatChoice chat;                                         // data.chat_template
   std::optional<datasets::DatasetRows> dataset{};          // data set that the rows come from
   std::optional<std::vector<std::string>> keep_columns{};  // output.keep_columns; nullopt: auto
-  run::ModelKeys model{};                                  // how ranks hold the model
+  run::ModelKeys model{};                                  // how ranks share the model
 };
 
 /// Reads the keys that the members of ModelRowKeys name. Call it only after check_model_keys() has
 /// accepted the configuration.
 ModelRowKeys read_model_row_keys(const Config& config);
 
-/// Returns what run.chunk_size=auto means for the rows of `keys`, each of which gives
-/// `results_per_row` results. Returns 1 if the rows cannot be counted; the job reports the failure
-/// later. Local.
+/// Returns the chunk size that run.chunk_size=auto stands for. It depends on the number of rows and
+/// on `results_per_row`, the number of results of each row. Returns 1 if the rows cannot be
+/// counted; the job reports that failure later. Local.
 std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row = 1);
 
 /// Checks the keys of any job that runs a language model over rows. The keys must name a model, and
-/// either a data file or a data set. If the size of a group affects the results, devices.groups
-/// must give all groups the same size. With a data set, keys about the format of a file must keep
-/// their defaults. run.worker_id must be below run.total_workers. `data` is the
-/// argument to suggest if data.path is missing.
+/// either a data file or a data set. With model.parallel=tensor, the rounding depends on the size
+/// of a group, so devices.groups must give all groups the same size. With a data set, keys about
+/// the format of a file must keep their defaults. run.worker_id must be below run.total_workers. If
+/// data.path is missing, the message suggests the argument `data`.
 /// Errors: Failure E114 (a key is missing) or E124 (a value that does not fit), exit 78.
 void check_model_keys(const Config& config, const char* data);
 
-/// Refuses data.path together with a data set, and a data set that lacks the split. `otherwise` is
-/// the split if data.split is `auto`.
+/// Refuses data.path together with a data set, and a data set without the split of data.split.
+/// `otherwise` is the split that data.split=auto stands for.
 /// Errors: Failure E124 (exit 78); those of read_dataset().
 void check_dataset_keys(const Config& config, datasets::Split otherwise);
 

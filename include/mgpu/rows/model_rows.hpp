@@ -26,13 +26,13 @@ struct ModelRows {
   std::filesystem::path folder;  // model.path
   lm::LmConfig model;
   input::RowOptions row_options;
-  std::optional<text::TextFiles> text;  // tokenizer files; nullopt: rows must be token ids
+  std::optional<text::TextFiles> text;  // nullopt: no tokenizer; rows must be token ids
   input::RowFile rows;
   KeptColumns kept;
   std::uint32_t fingerprint = 0;  // result of model_fingerprint() of `folder`
   std::uint32_t crc = 0;  // checksum of the rows, `fingerprint` and the chat template; if sums
                           // depend on the number of ranks that share the model, also of that number
-  std::map<std::string, std::string> inputs{};  // what `crc` is made of, see record_inputs()
+  std::map<std::string, std::string> inputs{};  // the parts of `crc` by key, see record_inputs()
 };
 
 /// Opens the rows, and reads the files of the model except for the weights.
@@ -51,15 +51,15 @@ ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 /// Formats a checksum as in run.json: "1a2b3c4d".
 std::string checksum_text(std::uint32_t crc);
 
-/// Writes to run.json the checksum of each input of the run, under the name of the input's key.
+/// Writes ModelRows::inputs to run.json: the checksum of each input, under the name of its key.
 /// Call it before any chunk is made, so that --merge can name an input that differs.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of RunDirectory::record_inputs().
 void record_inputs(const run::RunContext& run, const ModelRows& inputs);
 
-/// Throws unless the run in `directory` has read these inputs; used by --merge. Accepts runs of
-/// earlier versions, which did not record their inputs.
+/// Throws if the run in `directory` recorded other inputs than `inputs`. Used by --merge. Accepts
+/// runs of earlier versions, which did not record their inputs.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed.
@@ -69,7 +69,8 @@ void require_recorded_inputs(const cluster::Group& world, const store::RunDirect
 /// Returns the checksums of the rows and of the model, for JobOutcome::inputs.
 std::vector<std::pair<std::string, std::string>> checksums_of(const ModelRows& inputs);
 
-/// Returns the checksum of a model folder for JobOutcome::inputs, from model_fingerprint().
+/// Returns the entry of JobOutcome::inputs that shows the checksum of a model folder. `fingerprint`
+/// is the result of model_fingerprint().
 std::pair<std::string, std::string> model_checksum(std::uint32_t fingerprint);
 
 /// Writes lm::head_note() of the model, if it has one, to the log of the run.

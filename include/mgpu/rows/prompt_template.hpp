@@ -16,18 +16,18 @@ inline constexpr const char* kTextColumn = "{text}";
 /// Pairs of this program's name of a column and its name in the file; see input::RowOptions.
 using ColumnNames = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns a template without the line breaks at its end, which a block in YAML adds.
+/// Returns a template without line breaks at its end. A block scalar in YAML adds them.
 std::string without_last_breaks(const std::string& text);
 
 /// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
-/// braces, as in Python; a brace without a name stands for itself. A template may use this
-/// program's name of a column or the name in the file.
+/// single braces, as in Python. A brace that is not part of {column} stays unchanged. A template
+/// may use this program's name of a column or the name in the file.
 ///
 /// Errors: formats::JsonError for a column that the row lacks, or that is a list or an object.
 std::string fill_template(const std::string& text, const formats::JsonValue& row,
                           const ColumnNames& columns);
 
-/// Formats a value that is a text, a number or a truth value.
+/// Formats a value that is a text, a number or a boolean.
 /// Errors: formats::JsonError for a list or an object.
 std::string scalar_text(const formats::JsonValue& value);
 

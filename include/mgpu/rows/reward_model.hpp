@@ -10,31 +10,34 @@
 
 namespace mgpu::rows {
 
-/// Checks configuration and tokenizer of the folder of reward.model, if the reward `model` is
-/// chosen. A plan (--plan) needs no further check. Called on one rank.
-/// Errors: those of check_model_config() for key reward.model; Failure E553 (exit 65) if the
+// In this header, the reward model is the model in folder settings.model. Messages name the key
+// settings.model_key, which is `reward.model` or `generate.reward.path`.
+
+/// Checks config.json and the tokenizer of the reward model, if the reward `model` is chosen. A dry
+/// run (--plan) needs no further check. Called on one rank.
+/// Errors: those of check_model_config() for key settings.model_key; Failure E553 (exit 65) if the
 ///         family of the model is not supported, or the folder has no tokenizer; those of
 ///         read_lm_config() and parse_tokenizer_files().
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
 
-/// Checks that the folder of reward.model has weights with one output, if the reward `model` is
-/// chosen. Called on one rank, before any work, after check_reward_config().
-/// Errors: those of check_model_folder() for key reward.model; Failure E553 (exit 65) for a folder
-///         without `score.weight`, or with several outputs.
+/// Checks that the reward model has weights and exactly one output, if the reward `model` is
+/// chosen. Called on one rank, after check_reward_config() and before any work.
+/// Errors: those of check_model_folder() for key settings.model_key; Failure E553 (exit 65) for a
+///         folder without `score.weight`, or with several outputs.
 void check_reward_weights(const Config& config, const rewards::RewardSettings& settings);
 
-/// Returns whether prompts that are lists of chat messages can be judged: either reward `model` is
-/// not used, or its folder has a chat template. Local.
+/// Returns whether prompts that are lists of chat messages can be judged. This is so if the reward
+/// `model` is not chosen, or if the folder of the reward model has a chat template. Local.
 bool can_judge_messages(const rewards::RewardSettings& settings);
 
-/// Returns the result of model_fingerprint() for reward.model; 0 without the reward `model`, or
-/// without weights. With `models`, each node opens the files once. Local.
+/// Returns model_fingerprint() of the reward model. Returns 0 if the reward `model` is not chosen,
+/// or if the folder has no weights. With `models`, each node opens the files once. Local.
 std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
                                  lm::ResidentModels* models = nullptr);
 
-/// Returns the bytes that the reward `model` needs on a rank, without the sequences of a pass; 0
-/// without that reward. On the CPU this counts two copies of the weights: the packed copy of the
-/// rank, and the copy that the ranks of its node share.
+/// Returns the bytes that the weights of the reward model take on a rank; 0 if the reward `model`
+/// is not chosen. On the CPU this counts two copies of the weights: the packed copy of the rank,
+/// and the copy that the ranks of its node share.
 std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, DeviceKind device);
 
 /// Makes the chosen rewards. The reward `model` is opened on `device`; with `models`, the ranks of
@@ -43,8 +46,8 @@ std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, Device
 /// The reward model gets prompt and completion in the form of its training rows. A text has the
 /// special tokens of the tokenizer, and ends with the eos token. Messages are rendered by the chat
 /// template of the reward model's folder, with the completion as the assistant's answer. The reward
-/// is NaN for a row that cannot be rendered, and for one that is longer than learned positions
-/// allow.
+/// is NaN if the tokenizer or the chat template refuses the row. It is also NaN if the row has more
+/// tokens than the model has learned positions.
 /// Errors: those of WeightedRewards, SequenceScorer::open() and parse_tokenizer_files().
 rewards::WeightedRewards open_rewards(const rewards::RewardSettings& settings, Device device,
                                       lm::ResidentModels* models = nullptr);

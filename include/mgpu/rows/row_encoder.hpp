@@ -25,16 +25,16 @@ struct LearnedPair {
   LearnedText rejected;
 };
 
-/// A prompt as the model sees it. For a row with `prompt`, `ids` has the special tokens that the
-/// tokenizer adds, such as bos, and `text` does not.
+/// A prompt as the model sees it. For a row with `prompt`, `ids` contains the special tokens that
+/// the tokenizer adds, such as bos. `text` does not contain them.
 struct PromptText {
   std::string text;
   std::vector<std::int64_t> ids;
   std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; may be empty
 };
 
-/// Returns the id of the padding token, or of the eos token if the tokenizer has no padding token;
-/// -1: it has neither.
+/// Returns the id of the padding token, or of the eos token if the tokenizer has no padding token.
+/// Returns -1 if the tokenizer has neither.
 std::int64_t padding_id(const text::TextFolder& folder);
 
 /// Turns rows of training data into tokens, and marks the tokens that the loss covers.
@@ -43,8 +43,8 @@ std::int64_t padding_id(const text::TextFolder& folder);
 /// messages of the assistant in `messages`, which the folder's chat template renders. It covers all
 /// of `text`, and all of `token_ids` without `completion_ids`. Other members of a row are ignored.
 ///
-/// A completion ends with the eos token if the folder has one; so does a text if
-/// Options::ends_texts is set. The prompt is tokenized alone and together with the completion. The
+/// A completion ends with the eos token if the folder has one. A text also ends with it if
+/// Options::ends_texts is true. The prompt is tokenized alone and together with the completion. The
 /// loss begins at the first token at which these two differ, which may come before the end of the
 /// prompt.
 class RowEncoder {
@@ -66,10 +66,10 @@ public:
   LearnedText encode(const formats::JsonValue& row);
 
   /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. Both are texts, or
-  /// both are lists of messages. If they are lists and `prompt` is not, the prompt consists of the
-  /// messages with which both lists begin. A `prompt` that is a text must then equal the last of
-  /// these messages. The loss covers both completions from the same token on. That is the first
-  /// token at which one of them differs from the prompt alone.
+  /// both are lists of messages. If they are lists and `prompt` is not a list, the prompt consists
+  /// of the messages with which both lists begin. A `prompt` that is a text must then equal the
+  /// last of these messages. The loss of both completions begins at the same token: the first token
+  /// at which one of the two sequences differs from the prompt alone.
   /// Errors: JsonError for a row that cannot be used, such as one with equal completions; the
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);
@@ -94,17 +94,17 @@ public:
   std::vector<std::int64_t> rendered_ids(const std::vector<text::ChatMessage>& messages);
 
   /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are
-  /// tokenized one by one without special tokens. `separator` follows each step. The prompt begins
-  /// with the bos token, and does not get a second one.
+  /// tokenized one by one without special tokens. `separator` follows each step. A bos token is put
+  /// before the prompt if the tokenizer has one and the prompt does not begin with it.
   /// Errors: JsonError if the prompt, a separator that is not empty, or a step with its separator
   ///         has no tokens; JsonError for a token outside the vocabulary; Failure E543; E603
   ///         without a tokenizer.
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 
-  /// Checks given tokens. They must be in the vocabulary, the ends of the steps must ascend, and
-  /// the tokens after the prompt must have the text `text` without special tokens. Without a
-  /// tokenizer, texts are not compared. Errors: JsonError with the reason.
+  /// Checks tokens that the data give. They must be in the vocabulary, and the ends of the steps
+  /// must ascend. The tokens after the first `prompt_tokens` must decode to `text`, without special
+  /// tokens. Without a tokenizer, texts are not compared. Errors: JsonError with the reason.
   void check_step_texts(const StepTokens& tokens, std::int64_t prompt_tokens,
                         const std::string& text) const;
 

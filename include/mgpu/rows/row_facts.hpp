@@ -13,7 +13,7 @@ namespace mgpu::rows {
 /// column `status`. The model never sees rows with the status too_long or bad_row.
 enum class RowStatus : std::uint8_t {
   ok,         // used completely
-  truncated,  // cut to the first data.max_length tokens
+  truncated,  // cut to the largest allowed number of tokens
   too_long,   // left out because it is too long
   bad_row,    // unusable
 };
@@ -26,7 +26,7 @@ std::vector<std::string> names_of_row_status();
 /// addition to the columns of the job.
 struct RowFacts {
   RowStatus status = RowStatus::ok;
-  std::string reason{};             // why the status is not `ok`; "" if it is
+  std::string reason{};             // why the status is not `ok`; "" if it is `ok`
   std::vector<std::string> kept{};  // values of KeptColumns::names(); empty: the row was not read
 };
 

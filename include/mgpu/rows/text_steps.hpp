@@ -24,16 +24,16 @@ struct StepRule {
 };
 
 /// Splits the tokens of a solution into steps. If steps are lines, a step ends with the token that
-/// has its line break. Lines of blanks belong to the next step, and those at the end of the
-/// solution to the last step. Concatenated, the texts of all steps are the decoded solution. A
-/// character that consists of tokens of two steps is in the text of the second step.
+/// has its line break. Blank lines belong to the step after them; at the end of the solution, they
+/// belong to the last step. The concatenated texts of all steps are the decoded solution. If a
+/// character consists of tokens of two steps, it is in the text of the second step.
 ///
 /// `tokenizer` may be nullptr if steps have a fixed number of tokens. `ids` must not be empty.
 std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,
                                        const text::Tokenizer* tokenizer);
 
-/// Returns whether the last token of `ids` completes a step after which split_into_steps() may
-/// begin another one. The arguments are those of split_into_steps().
+/// Returns whether the last token of `ids` completes a step and another step may follow, that is,
+/// the solution has fewer than rule.max_steps steps. The arguments are those of split_into_steps().
 bool ends_step(std::span<const std::int64_t> ids, const StepRule& rule,
                const text::Tokenizer* tokenizer);
 

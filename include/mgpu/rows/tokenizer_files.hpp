@@ -24,8 +24,8 @@ struct ChatChoice {
 ChatChoice read_chat_choice(const Config& config);
 
 /// Reads the files of a folder that define its tokenizer, and the chosen chat template. Returns
-/// nullopt if text::has_tokenizer() is false, because rows of token ids need no tokenizer. Called
-/// on one rank.
+/// nullopt if text::has_tokenizer() is false. That is no error here, because rows of token ids need
+/// no tokenizer. Called on one rank.
 ///
 /// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
 ///         has no template of the chosen name, E544 when the template is empty or not UTF-8.
@@ -48,20 +48,20 @@ std::optional<text::TextFiles> read_shared_tokenizer_files(const cluster::Group&
 void check_chat_template(const Config& config, const std::filesystem::path& folder,
                          const ChatChoice& chat);
 
-/// Files and checksum that identify a model and its tokenizer.
+/// Holds the tokenizer files of a model folder, and a checksum of the model and the tokenizer.
 struct FolderText {
   std::optional<text::TextFiles> files;  // result of read_tokenizer_files()
   std::uint32_t fingerprint = 0;         // result of model_fingerprint()
 };
 
-/// Reads the tokenizer files and the checksum of a model folder. The checksum is 0 if the folder
-/// has no weights, because a plan needs none.
+/// Reads the tokenizer files of a model folder, and computes its checksum. The checksum is 0 if the
+/// folder has no weights, because a dry run (--plan) needs no weights.
 /// Errors: those of read_tokenizer_files() and model_fingerprint().
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 
-/// Reads the tokenizer files and the checksum of a model folder on rank 0, and broadcasts them to
-/// every rank. The folder must have weights.
+/// Reads the tokenizer files of a model folder and computes its checksum on rank 0, and broadcasts
+/// both to every rank. The folder must have weights.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.
@@ -81,12 +81,12 @@ std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<text::
                                                       const std::filesystem::path& folder,
                                                       std::int64_t vocab);
 
-/// Returns the command that makes a tokenizer.json from the other tokenizer files of `folder`; ""
-/// if text::has_tokenizer() is true, or there are no such files.
+/// Returns a command that converts the tokenizer files of `folder` to tokenizer.json. Returns "" if
+/// text::has_tokenizer() is true, or if the folder has no files that can be converted.
 std::string conversion_help(const std::filesystem::path& folder);
 
-/// Throws Failure E603 (exit 66): `folder` has no tokenizer.json, and `what` needs one. The help is
-/// conversion_help(), or other advice if that is "".
+/// Throws Failure E603 (exit 66), whose message says that `folder` has no tokenizer.json and that
+/// `what` needs one. The help is conversion_help(), or other advice if that is "".
 [[noreturn]] void refuse_absent_tokenizer(const std::filesystem::path& folder,
                                           const std::string& what);
 

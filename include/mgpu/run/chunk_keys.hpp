@@ -8,7 +8,8 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// This header handles the keys run.* about the seed and the chunks, which all jobs share.
+// This header reads and checks the keys run.* about the seed and the chunks (Chunk). All jobs use
+// it.
 namespace mgpu::run {
 
 /// The largest chunk, in samples, that run.chunk_size=auto can choose.
@@ -22,14 +23,15 @@ std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row);
 /// Returns whether run.chunk_size is `auto`.
 bool has_auto_chunk_size(const Config& config);
 
-/// The values of those keys run.* that jobs read.
+/// The values of the keys run.* that jobs read.
 struct JobKeys {
   std::uint64_t seed = 0;  // run.seed
   /// run.chunk_size, samples. For `auto` it is kLargestAutoChunk, until the program replaces `auto`
   /// by the number that JobSpec::auto_chunk_size returns.
   std::int64_t chunk_size = kLargestAutoChunk;
-  bool is_dynamic = true;  // run.schedule: whether a free group claims the next chunk
-  ChunkPart part{};        // part run.worker_id of run.total_workers; --only sets both keys
+  bool is_dynamic = true;  // run.schedule: whether a free group of ranks claims the next chunks
+  ChunkPart part{};        // the chunks of this run: part run.worker_id of run.total_workers, the
+                           // keys that --only sets
 
   bool is_part_of_run() const { return part.count > 1; }
 };
@@ -39,32 +41,32 @@ JobKeys read_job_keys(const Config& config);
 /// not.
 void check_chunk_keys(const Config& config);
 
-/// Refuses run.schedule=dynamic or run.total_workers above 1, for a job that always assigns its
-/// chunks in advance and cannot run in parts.
+/// Refuses run.schedule=dynamic and run.total_workers above 1. Jobs call this function if they
+/// always assign their chunks in advance, and if their work cannot be divided among several runs.
 /// Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);
 
 /// Formats "part 0 of 4".
 std::string part_text(const ChunkPart& part);
 
-/// Formats "; part 0 of 4" for the banner's line about the data; "" if the run does all parts.
+/// Formats "; part 0 of 4" for the banner's line about the data; "" if the run does the whole work.
 std::string part_note(const JobKeys& keys);
 
 /// If this run did only one part, logs how --merge joins the results of all parts.
 void log_part(const RunContext& run, const JobKeys& keys);
 
 /// Returns a note about groups of ranks that have no work: "2 of 4 ranks have nothing to do: there
-/// are 2 chunks of up to 32 prompts". Its member `effect` suggests a smaller chunk size with which
-/// all groups work, or fewer ranks that take as long. Returns nullopt if there are `groups` chunks
-/// or more.
-/// `pending`: number of chunks that are not done. `rows`: name of the samples, such as "prompts".
-/// `ranks`: total number of ranks.
+/// are 2 chunks of up to 32 prompts". Its member `effect` suggests a smaller chunk size that gives
+/// work to all groups. If no chunk size does, it names a smaller number of ranks with which the run
+/// takes the same time. Returns nullopt if there are at least as many pending chunks as groups.
+/// `pending`: number of chunks that are not done. `groups`: number of groups. `ranks`: number of
+/// ranks in all groups. `rows`: name of the samples, such as "prompts".
 std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pending, int groups,
                                       int ranks, const std::string& rows);
 
-/// Progress for the screen: samples done, and all samples to do. With run.schedule=static both
-/// numbers are those of one group, and all groups are assumed to have equally many samples.
-/// Otherwise they are those of all groups together.
+/// Progress for the screen: the number of samples that are done, and the total number. With
+/// run.schedule=static, both numbers are those of one group, and all groups are assumed to have
+/// equally many samples. Otherwise, both numbers are those of all groups together.
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;

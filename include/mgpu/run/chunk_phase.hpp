@@ -14,7 +14,7 @@
 
 namespace mgpu::run {
 
-/// Consecutive samples: the unit of journal, distribution and resume.
+/// Consecutive samples: the unit that is assigned to ranks, recorded in the journal and resumed.
 struct Chunk {
   std::uint64_t index = 0;
   std::int64_t first = 0;  // global id of its first sample
@@ -37,10 +37,10 @@ struct ChunkPhase {
   ChunkPart part{};              // the part that the loop covers
 };
 
-/// How chunks are assigned to groups of ranks. A group works at once on a block of chunks, which
-/// are consecutive among those to do, so that small chunks do not make small batches. All groups
-/// get equally many blocks of up to `at_once` chunks, unless a fast group claims more. On a CPU,
-/// the contents of a chunk do not depend on the assignment.
+/// How chunks are assigned to groups of ranks. A group works on a block of chunks at once, so that
+/// small chunks do not make small batches. A block has consecutive pending chunks, at most
+/// `at_once`. All groups get equally many blocks, unless `is_dynamic` lets a fast group claim more.
+/// On a CPU, the results of a chunk do not depend on the assignment.
 struct ChunkSharing {
   bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
@@ -84,7 +84,7 @@ std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
 
 /// Divides `chunks` into `parts` contiguous shares, and returns share `part`, counted from 0. If
-/// the shares cannot be equal, the first ones have one chunk more.
+/// the shares cannot be equal, the first shares have one chunk more.
 std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts);
 
 /// Divides `chunks` among the ranks of `group` with static_share(), and calls `work` for each chunk
@@ -100,7 +100,7 @@ void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
 /// Each rank processes alone the chunks that static_share() gives it, and hooks.work must not
 /// communicate. Returns whether the phase is complete; false means that a stop was requested.
 ///
-/// The contents of a chunk never depend on the rank that computed it, so a run may resume with any
+/// The results of a chunk never depend on the rank that computes them, so a run may resume with any
 /// number of ranks.
 ///
 /// Ranks:  collective over `group`.
@@ -111,9 +111,9 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
 
 /// Calls hooks.work for every chunk that the journal lacks, and commits the results to the journal.
 /// All ranks of a model group process a chunk together, and hooks.work may communicate inside the
-/// group. One rank of the group returns the bytes for the journal, and the others return nothing.
-/// hooks.finished is called on the leader. Returns whether the phase is complete; false means that
-/// a stop was requested.
+/// group. On one rank of the group hooks.work returns the bytes for the journal, on the other ranks
+/// an empty vector. hooks.finished is called only on the leader of each group. Returns whether the
+/// phase is complete; false means that a stop was requested.
 ///
 /// With sharing.is_dynamic, the leader of each group claims its next block of chunks. Otherwise the
 /// chunks of each group are those of static_share().

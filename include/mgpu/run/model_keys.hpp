@@ -8,16 +8,16 @@
 
 namespace mgpu::run {
 
-/// How the ranks of a run hold a language model: the keys model.parallel, model.device_map,
-/// model.dtype, and the sizes of groups.
+/// How the ranks of a run hold a language model: the values of model.parallel, model.device_map and
+/// model.dtype, and the group sizes (devices.gpus_per_model or devices.groups).
 struct ModelKeys {
   lm::GroupPlan plan{};
   lm::MatrixType matrices = lm::MatrixType::f32;
   std::vector<int> group_sizes = {1};  // size of each group in order, repeated cyclically
   bool has_groups = false;             // whether devices.groups gives the sizes
 
-  /// Returns how many ranks add up each sum of the model. The rounding of the sums depends on this
-  /// number. It is 1 for a pipeline, whose ranks each hold whole layers.
+  /// Returns over how many ranks the sums of matrix products are divided. Rounding depends on this
+  /// number. It is 1 for a pipeline, because each rank of a pipeline holds whole layers.
   int summing_ranks() const { return plan.split == lm::Split::pipeline ? 1 : group_sizes.front(); }
 };
 

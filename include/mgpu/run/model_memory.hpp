@@ -17,7 +17,7 @@
 // summaries.
 namespace mgpu::run {
 
-/// How messages name the items of a batch.
+/// The names of the items of a batch and of two keys, for messages.
 struct BatchNames {
   const char* key;         // key of the batch size: "generate.batch_size"
   const char* one;         // "completion"
@@ -33,8 +33,8 @@ struct RowCounts {
 };
 
 /// Returns how many results a group may make at once, without regard to memory. This is `batch`,
-/// but at most the number of all results. A `batch` of 0 stands for auto: 32 on a CPU, 256 on a
-/// GPU, or the results of a chunk if they are more.
+/// but at most the number of all results. A `batch` of 0 stands for auto: 32 on a CPU and 256 on a
+/// GPU, but at least the number of results of a chunk.
 std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device);
 
 /// Returns how many rows a group works on at once: the rows of the fewest whole chunks that give at

@@ -26,8 +26,8 @@ public:
   /// by the speed of matrix products.
   struct Rates {
     double decode_bytes;  // bytes of memory read per second
-    double prompt_flops;  // operations per second
-    const char* on;       // the hardware in question: "one core", "one GPU"
+    double prompt_flops;  // floating-point operations per second
+    const char* on;       // the hardware that has this speed: "one core", "one GPU"
   };
 
   struct Work {
@@ -54,12 +54,13 @@ public:
   /// Adds to the plan which samples each group of ranks processes.
   void add_shares();
 
-  /// Finds the smallest group of ranks and the largest batch that fit into memory. With `is_auto`,
-  /// also sets demand().batch_size to the batch that a run would choose.
+  /// Finds the smallest group of ranks and the largest batch that fit into memory, for the notes of
+  /// add_memory(). With `is_auto`, also sets demand().batch_size to the batch that a run with the
+  /// configured groups would choose.
   void find_batch(bool is_auto);
 
   /// Adds to the plan the memory of the rank that needs the most. If several ranks share a model,
-  /// notes give the memory of each of these ranks.
+  /// adds a note with the memory of each rank of such a group.
   void add_memory();
   /// Adds to the plan the estimated time of a phase. `seconds` is the time for all samples. If the
   /// run processes fewer samples, this function reduces the time.

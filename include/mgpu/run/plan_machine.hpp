@@ -20,14 +20,14 @@ struct PlanMachine {
   DeviceKind device = DeviceKind::cpu;
   std::string gpu_name;          // "" on the CPU
   std::uint64_t gpu_bytes = 0;   // memory of each GPU
-  double gpu_bytes_per_s = 0.0;  // bandwidth of this memory
-  double gpu_flops_16 = 0.0;     // peak speed with 16-bit values
-  double gpu_flops_32 = 0.0;     // peak speed with 32-bit values
+  double gpu_bytes_per_s = 0.0;  // bandwidth of the GPU memory
+  double gpu_flops_16 = 0.0;     // peak FLOP/s with 16-bit values
+  double gpu_flops_32 = 0.0;     // peak FLOP/s with 32-bit values
 };
 
-/// Returns a PlanMachine with the facts of this host. They are its name, cores, memory (a cgroup's
-/// limit if there is one), memory of this process, and free disk space at `output`. The caller
-/// fills in ranks and device.
+/// Returns a PlanMachine with the name, cores and memory of this host, the memory of this process,
+/// and the free disk space at `output`. A memory limit of the cgroup replaces the host's memory if
+/// it is lower. The caller sets the ranks and the device.
 PlanMachine inspect_host(const std::filesystem::path& output);
 
 }  // namespace mgpu::run

@@ -14,8 +14,8 @@
 // These functions compute parts of a plan (--plan) in the same way for all jobs.
 namespace mgpu::run {
 
-inline constexpr double kShareOfPeak = 0.4;  // part of a GPU's peak speed that products reach
-inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of a seal
+inline constexpr double kShareOfPeak = 0.4;  // share of a GPU's peak speed that products reach
+inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of writing the result file
 // GPU memory that a CUDA context takes, with cuBLAS and NCCL.
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 
@@ -39,7 +39,7 @@ report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 std::uint64_t planned_bytes(const report::Plan& plan);
 
 /// Adds a limit to the plan: the run needs `need` bytes of a resource that has `have` bytes. `what`
-/// names the resource, and `key` the setting that changes the need. Adds nothing if `have` is 0.
+/// names the resource, and `key` is the key that changes `need`. Adds nothing if `have` is 0.
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
@@ -49,12 +49,12 @@ struct SharedMemory {
   const char* what;                // "memory of a node"
   std::uint64_t have;              // 0: unknown
   std::uint64_t copies;            // ranks that share this memory
-  double allowed;                  // fraction of the memory that these ranks may fill
-  const char* key;                 // setting that changes the need
-  std::uint64_t headroom() const;  // what one rank may fill
+  double allowed;                  // fraction of the memory that these ranks may use together
+  const char* key;                 // key that changes the needed memory
+  std::uint64_t headroom() const;  // bytes that one rank may use
 };
 
-/// Returns the memory in which ranks compute: that of a GPU or of a node.
+/// Returns the memory in which ranks compute: that of a GPU, or on the CPU that of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
 /// Adds a limit to the plan: each rank that shares `memory` needs `need` bytes. If the ranks need

@@ -18,14 +18,14 @@ struct RowHooks {
 };
 
 /// Processes the rows of a chunk in order: all together, or one by one if a rank died while it
-/// processed some of them. A record on disk names the rows that are being processed.
+/// processed these rows in an earlier attempt. A record on disk names the rows in progress.
 ///
 /// Ranks:  every rank of a model group calls it with the same chunk.
 void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,
                   const RowHooks& hooks);
 
-/// Logs the rows of the phase that a rank was processing when it died in an earlier attempt, and
-/// how these rows are treated now.
+/// Logs which rows of the phase a rank was processing when it died in an earlier attempt. These
+/// rows are now processed one by one. Also logs which rows are quarantined.
 void log_suspects(const RunContext& run, const ChunkPhase& phase);
 
 /// Adds to `outcome` the number of quarantined rows of the phase, and a note that says which rows

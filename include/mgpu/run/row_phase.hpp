@@ -44,7 +44,7 @@ struct GroupSpeeds {
   std::vector<double> of_groups;  // speed of each group while it worked
   double total = 0.0;             // all rows or tokens, divided by the time of the slowest group
 };
-/// Returns the speeds of `groups`. `unit` is the counter in question, such as &GroupWork::rows.
+/// Returns the speeds of `groups`. `unit` is the member that counts, such as &GroupWork::rows.
 GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit);
 
 /// The callbacks by which a job processes rows of a file with a language model. RowPhase calls
@@ -101,7 +101,8 @@ struct BlockRows {
   std::vector<Sample> samples;
   std::vector<Result> results;
 
-  /// Returns the index of the first row of `chunk`, which is one of `chunks`.
+  /// Returns the index of the first row of `chunk` in `samples` and in `results`. `chunk` must be
+  /// one of `chunks`.
   std::size_t index_of(const Chunk& chunk) const {
     std::int64_t rows = 0;
     for (const Chunk& before : chunks) {
@@ -114,8 +115,8 @@ struct BlockRows {
 
 /// Runs a language model over the rows of a file. It opens the model on every group of ranks, finds
 /// the batch size and assigns the chunks. It also quarantines rows, halves the batch size when
-/// memory runs out, and reports progress. A group works on as many chunks at once as its batch has
-/// room for.
+/// memory runs out, and reports progress. A group works at once on the fewest chunks that fill its
+/// batch.
 class RowPhase {
 public:
   struct Options {
@@ -142,10 +143,10 @@ public:
   lm::ModelGroup& group() { return group_; }
   const ChunkPhase& chunks() const { return options_.chunks; }
 
-  /// Sets how many sequences a model holds at once, and returns this number. Without `is_auto`, it
-  /// is demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size for
-  /// which every rank has memory. On a GPU this number is written to run.json, and later attempts
-  /// take it from there, because results may depend on it.
+  /// Sets how many sequences a model holds at once, and returns this number. Without `is_auto`, the
+  /// number is demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size
+  /// for which every rank has memory. On a GPU, results may depend on this number. So it is written
+  /// to run.json, and later attempts take it from there.
   ///
   /// Ranks:  collective over the world.
   /// Errors: Failure E301 (exit 71) when not even one sequence fits.
@@ -216,7 +217,7 @@ private:
   Chunk last_;
   GroupWork work_;
   double seconds_ = 0.0;
-  std::int64_t results_before_ = 0;  // results of the block before the current call of work()
+  std::int64_t results_before_ = 0;  // results of the block that earlier calls of work() returned
   double logged_s_ = 0.0;            // when progress was logged last, on the run's clock
   std::optional<report::Note> idle_note_;
 };

@@ -36,7 +36,7 @@ struct RunContext {
   const cluster::ClusterConfig& cluster;
   const store::StoreConfig& store;
   const cluster::Topology& topology;
-  cluster::Communicator& communicator;  // over the ranks that hold the same part of a model
+  cluster::Communicator& communicator;  // over the ranks of topology.across_groups()
   Device device;                        // device of this rank
   cluster::Backend backend;             // how tensors travel between ranks
   store::RunDirectory& directory;
@@ -48,7 +48,8 @@ struct RunContext {
   ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
   std::function<void(const report::BannerFacts&)> print_banner;  // banner block; rank 0 prints it
   std::function<void(std::string_view)> print;  // lines for a person; rank 0 prints them
-  std::function<void()> sync_warnings;   // collective: shows warnings of all ranks, checks files
+  std::function<void()> sync_warnings;   // collective: shows the warnings of all ranks; throws if
+                                         // a log file could not be written
   lm::ResidentModels* models = nullptr;  // model folders that sessions share; or nullptr
 };
 

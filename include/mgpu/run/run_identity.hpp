@@ -9,13 +9,14 @@
 
 namespace mgpu::run {
 
-/// Returns the values that change results on this kind of device but not on others: on a GPU, the
-/// keys *.batch_size and the sizes of passes. A GPU may sum a matrix product in another order when
-/// the product has another number of rows. On a CPU the result is empty.
+/// Returns the values that belong to a run's identity on a GPU, but not on a CPU: the keys
+/// *.batch_size, and the sizes of the model's passes (lm::PassSizes). A GPU may sum a matrix
+/// product in another order when the product has another number of rows. On a CPU the result is
+/// empty.
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
-/// Returns the result of device_keys() in a run whose run.json has these `keys`. `config` tells
-/// which keys count on every device, and so are left out.
+/// Returns the part of `keys`, the keys in a run's run.json, that device_keys() returned for that
+/// run. `config` tells which keys are part of the identity on every device; these are left out.
 std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
                                                   const Config& config);
 

@@ -8,7 +8,7 @@
 
 namespace mgpu::run {
 
-/// Identifies the run whose result file is written (sealed), by the run itself or by --merge. The
+/// Identifies the run whose result file is written (sealed) by the run itself or by --merge. The
 /// objects to which the members refer must outlive this one.
 struct SealPlace {
   const Config& config;
@@ -17,7 +17,7 @@ struct SealPlace {
 };
 
 /// Returns a request to write a result file, with the path and the facts about the run. The job
-/// adds its tables. `part`: the part of all chunks that the run did.
+/// adds its tables. `part`: the part of all chunks that the run processed.
 store::SealRequest seal_request(const SealPlace& place, const char* job,
                                 const ChunkPart& part = {});
 

@@ -34,9 +34,9 @@ struct SessionsEnd {
 };
 
 /// Holds everything that the sessions of a run share. It makes and reuses groups of ranks, and
-/// keeps model folders in memory. It relays events and curves of the leaders of all sessions to
-/// rank 0 of the run, and remembers how the sessions ended. Each event has a field `session` with
-/// the session's name; each curve's tag starts with the name.
+/// keeps model folders in memory. It relays events and TensorBoard curves of the leaders (first
+/// ranks) of all sessions to rank 0 of the run, and remembers how the sessions ended. Each event
+/// has a field `session` with the session's name; each curve's tag starts with the name.
 ///
 /// Ranks:  the constructor and close() are collective over the run's ranks; group_of() is
 ///         collective over the members; all other calls are local.
@@ -49,8 +49,8 @@ public:
   lm::ResidentModels& models() { return models_; }
 
   /// Returns the group (communicator) of the ranks `members` of the run, which must ascend. The
-  /// first call with the same `members` makes the group. Ranks:  collective over the members if the
-  /// group is new, else local.
+  /// first call with these `members` makes the group, and later calls return the same group.
+  /// Ranks:  collective over the members if the group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
   /// Lets rank 0 of the run call `show_more` before it shows an event of a session, so that older

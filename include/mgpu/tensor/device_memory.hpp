@@ -6,11 +6,12 @@
 
 namespace mgpu::tensor {
 
-/// GPU memory of this process, as counted by libtorch's allocator; zeros on the CPU.
+/// The GPU memory that libtorch's allocator uses in this process, and the capacity of the GPU;
+/// zeros if the device is the CPU.
 /// Units:  bytes; `allocated` and `reserved` are peak values.
 struct DeviceMemory {
   std::uint64_t allocated = 0;
-  std::uint64_t reserved = 0;  // allocated or cached
+  std::uint64_t reserved = 0;  // memory of tensors, and memory cached for later tensors
   std::uint64_t total = 0;     // capacity of the GPU
 };
 

@@ -6,14 +6,14 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*
 
 namespace mgpu::tensor {
 
-/// Returns whether CUDA kernels and libtorch process the tensor, instead of this program's CPU
-/// kernels. All code that chooses between GPU and CPU calls this function, so tests/cudaemu can
-/// send CPU tensors down the GPU path.
+/// Returns whether the tensor is processed by CUDA kernels and libtorch instead of this program's
+/// CPU kernels. All code that chooses between GPU and CPU calls this function, so tests/cudaemu can
+/// run the GPU code on CPU tensors.
 bool runs_on_gpu(const at::Tensor& tensor);
 
 /// Returns libtorch's current CUDA stream on the tensor's device, and makes this device current for
-/// the calling thread. All launches of this program's kernels pass its result, because CUDA refuses
-/// a stream of another device.
+/// the calling thread, because CUDA refuses a stream of another device. All launches of this
+/// program's kernels use this stream.
 ///
 /// Errors: NotBuiltError in a build without CUDA.
 CUstream_st* current_stream(const at::Tensor& tensor);

@@ -17,11 +17,12 @@ struct ParameterSpec {
   std::string name;  // such as "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
   double init_std = 0.0;    // standard deviation of uniform values around init_value
-  double init_value = 0.0;  // mean of the initial values
+  double init_value = 0.0;  // mean of the initial weights
   bool decays = false;      // whether weight decay applies
 };
 
-/// Says where a parameter is in each of the flat buffers of weights and gradients, in elements.
+/// The place of a parameter in each of the two flat buffers, of weights and of gradients, in
+/// elements.
 struct ParameterSpan {
   std::int64_t begin = 0;
   std::int64_t count = 0;
@@ -39,9 +40,9 @@ std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 /// Memory: parameters start at multiples of 64 bytes; the gaps stay 0 in both buffers.
 class ParameterArena {
 public:
-  /// Draws the initial weights: element i of a parameter is a function of (seed, name, i) in exact
-  /// arithmetic, equal on every machine and device. `dtype` is f32 for training (master weights),
-  /// and f64 for gradient checks. Without `has_gradients`, the buffer of gradients is empty, and no
+  /// Draws the initial weights: element i of a parameter is a function of (seed, name, i) that has
+  /// the same bits on every machine and device. `dtype` is f32 for training (master weights), and
+  /// f64 for gradient checks. Without `has_gradients`, the buffer of gradients is empty, and no
   /// parameter requires a gradient.
   ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
                  DType dtype = DType::f32, bool has_gradients = true);
@@ -68,9 +69,9 @@ public:
   void zero_gradients();
 
   /// Registers a hook. `ready(index)` runs in each backward pass as soon as the gradient of
-  /// parameter `index` is added. It runs on autograd's thread for the device; on the CPU this is
-  /// the thread that called backward. The new hook replaces an earlier one; an empty function
-  /// removes it.
+  /// parameter `index` has been added to gradients(). It runs on autograd's thread for the device;
+  /// on the CPU this is the thread that called backward. The new hook replaces an earlier one; an
+  /// empty function removes it.
   void on_gradient_ready(const std::function<void(std::size_t)>& ready);
 
 private:

@@ -7,8 +7,8 @@
 namespace mgpu::tensor {
 
 /// Returns the tensor itself if it is in host memory, otherwise a host copy. The copy blocks until
-/// the device has computed the tensor. All host reads of tensors use this header, so that a test on
-/// the CPU can count the reads for which a GPU would be idle.
+/// the device has computed the tensor. All host reads of tensors use the functions of this header,
+/// so that tests on the CPU can count the reads during which a GPU would be idle.
 at::Tensor read_back(const at::Tensor& tensor);
 
 /// Returns the value of a tensor with one element of type T. read_backs() counts it as a read.
@@ -25,7 +25,7 @@ void read_into(const at::Tensor& host, const at::Tensor& tensor);
 /// device. The host needs the number of these elements, so read_backs() counts it as a read.
 at::Tensor places_of_true(const at::Tensor& tensor);
 
-/// Returns how many reads this process has made so far.
+/// Returns how many host reads this process has made so far.
 std::int64_t read_backs();
 
 }  // namespace mgpu::tensor

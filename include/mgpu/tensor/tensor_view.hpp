@@ -8,8 +8,8 @@ namespace mgpu::tensor {
 
 at::ScalarType scalar_type(DType dtype);
 
-/// Returns the program's name for a type of libtorch. Errors: Error for types unknown to the
-/// program (complex, quantized).
+/// Returns the DType that corresponds to a type of libtorch. Errors: Error for types without a
+/// DType, such as bool, complex and quantized types.
 DType dtype_of(at::ScalarType type);
 
 at::Device torch_device(Device device);

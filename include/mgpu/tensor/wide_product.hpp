@@ -2,9 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
-// Matrix products with 16-bit factors and float32 results, for GPUs. libtorch's other products
-// round their float32 sums to the type of the factors. Shapes: x [rows, in]; w [out, in]. Both are
-// bfloat16, or both are float16. The strides may have any values.
+// Matrix products with 16-bit factors and float32 results, for GPUs. Ordinary products of libtorch,
+// such as at::linear, round their float32 sums to the type of the factors. Shapes: x [rows, in]; w
+// [out, in]. Both are bfloat16, or both are float16. The strides may have any values.
 namespace mgpu::tensor {
 
 /// Returns x w^T, [rows, out] float32.

@@ -18,11 +18,12 @@ struct ChatMessage {
 struct ChatOptions {
   /// Whether to append the prompt that starts an answer of the assistant.
   bool add_generation_prompt = false;
-  /// The current time, for templates that print a date. They get it as local time.
+  /// The current time, for templates that print a date. Templates get the local time.
   std::time_t now = std::time(nullptr);
   /// Texts of special tokens by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
   std::map<std::string, std::string> special_tokens;
-  /// A rendering with more steps is refused. A step takes about a microsecond.
+  /// The maximum number of interpreter steps of a rendering, which take about a microsecond each. A
+  /// rendering with more steps is refused.
   std::size_t max_steps = 1'000'000;
 };
 

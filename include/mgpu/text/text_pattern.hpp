@@ -5,8 +5,8 @@
 
 namespace mgpu::text {
 
-/// A regular expression of PCRE2, which is searched in texts of a user or a model. Only one thread
-/// at a time may use an object.
+/// A PCRE2 regular expression, for searches in texts of a user or a model. Only one thread at a
+/// time may use an object.
 class TextPattern {
 public:
   /// Errors: std::invalid_argument, whose text has the reason and its place, if the expression

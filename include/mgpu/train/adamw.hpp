@@ -16,7 +16,7 @@ struct AdamwConfig {
   double beta2 = 0.99;
   double epsilon = 1e-8;
   double weight_decay = 0.01;  // of parameters with ParameterSpec::decays
-  double max_grad_norm = 1.0;  // larger gradients are scaled down to this norm; 0: never
+  double max_grad_norm = 1.0;  // gradients with a larger norm are scaled to it; 0: never
 };
 
 /// The outcome of one update.
@@ -68,7 +68,7 @@ private:
   std::vector<Span> spans_;  // adjacent parameters with equal decay share a span
   at::Tensor m_;             // [elements] float32, first moments
   at::Tensor v_;             // [elements] float32, second moments
-  at::Tensor norm_scratch_;  // [blocks + 1] float64: sums of blocks, then the total
+  at::Tensor norm_scratch_;  // [blocks + 1] float64: sums of squares of blocks, then the total
 };
 
 }  // namespace mgpu::train

@@ -19,10 +19,10 @@ struct MicroBatch {
 
 struct BatchShape {
   std::int64_t global_batch;  // items of an optimizer step over all ranks
-  std::int64_t micro_batch;   // maximum items in a pass, capped at the size of a lane; 0: that size
-  std::int64_t lanes;         // fixed parts of the global batch
+  std::int64_t micro_batch;   // maximum items in a pass; 0 or more than a lane: the size of a lane
+  std::int64_t lanes;         // number of parts, the lanes, into which the global batch is cut
   std::int64_t accumulation;  // without layout: a pass has at most 1/accumulation of a rank's items
-  bool layout;                // true: each rank gets whole lanes; false: an equal number of items
+  bool layout;                // true: each rank gets whole lanes; false: items are shared evenly
   bool fills_gpu = false;     // on a GPU without layout, micro_batch 0 means all items of a rank
 };
 
@@ -34,8 +34,7 @@ struct BatchProblem {
   std::string help;  // a setting that would be valid
 };
 
-/// Returns the problem with sharing the global batch among `ranks` ranks, or nothing if they can
-/// share it.
+/// Returns why `ranks` ranks cannot share the global batch, or nullopt if they can.
 ///
 /// With BatchShape::layout, problem E122 means that the number of lanes is not a power of two, does
 /// not divide the batch, or is not divisible by the number of ranks. Without layout, problem E123
@@ -49,8 +48,8 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 /// not divide evenly, the first ranks get one more item. With layout, the batch consists of equal
 /// parts, the lanes, and rank r gets lanes [r * lanes / ranks, (r + 1) * lanes / ranks). A pass
 /// stays inside one lane, so the gradient of a lane does not depend on the number of ranks. With
-/// BatchShape::fills_gpu, a GPU gets few large passes, because the launches of a pass of a small
-/// model take longer than its computations.
+/// BatchShape::fills_gpu, a GPU gets few large passes. In a pass of a small model, kernel launches
+/// take longer than the computations.
 ///
 /// Errors: Failure E122 or E123 (exit 78) when problem_of() finds one.
 std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks,

@@ -41,8 +41,8 @@ struct ReducerOptions {
 ///
 /// A separate thread sums a bucket (the gradients of some parameters) over the ranks as soon as all
 /// gradients of the bucket are marked ready. Buckets follow the order in which gradients appear: in
-/// the first step the reverse order of the model, afterwards the order that rank 0 saw in the first
-/// step.
+/// the first step the reverse order of the model's parameters, afterwards the order that rank 0 saw
+/// in the first step.
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
@@ -92,9 +92,9 @@ public:
   double finish();
 
   /// Replaces finish() on a rank that failed during a step. It takes part in the collectives of
-  /// this step with the current values of the arena. So the other ranks reach their next agreement
-  /// (run_together) and learn of the failure. Returns whether that worked; otherwise the ranks
-  /// cannot synchronize any more.
+  /// this step with the current values of the arena. The other ranks can then finish the step and
+  /// learn of the failure in run_together(). Returns false if a collective fails, too; after that,
+  /// the ranks cannot synchronize any more.
   [[nodiscard]] bool drain() noexcept;
 
   /// Returns how many lanes (fixed parts of the global batch) this rank has in each step, or 1 if
@@ -107,7 +107,7 @@ public:
 
 private:
   struct Bucket {
-    std::vector<ParameterSpan> runs;  // ranges of the arena with the gradients of the bucket
+    std::vector<ParameterSpan> runs;  // arena ranges that hold the gradients of the bucket
     std::size_t num_parameters = 0;
     std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete

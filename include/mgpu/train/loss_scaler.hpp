@@ -6,10 +6,11 @@ namespace mgpu::train {
 
 /// Chooses the factor by which the loss is multiplied in fp16 training, so that small gradients do
 /// not vanish in 16 bits. The scale is halved when gradients overflow, and doubled after 2000
-/// finite updates in a row, within the bounds 1 and 2^24. For other types it is always 1.
+/// finite updates in a row, within the bounds 1 and 2^24. Without fp16, the scale is always 1.
 ///
 /// Ranks:  all ranks must pass the same `is_finite` to update(), so that they keep the same scale.
-/// Source: Micikevicius et al., ICLR 2018, section 3.2; numbers as in PyTorch's GradScaler.
+/// Source: Micikevicius et al., ICLR 2018, section 3.2; first scale, factors and interval as in
+///         PyTorch's GradScaler.
 class LossScaler {
 public:
   struct State {

@@ -17,7 +17,7 @@ struct OptimizerConfig {
 /// Returns the value of train.mixed_precision that selects this type: "no", "fp16" or "bf16".
 const char* name_of(tensor::ComputeKind precision);
 
-/// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.
+/// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the table of keys.
 void add_optimizer_keys(KeyTable& table);
 
 /// Reads the keys that add_optimizer_keys() adds. If the warm-up is longer than the training (a

@@ -18,7 +18,7 @@ namespace mgpu::train {
 /// The metrics of one optimizer step. All ranks have the same values.
 struct StepRow {
   double loss = 0.0;      // nats per prediction, mean over the global batch
-  double accuracy = 0.0;  // share of predictions whose largest logit is the target
+  double accuracy = 0.0;  // share of correct predictions, as the recipe counts them
   double learning_rate = 0.0;
   double grad_norm = 0.0;  // norm of the mean gradient, before clipping
   /// Mean cross-entropy of the targets, in nats per prediction; 0 if the loss does not compute it.
@@ -40,8 +40,9 @@ struct StepOutcome {
 /// Runs data-parallel optimizer steps. Each rank computes its passes of the global batch, gradients
 /// are summed over the ranks while backward runs, and all ranks make the same update.
 ///
-/// The items and the learning rate of a step depend only on its number. With `run.deterministic:
-/// layout` an update has the same bits for any number of ranks that divides train.lanes.
+/// The items and the learning rate of a step depend only on the number of the step. With
+/// `run.deterministic: layout` an update has the same bits for any number of ranks that divides
+/// train.lanes.
 class TrainLoop {
 public:
   struct Parts {
@@ -66,8 +67,8 @@ public:
   /// Ranks:  collective over the group.
   /// Errors: if one rank fails, all ranks throw its failure; Failure E703 (exit 79) when more
   ///         batches than train.max_skipped_steps would be skipped, with unchanged weights; Failure
-  ///         E707 (exit 80) when computing a gradient again makes it finite for the second time in
-  ///         this attempt.
+  ///         E707 (exit 80) when, for the second time since the start of this process, a gradient
+  ///         is finite only after it was computed again.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }
@@ -80,8 +81,8 @@ private:
     bool stop_asked = false;
   };
 
-  /// The items that a step learns from, and the factor of their losses in the gradient. `first` is
-  /// the id of the first item.
+  /// The items that a step learns from, and the factor that multiplies their losses before
+  /// backward. `first` is the id of the first item.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;
@@ -106,7 +107,7 @@ private:
   TrainConfig config_;
   LrSchedule schedule_;
   std::vector<MicroBatch> micro_batches_;
-  std::int64_t skipped_ = 0;      // batches that this attempt skipped
+  std::int64_t skipped_ = 0;      // batches skipped since the process started
   std::int64_t repetitions_ = 0;  // gradients that were finite only when computed again
 };
 

@@ -10,10 +10,11 @@
 
 namespace mgpu::train {
 
-// Sums lanes in one fixed tree. The global batch is divided into a power of two of lanes, and each
-// rank owns consecutive lanes. The sum follows the balanced binary tree over the lane index, ((0 +
-// 1) + (2 + 3)) + ...: first within ranks, then between them. Floating-point addition commutes, so
-// the bits depend only on the tree, not on where its nodes are computed.
+// Sums lanes in one fixed tree. The global batch is divided into lanes. Their number is a power of
+// two, and each rank owns consecutive lanes. The sum follows the balanced binary tree over the lane
+// index, ((0 + 1) + (2 + 3)) + ...: first within ranks, then between them. Floating-point addition
+// is commutative, so the bits depend only on the tree, not on which rank computes which partial
+// sum.
 
 /// A function that adds `from` to `into`, element by element. It enqueues this work on `stream`,
 /// which is null on the CPU.
@@ -60,7 +61,7 @@ private:
   int local_lanes_;
   Accumulate add_;
   int lanes_added_ = 0;
-  std::vector<cluster::Buffer> levels_;  // [k] sums 2^k lanes while bit k of lanes_added_ is 1
+  std::vector<cluster::Buffer> levels_;  // [k]: sum of 2^k lanes while bit k of lanes_added_ is 1
 };
 
 /// Sums `values` over all ranks, in a fixed tree over rank numbers. Afterwards `values` holds the

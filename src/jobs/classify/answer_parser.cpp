@@ -33,8 +33,8 @@ bool is_word(char c) {
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
 }
 
-/// Returns the text from its first brace to the matching brace, or nothing if no brace matches.
-/// `text` begins with a brace.
+/// Returns the beginning of `text` up to the brace that matches its first character, which is {.
+/// Returns nullopt if no brace matches.
 std::optional<std::string_view> object_at(std::string_view text) {
   int depth = 0;
   bool is_quoted = false;
@@ -67,8 +67,8 @@ std::optional<formats::JsonValue> find_object(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the string after `"classification":` in a text. The JSON object around it may be cut
-/// short.
+/// Returns the string after `"classification":` in a text. The JSON object that contains this
+/// member may be cut short.
 std::optional<std::string_view> find_cut_member(std::string_view text) {
   const std::string name = '"' + std::string(kLabelMember) + '"';
   std::size_t at = text.find(name);

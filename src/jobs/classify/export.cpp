@@ -28,7 +28,7 @@ constexpr std::array<const char*, 10> kColumns = {
     "strategy",  "input_text",        "true_label",  "predicted_label", "response_time",
     "rationale", "target_group_norm", "persona_tag", "source_dataset",  "status"};
 
-/// Maps the outcome of a row to the word in column `status` of the CSV.
+/// Maps the result of outcome_of() to the word in column `status` of the CSV.
 const std::map<std::string, std::string, std::less<>> kStatusWords = {{"ok", "success"},
                                                                       {"truncated", "cut"},
                                                                       {"unknown", "unknown"},
@@ -78,7 +78,7 @@ public:
     const auto at = static_cast<std::size_t>(row);
     if (column == "response_time") return time_text(seconds_[at]);
     const auto texts = texts_.find(column);
-    // Files of format 1 store column `status` as texts.
+    // Only files of format 1 store column `status` as texts. Newer files store a code.
     if (texts == texts_.end()) return status_of(at);
     return csv_cell(texts->second.block.at(static_cast<std::size_t>(row - first_)));
   }

@@ -6,9 +6,9 @@
 
 namespace mgpu::jobs {
 
-/// Writes the rows of a run of job classify as CSV, quoted as in RFC 4180, and returns their
-/// number. Column `response_time` is the time of a row's chunk divided by the rows of the chunk, in
-/// seconds. The cell is empty if folder latency/ has no time for the row. Local.
+/// Writes the rows of a run of job classify as CSV, quoted as in RFC 4180, and returns the number
+/// of rows. Column `response_time` is the time of a row's chunk divided by the rows of the chunk,
+/// in seconds. Its cell is empty if folder latency/ has no time for the row. Local.
 ///
 /// Memory: the numbers of all rows, and the texts of 4096 rows.
 /// Errors: E605 (exit 65) for a file without the text columns, as with output.text=false; E602 if

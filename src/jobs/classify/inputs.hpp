@@ -17,15 +17,16 @@ namespace mgpu::jobs {
 
 inline constexpr run::BatchNames kTexts{"classify.batch_size", "text", "texts", "data.max_length"};
 
-/// The inputs of job classify: rows, settings and prompt strategy. They contain the model's
-/// configuration, but not its weights.
+/// Holds the inputs of job classify: rows, settings, prompt strategy and the model's configuration.
+/// The weights of the model are not included.
 struct ClassifyInputs : rows::ModelRows {
   ClassifyConfig config{};
   PromptStrategy strategy{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
-  /// Returns how many tokens a prompt with its label may have: data.max_length. With learned
-  /// positions, the result is at most their number minus the maximum length of a generated answer.
+  /// Returns the largest allowed number of tokens of a prompt with its label: data.max_length. If
+  /// the model has learned positions, the result is at most their number, minus the maximum length
+  /// of an answer if answers are generated.
   std::int64_t max_length() const;
 
   /// Makes an encoder for these rows.

@@ -9,8 +9,8 @@
 
 namespace mgpu::jobs {
 
-/// Job classify stores a label for each text of a file in table `samples` of results.h5, and
-/// metrics in further tables. Each group of ranks holds a model and works on chunks.
+/// Job classify stores a label for each text of the data in table `samples` of results.h5, and
+/// metrics in further tables. Each group of ranks holds a copy of the model and works on chunks.
 class ClassifyJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -30,7 +30,7 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the files except the model's folder.
+  /// Checks the files of the job except for the model's folder.
   void check_inputs() const;
 
   const Config& config_;

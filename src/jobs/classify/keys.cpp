@@ -37,7 +37,7 @@ void check_positive(const Config& config) {
 }
 
 /// Refuses a label that begins with another label if the scores are sums of log-probabilities. The
-/// shorter label would never have the lower sum.
+/// longer label could never win, because its sum is at most that of the shorter label.
 void check_prefixes(const Config& config) {
   if (config.is("classify.score", "generate") || config.is("classify.normalize", "mean")) return;
   const std::vector<std::string> labels = config.texts("classify.labels");
@@ -81,7 +81,7 @@ rows::ModelRowKeys read_rows(const Config& config) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);
   keys.options.all_of = {"text"};
   keys.options.may_have = {"label", "group"};
-  keys.options.keeps = {"id"};  // `label` is a column of the table in any case
+  keys.options.keeps = {"id"};  // not `label`, which the table has as column `true_label`
   return keys;
 }
 

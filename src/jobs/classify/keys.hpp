@@ -16,8 +16,8 @@ namespace mgpu::jobs {
 /// The treatment of a row whose generated answer names no label, or several.
 enum class Unparsed {
   count,  // the row gets no label, and counts as wrong
-  /// The answer is sampled again, up to twice. A row that still has no label is treated as with
-  /// `count`.
+  /// The answer is sampled again, up to twice. If it still names no label, the row is treated as
+  /// with `count`.
   retry,
   error,  // the run fails with E537
 };
@@ -33,9 +33,10 @@ struct ClassifyConfig {
   std::vector<std::string> labels;  // names of classify.labels
   /// Values of the label column that stand for `labels`; empty: the column has the names.
   std::vector<std::string> label_values;
-  std::size_t positive = 0;   // classify.positive, as an index of labels
+  std::size_t positive = 0;   // index of classify.positive in `labels`; null: the last label
   bool has_positive = false;  // classify.positive is set
-  /// classify.prompt, as a file or as the text of a template; both empty: the built-in strategy
+  /// classify.prompt is either a file (prompt_file) or the text of a template (prompt_text). If
+  /// both are empty, the built-in strategy is used.
   std::filesystem::path prompt_file;
   std::string prompt_text;
   std::string strategy;    // classify.strategy; "": the only strategy of the file

@@ -17,14 +17,14 @@ namespace mgpu::jobs {
 /// The label that the model gives to a row, and its scores. Log-probabilities are in nats.
 struct GivenLabel {
   std::int32_t label = -1;  // index in classify.labels; -1: unknown
-  /// Log-probability of the label, or its mean per token with classify.normalize=mean. For a
-  /// generated answer, it is the log-probability of the answer.
+  /// Log-probability of the label, or its mean per token with classify.normalize=mean. If the
+  /// answer was generated, it is the log-probability of the answer.
   double score = 0.0;
   double margin = 0.0;  // score minus the score of the second best label; 0 for a generated answer
-  /// Probability of the positive label among all labels. For a generated answer it is 1 or 0, or
-  /// 0.5 if the label is unknown.
+  /// Probability of the positive label among all labels. For a generated answer it is 1 if the
+  /// answer names this label, 0 if it names another label, and 0.5 if the label is unknown.
   double positive = 0.0;
-  /// Probability of the given label among all labels; 0 for a generated answer.
+  /// Probability of `label` among all labels; 0 for a generated answer.
   double confidence = 0.0;
   std::vector<double> label_scores;  // score of each label; empty for a generated answer
   std::int32_t output_tokens = 0;    // number of generated tokens
@@ -58,8 +58,8 @@ public:
   std::int64_t batch_size() const { return generators_.front().batch_size(); }
   void set_batch_size(std::int64_t batch_size);
 
-  /// Sets the callback that receives how many rows the current call of run() has labeled. The
-  /// number counts first attempts only, so an answer that is sampled again does not count twice.
+  /// Sets the callback that receives how many rows the current call of run() has processed. The
+  /// number counts first attempts only, so a row whose answer is sampled again counts once.
   void set_progress(const lm::SeeProgress& see) { generators_.front().set_progress(see); }
 
 private:
@@ -72,7 +72,8 @@ private:
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
   AnswerParser parser_;
-  /// One for each attempt to get an answer that names a label.
+  /// One generator for each attempt. With classify.on_unparsed=retry, there are up to three
+  /// attempts to get an answer that names a label.
   std::vector<lm::Generator> generators_;
 };
 

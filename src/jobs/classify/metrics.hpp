@@ -28,15 +28,15 @@ public:
 
   std::size_t labels() const { return labels_; }
 
-  /// Returns the number of rows with label `truth` that were given label `given`. given = labels()
-  /// counts the rows that were given no label.
+  /// Returns the number of rows with the true label `truth` to which the model gave label `given`.
+  /// given = labels() counts the rows that got no label.
   std::int64_t count(std::size_t truth, std::size_t given) const {
     return counts_[truth * (labels_ + 1) + given];
   }
   std::int64_t rows_of(std::size_t truth) const;
   std::int64_t rows() const;
   /// Returns all counts, [labels, labels + 1], by true label and given label. The last column
-  /// counts the rows that were given no label.
+  /// counts the rows that got no label.
   const std::vector<std::int64_t>& counts() const { return counts_; }
 
 private:
@@ -48,27 +48,24 @@ struct LabelScores {
   Ratio precision, recall, f1;
 };
 
-/// Returns precision, recall and F1 of one label against all others. A row of this label that was
-/// given no label lowers recall and F1, but not precision.
+/// Returns precision, recall and F1 of one label against all others. A row of this label that got
+/// no label lowers recall and F1, but not precision.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
-/// Both error rates of a fair group are below this.
+/// A group of rows is called fair if both of its error rates are below this value.
 inline constexpr double kFairRate = 0.2;
 
 struct ErrorRates {
-  Ratio false_positive;  // rows of other labels that were given this label or none, as a share of
-                         // all rows of other labels
-  Ratio false_negative;  // rows of this label that were not given it, as a share of all rows of
-                         // this label
+  Ratio false_positive;  // of the rows of other labels, the share that got this label or no label
+  Ratio false_negative;  // of the rows of this label, the share that got another label or no label
 
-  /// Returns whether both error rates are below 0.2. A rate that is not defined counts as 0.
+  /// Returns whether both error rates are below kFairRate. A rate that is not defined counts as 0.
   bool is_fair() const;
 };
 /// Returns the error rates of label `positive`.
 ErrorRates error_rates(const Confusion& confusion, std::size_t positive);
 
-/// Returns the share of rows that were given their true label. Rows without a given label are
-/// wrong.
+/// Returns the share of rows that got their true label. Rows that got no label count as wrong.
 Ratio accuracy_of(const Confusion& confusion);
 
 /// Returns the mean of F1 over all labels. A label whose F1 is not defined counts as 0, and sets
@@ -86,8 +83,9 @@ struct Calibration {
   double error = 0.0;                // expected calibration error
 };
 
-/// Returns the mean confidence and the accuracy in `bins` bins of equal width, and the mean gap
-/// between both over all rows.
+/// Returns the mean confidence and the accuracy in `bins` bins of equal width. Also returns the
+/// expected calibration error: the absolute difference of the two in a row's bin, averaged over all
+/// rows.
 /// Shapes: confidence [N] in [0, 1], is_right [N]
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);
@@ -98,8 +96,8 @@ struct RocPoint {
 };
 
 struct Roc {
-  /// The point (0, 0), and one point per distinct score up to (1, 1). Empty if all rows are of one
-  /// class.
+  /// The point (0, 0), and one point for each distinct score; the last is (1, 1). Empty if all rows
+  /// are of one class.
   std::vector<RocPoint> points;
   Ratio area;
 };
@@ -108,7 +106,7 @@ struct Roc {
 /// Shapes: score [N], larger for rows that are more likely positive; is_positive [N]
 Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_positive);
 
-/// Returns the 95 % Wilson interval of part / whole.
+/// Returns the ends of the 95 % Wilson interval of part / whole; 0 and 1 if `whole` is 0.
 std::pair<double, double> wilson_interval(std::int64_t part, std::int64_t whole);
 
 }  // namespace mgpu::jobs

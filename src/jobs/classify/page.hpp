@@ -38,7 +38,7 @@ struct ClassifyPlots {
     /// log-probability of the answer.
     double confidence = 0.0;
   };
-  /// The speed of this run, or of another run with the same texts, model and strategy.
+  /// The speed of this run, or of another run with the same keys, texts, model and strategy.
   struct RunSpeed {
     std::int64_t ranks = 0;
     std::int64_t ranks_of_copy = 1;  // ranks of one copy of the model
@@ -61,8 +61,8 @@ struct ClassifyPlots {
     ShownRate precision;
     ShownRate recall;
     double f1 = 0.0;
-    bool has_f1 = false;  // false: no row has or was given the label
-    report::Curve roc{};  // empty without probabilities, and with has_positive
+    bool has_f1 = false;  // false: no row has the label, and no row got it
+    report::Curve roc{};  // empty if labels have no probabilities, or if has_positive is true
     double roc_auc = 0.0;
   };
 
@@ -72,7 +72,7 @@ struct ClassifyPlots {
   /// numbers of all labels, and each label has an ROC curve.
   bool has_positive = true;
   std::string positive;                          // one of `labels`
-  std::vector<std::int64_t> confusion;           // rows by [true label, given label or none]
+  std::vector<std::int64_t> confusion;           // Confusion::counts()
   std::map<std::string, std::int64_t> outcomes;  // number of rows with each outcome, such as "ok"
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label
@@ -84,13 +84,12 @@ struct ClassifyPlots {
   std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
   std::vector<double> calibration_low{};   // lower end of the confidence interval of each accuracy
   std::vector<double> calibration_high{};  // upper end of the confidence interval of each accuracy
-  /// Counts the rows of the positive label, in bins of its probability.
+  /// Rows of the positive label, counted in bins of the probability of that label.
   std::vector<std::int64_t> positive_scores{};
-  std::vector<std::int64_t>
-      other_scores{};               // counts all other rows, in the same bins as positive_scores
-  std::vector<GroupErrors> groups;  // in the order of names
-  std::vector<Mistake> mistakes;    // the wrong rows with the highest confidence
-  std::vector<double> samples_per_second;  // speed of each group of ranks
+  std::vector<std::int64_t> other_scores{};  // numbers of all other rows, in the same bins
+  std::vector<GroupErrors> groups;           // sorted by name
+  std::vector<Mistake> mistakes;             // the wrong rows with the highest confidence
+  std::vector<double> samples_per_second;    // speed of each group of ranks
   double total_samples_per_second = 0.0;
   std::vector<RunSpeed> runs;  // this run and other runs; empty if nothing was measured
   std::uint32_t run_key = 0;   // equal for runs with comparable speeds

@@ -21,7 +21,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // bytes of data per token, at least
+constexpr double kBytesPerToken = 3.0;  // assumed minimum of the data's bytes per token
 
 void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (path.empty()) return;

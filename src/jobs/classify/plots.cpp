@@ -67,8 +67,8 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPlots
   add("false_negative_rate", "false negative rate", rates.false_negative);
 }
 
-/// Returns the points of `roc` that a chart needs: both ends, and points that are far enough apart.
-/// `roc` may have millions of points, one for each score.
+/// Returns the points of `roc` that a chart needs: both ends, and points that are at least kRocStep
+/// apart. `roc` may have millions of points, one for each score.
 Curve drawn(const Roc& roc) {
   Curve curve;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
@@ -207,8 +207,8 @@ void add_groups(const fs::path& path, const Judged& judged, std::size_t positive
   }
 }
 
-/// Returns the wrong rows with the highest confidence; rows of equal confidence are in the order of
-/// the input. Rows that the model did not see are excluded.
+/// Returns the wrong rows with the highest `sureness`, the highest first. Rows with equal values
+/// are in the order of the input. Rows that the model did not see are excluded.
 std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {

@@ -32,9 +32,9 @@ PromptStrategy template_strategy(const std::string& user_template);
 /// "temperature", "top_p"}, "answer_prefix"}}}, or only the template of one strategy. If `name` is
 /// "", the file must have exactly one strategy.
 ///
-/// Errors: Failure E536 (exit 65) if the content is neither of these or a member has a wrong value.
-///         Also if the file lacks `name`, or `name` is "" and the file has several strategies. The
-///         help suggests a strategy.
+/// Errors: Failure E536 (exit 65) if the content has another form or a member has a wrong value.
+///         Failure E536 also if the file lacks `name`, or if `name` is "" and the file has several
+///         strategies; its help then suggests a strategy.
 PromptStrategy parse_strategy(const std::filesystem::path& path, const std::string& file,
                               const std::string& name);
 

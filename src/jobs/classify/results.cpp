@@ -102,8 +102,8 @@ void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Warns about the rows of each outcome but `ok`. The run ends as incomplete if the share of
-/// unusable rows is above output.max_failed.
+/// Warns about the rows of each outcome except `ok`. Sets the exit code `incomplete` if the share
+/// of rows with the status bad_row is above output.max_failed.
 void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : plots.outcomes) {
@@ -121,7 +121,8 @@ void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcom
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
 }
 
-/// Warns of prompts that are longer than the model's context, and counts them on the page.
+/// Warns about prompts that are longer than the model's context, and adds their number to the
+/// results.
 void judge_lengths(run::RunContext& run, const ClassifyInputs& inputs, const ClassifyPlots& plots,
                    run::JobOutcome& outcome) {
   const std::int64_t context = rows::context_of(inputs.model);

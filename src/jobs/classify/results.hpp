@@ -13,12 +13,12 @@
 
 namespace mgpu::jobs {
 
-/// Returns a request for store::seal(), which writes results.h5 with the groups /run, /classify and
-/// /samples.
+/// Returns the request with which store::seal() writes results.h5. The file gets the groups /run,
+/// /classify and /samples.
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs);
 
-/// The data of results.h5 that the charts show, and the result of store::seal(), which wrote the
-/// file.
+/// The result of seal_labels(): the data of results.h5 that the charts show, and the result of
+/// store::seal().
 struct SealedLabels {
   ClassifyPlots plots;
   store::SealResult report;
@@ -27,7 +27,7 @@ struct SealedLabels {
 /// Writes results.h5 from the journal. Returns the data that its charts show, and the result of
 /// store::seal(). If all rows exist, it also computes and writes the tables `confusion`, `metrics`,
 /// `groups` and `calibration`. Rows may be missing if `may_lack_rows` is true, or if the run does
-/// only one part of the work (run.worker_id).
+/// only one part of the work (--only I/N).
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of seal() and read_table().

@@ -18,8 +18,8 @@ using formats::JsonValue;
 constexpr std::size_t kMaxFolders = 200;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{8} << 20;
 
-/// Returns the other run folders next to this one, the newest first, but at most kMaxFolders.
-/// Folder names are times, so they sort by age.
+/// Returns the other run folders in the parent folder of `run_directory`, the newest first, but at
+/// most kMaxFolders. Folder names are times, so sorting by name sorts by age.
 std::vector<fs::path> folders_beside(const fs::path& run_directory) {
   std::vector<fs::path> folders;
   std::error_code error;

@@ -17,10 +17,10 @@ struct SpeedKind {
   std::string device;     // "cpu", "cuda"
 };
 
-/// Returns the speeds of finished runs of kind `kind` in the folder that also contains
-/// `run_directory`, from their summary.json. It reads the newest 200 folders. Of runs with equal
-/// ranks, ranks per copy and batch size, only the newest counts. Unreadable summaries are skipped.
-/// Local.
+/// Returns the speeds of finished runs of kind `kind` in the parent folder of `run_directory`, from
+/// their summary.json. It reads the newest 200 folders, except `run_directory`. Of several runs
+/// with equal ranks, ranks per copy and batch size, only the newest counts. Unreadable summaries
+/// are skipped. Local.
 std::vector<ClassifyPlots::RunSpeed> speeds_of_other_runs(
     const std::filesystem::path& run_directory, const SpeedKind& kind);
 

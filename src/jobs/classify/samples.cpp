@@ -31,7 +31,8 @@ std::size_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector<
   return static_cast<std::size_t>(end - a.begin());
 }
 
-/// Returns the first bytes of a text, without an incomplete UTF-8 character at the end.
+/// Returns at most the first `bytes` bytes of a text, without an incomplete UTF-8 character at the
+/// end.
 std::string first_bytes(const std::string& text, std::size_t bytes) {
   while (bytes > 0 && bytes < text.size() &&
          (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U)
@@ -39,7 +40,7 @@ std::string first_bytes(const std::string& text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-/// Returns a copy of the row with another text.
+/// Returns a copy of the row whose member `text` is `text`.
 JsonValue with_text(const JsonValue& row, const std::string& text) {
   JsonValue::Members members = *row.members();
   for (auto& [name, value] : members)
@@ -110,7 +111,7 @@ std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) c
 }
 
 /// Sets the tokens of the sample. Returns the number of tokens of the prompt with the longest
-/// label. If answers are generated, the number is of the prompt alone.
+/// label. If answers are generated, returns the number of tokens of the prompt alone.
 std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue& row) const {
   const std::string prompt = prompt_of(row);
   sample.ids = ids_of(prompt);
@@ -132,8 +133,9 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
   return static_cast<std::int64_t>(longest);
 }
 
-/// Sets the tokens of the sample. If they are too many, cuts the text of the row, but not the
-/// prompt around it. Leaves the row out if data.too_long forbids cuts or no cut is enough.
+/// Sets the tokens of the sample. If there are too many, cuts the text of the row, but not the
+/// prompt around this text. Gives the row the status too_long if data.too_long=drop, or if no cut
+/// is enough.
 void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
                               const fs::path& file) const {
   const std::int64_t length = encode(sample, row.object);

@@ -17,7 +17,7 @@
 
 namespace mgpu::jobs {
 
-/// A row as tokens for the model, and the columns that are copied to the results.
+/// A row of the data: its tokens for the model, and the columns that are copied to the results.
 struct ClassifySample {
   rows::RowFacts facts;
   std::int32_t truth = -1;  // index of the row's label in classify.labels; -1: the row has no label
@@ -25,17 +25,19 @@ struct ClassifySample {
   std::string group;
   std::string persona;
   std::string source;
-  std::vector<std::int64_t> ids;  // tokens of the prompt; empty: the row is left out
-  /// Tokens of each label, if labels are scored.
+  /// Tokens of the prompt. If labels are scored, these are only the first tokens that the prompt
+  /// shares with its continuations by each label. Empty: the row is left out.
+  std::vector<std::int64_t> ids;
+  /// If labels are scored, the tokens that follow `ids` for each label.
   std::vector<std::vector<std::int64_t>> continuations;
 };
 
 /// Makes prompts from rows, and the tokens of the labels that follow a prompt.
 ///
-/// Each label is tokenized together with its prompt. The tokens with which all these texts begin
-/// are processed once; the remaining tokens of each text are scored as the label. A space precedes
-/// the label if the prompt ends in a word or a mark such as a colon. With a chat template that has
-/// channels (gpt-oss), labels are scored in the final channel.
+/// The prompt is tokenized together with each label. The tokens with which all these sequences
+/// begin are processed once; the remaining tokens of each sequence are scored as the label. A space
+/// precedes the label if the prompt ends in a word or a mark such as a colon. With a chat template
+/// that has channels (gpt-oss), labels are scored in the final channel.
 ///
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
 ///         data.too_long=error for a row that is too long; E544 (not understood) or E546

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the rows with one true label, separately for each label that the model gave them.
+/// Counts the rows with true label `label`, separately for each label that the model gave them.
 struct ConfusionRow {
   std::string label;
   std::vector<std::int64_t> given;

@@ -16,7 +16,7 @@
 namespace mgpu::jobs {
 
 /// Returns the outcome of a row in one word: the name of its status, or "unknown" if the model saw
-/// the row and its answer names no label. `label` is the index of the label that was given, or -1.
+/// the row but gave it no label. `label` is the index of the label that the model gave, or -1.
 std::string outcome_of(rows::RowStatus status, std::int32_t label);
 
 /// Describes table `samples` of results.h5 of job classify. It has one row per text, in the order

@@ -21,7 +21,7 @@ namespace mgpu::jobs {
 /// Gives labels to the texts of a chunk, with the model of one group of ranks.
 class ClassifyWorker final : public run::RowWorker<ClassifySample, GivenLabel> {
 public:
-  /// All arguments except batch_size must outlive this object.
+  /// Keeps references to `inputs` and `group`, which must outlive this object.
   ClassifyWorker(const run::RunContext& run, const ClassifyInputs& inputs,
                  const lm::ModelGroup& group, std::int64_t batch_size);
 

@@ -14,7 +14,8 @@ std::vector<std::string> names_of(const AgentEncoder& encoder) {
   return names;
 }
 
-/// Lets the answers vote. The chosen answer is right if a solution with it is right.
+/// Chooses an answer by vote(), with the scores of the answers' paths as weights. The chosen answer
+/// counts as right if one of the solutions with this answer is right.
 void add_vote(CollectedQuestion& collected, std::span<const AgentNode> nodes) {
   std::vector<std::string> answers;
   std::vector<double> weights(collected.paths.size(), 0.0);

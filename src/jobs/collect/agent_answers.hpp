@@ -16,17 +16,18 @@ struct AgentAnswer {
   lm::Completion completion{};
 };
 
-/// A question that agents have answered, with the objects that are used to judge the answers.
+/// A question that agents have answered, with the objects that judge the answers.
 struct AnsweredQuestion {
   const CollectInputs& inputs;
   const QuestionEncoder& encoder;
   const AnswerJudge& judge;
-  std::int64_t index;           // in the data set
-  const std::string& expected;  // the answer in its row
+  std::int64_t index;           // index of the question in the data set
+  const std::string& expected;  // right answer, from the question's row
 };
 
-/// Judges the answers, lets them vote with the scores of their paths as weights, and makes the
-/// tree. Returns the judged answers, the vote and the tree.
+/// Judges the answers of the judger, chooses one by a vote (see vote()), and makes the tree of the
+/// question. The weight of an answer is the score of its path. Returns the judged answers, the vote
+/// and the tree.
 CollectedQuestion collect_answers(const AnsweredQuestion& question, std::vector<AgentNode> nodes,
                                   std::vector<AgentAnswer> answers);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kParents = 5;  // largest value that collect.num_parent_paths=auto chooses
 
-/// Returns the one of `values` whose name is the choice of `key`.
+/// Returns the element of `values` whose name_of() is the value of `key`.
 template <class Value>
 Value choice_of(const Config& config, const char* key, std::initializer_list<Value> values) {
   for (const Value value : values)
@@ -33,7 +33,7 @@ LatentStore read_store(const Config& config) {
   return config.is("collect.latent.store", "f16") ? LatentStore::f16 : LatentStore::f32;
 }
 
-/// Refuses the keys that begin with one of `names` unless they have their default.
+/// Refuses a key that begins with one of `names` if its value is not the default.
 void refuse_keys(const Config& config, std::initializer_list<std::string_view> names,
                  const char* why, const char* help) {
   for (const std::string& key : config.not_default())

@@ -24,7 +24,7 @@ enum class Carry : std::uint8_t {
   last_agent,   // those of the prompt and latent steps of the agent before it
 };
 
-/// Which noise makes the latent steps of paths different.
+/// The kind of noise that makes the latent steps of paths different. LatentNoise::add() defines it.
 enum class Diversity : std::uint8_t { none, temperature, noise, hybrid };
 
 /// The type in which latent states are stored.
@@ -33,16 +33,16 @@ enum class LatentStore : std::uint8_t { none, f16, f32 };
 /// The values of the keys collect.agents.*, collect.latent.* and collect.num_parent_paths.
 struct AgentKeys {
   bool is_used = false;        // collect.steps: latent
-  std::filesystem::path path;  // file of agents; "": the built-in agents
+  std::filesystem::path path;  // JSON file that defines the agents; "": default_agents()
   AgentMethod method = AgentMethod::latent_mas;
   Carry carry = Carry::all;
   std::int64_t num_parents = 5;  // paths of an agent that the next one continues
   std::int64_t steps = 5;        // latent steps of an agent
   bool realigns = true;
   Diversity diversity = Diversity::hybrid;
-  double temperature = 1.0;  // of the noise
+  double temperature = 1.0;  // T0 of the noise; see LatentNoise::add()
   bool prunes = false;
-  std::optional<double> branch_entropy{};    // nats; empty: parents have equal numbers of children
+  std::optional<double> branch_entropy{};    // nats; empty: parents share the children evenly
   std::optional<double> merge_similarity{};  // cosine; empty: no paths are merged
   LatentStore store = LatentStore::f16;
 
@@ -59,7 +59,7 @@ void add_agent_keys(KeyTable& table);
 /// Errors: Failure E124 (exit 78).
 void check_agent_keys(const Config& config);
 
-/// Refuses more parent paths than paths. `num_paths` is the value of collect.num_paths.
+/// Refuses a collect.num_parent_paths above `num_paths`, the value of collect.num_paths.
 /// Errors: Failure E124 (exit 78).
 void check_parent_paths(const Config& config, std::int64_t num_paths);
 

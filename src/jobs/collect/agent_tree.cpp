@@ -23,7 +23,8 @@ std::int32_t depth_of(std::span<const AgentNode> nodes, const AgentNode& node) {
   return depth;
 }
 
-/// Adds an answer to the visits of its node, and of all nodes from which a way leads to it.
+/// Counts an answer in the visits of its node, and of each node that leads to this node through
+/// parents and merges. Each node counts the answer once.
 void add_answer(std::span<const AgentNode> nodes, std::size_t answer, bool is_right,
                 std::vector<Visits>& visits) {
   std::set<std::size_t> seen;

@@ -15,7 +15,7 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-constexpr std::size_t kMostAgents = 32;  // the number of an agent has six bits of a random stream
+constexpr std::size_t kMostAgents = 32;  // stream_of_agent() has six bits for the agent's index
 constexpr const char* kJudger = "judger";
 
 [[noreturn]] void refuse_agents(const std::filesystem::path& path, const std::string& why,
@@ -27,7 +27,8 @@ constexpr const char* kJudger = "judger";
                  help});
 }
 
-/// Returns the name of the placeholder with which a text begins, or "".
+/// Returns the name of the placeholder, such as {question}, with which a text begins. Returns "" if
+/// the text begins with no placeholder.
 std::string placeholder_at(std::string_view text) {
   if (!text.starts_with('{')) return "";
   std::size_t end = 1;
@@ -109,7 +110,8 @@ void check_placeholders(const std::filesystem::path& path, const Agent& agent) {
                   "{question} in the prompt of the judger");
 }
 
-/// With texts, the judger has to see those of the agents before it. Other agents may work apart.
+/// Refuses a judger whose prompt has no {context}, for method text_mas. Other agents need not read
+/// the texts of earlier agents.
 void check_context(const std::filesystem::path& path, const std::vector<Agent>& agents) {
   if (agents.size() < 2) return;
   const std::vector<std::string> used = placeholders_of(agents.back().prompt);
@@ -118,7 +120,8 @@ void check_context(const std::filesystem::path& path, const std::vector<Agent>& 
                   "{context} in the prompt of the judger, or collect.agents.method=latent_mas");
 }
 
-/// Paths are divided and merged after the second agent at the earliest.
+/// Refuses branch_entropy and merge_similarity with fewer than two agents before the judger. The
+/// second agent is the first one that divides paths by entropy or merges paths.
 void check_branching(const std::filesystem::path& path, const std::vector<Agent>& agents,
                      const AgentKeys& keys) {
   const bool needs_two = keys.branch_entropy.has_value() || keys.merge_similarity.has_value();

@@ -20,18 +20,18 @@ struct Agent {
   std::string prompt;
 };
 
-/// Returns planner, critic, refiner and judger.
+/// Returns the agents planner, critic, refiner and judger, with built-in prompts.
 std::vector<Agent> default_agents();
 
 /// Parses a file of agents: {"agents": [{"name", "prompt", "system_prompt"}]}. The last agent must
 /// be called `judger`. It gives the answer, and its prompt must contain {question}. With text_mas,
-/// it must also contain {context}. Paths that are divided by entropy or merged need two agents
-/// before the judger.
+/// the prompt must also contain {context}. collect.latent.branch_entropy and
+/// collect.latent.merge_similarity need two agents before the judger.
 /// Errors: Failure E538 (exit 65) that names the agent and what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 const AgentKeys& keys);
 
-/// Replaces {question} and {context} in a prompt. {{ and }} stand for braces.
+/// Returns a prompt with {question} and {context} replaced. {{ and }} become single braces.
 std::string filled_prompt(const std::string& prompt, const std::string& question,
                           const std::string& context);
 

@@ -9,9 +9,10 @@
 namespace mgpu::jobs {
 namespace {
 
-// The number of the random stream of a rollout has these fields, from the lowest bit: rollout,
-// step, path, question. Its highest bit is 1. The stream of a path has only path and question, and
-// the highest bit 0. These widths limit the keys collect.rollouts, max_steps and num_paths.
+// The stream number of a rollout has these fields, from the lowest bit: rollout, step, path,
+// question. Its highest bit is 1. The stream number of a path has only path and question, and its
+// highest bit is 0. The field widths limit collect.rollouts, collect.max_steps and
+// collect.num_paths.
 constexpr unsigned kRolloutBits = 10;
 constexpr unsigned kStepBits = 12;
 constexpr unsigned kPathBits = 12;
@@ -52,7 +53,7 @@ std::vector<CollectedQuestion> Collector::run(std::span<const Question> question
                                               std::int64_t first) {
   questions_ = questions;
   first_ = first;
-  generator_.set_progress({});  // a run that ran out of memory may have left its callback
+  generator_.set_progress({});  // an earlier call that ran out of memory may have left its callback
   std::vector<CollectedQuestion> collected(questions.size());
   draw_paths(collected);
   if (inputs_.keys.label == StepLabel::omega_prm) {
@@ -87,7 +88,7 @@ void Collector::draw_paths(std::vector<CollectedQuestion>& collected) {
       collected[places[p]].paths.push_back(judged(places[p], std::move(completion)));
 }
 
-/// Returns the beginning and the rollout as one solution.
+/// Returns the judged solution that consists of the beginning and the rollout.
 Solution Collector::joined(const Beginning& beginning, lm::Completion rollout) const {
   const lm::Completion& of = beginning.solution->completion;
   lm::Completion whole{{of.ids.begin(), of.ids.begin() + beginning.tokens},
@@ -98,8 +99,8 @@ Solution Collector::joined(const Beginning& beginning, lm::Completion rollout) c
   return judged(beginning.question, std::move(whole));
 }
 
-/// Samples the rollouts of all beginnings in one batch. Returns them as complete solutions, in the
-/// order of the beginnings, and counts them in `collected`.
+/// Samples the rollouts of all beginnings in one call of the generator. Returns the rollouts of
+/// each beginning as complete solutions, and counts them in `collected`.
 std::vector<std::vector<Solution>> Collector::complete(std::span<const Beginning> beginnings,
                                                        std::vector<CollectedQuestion>& collected) {
   std::vector<std::vector<std::int64_t>> ids;
@@ -124,7 +125,7 @@ std::vector<std::vector<Solution>> Collector::complete(std::span<const Beginning
   return solutions;
 }
 
-/// Samples rollouts of each step but the last of each path, and makes the trees.
+/// Samples rollouts after each step of each path except its last step, and makes the trees.
 void Collector::label_all_steps(std::vector<CollectedQuestion>& collected) {
   std::vector<Beginning> beginnings;
   for (std::size_t q = 0; q < collected.size(); ++q)
@@ -154,7 +155,7 @@ void Collector::label_all_steps(std::vector<CollectedQuestion>& collected) {
   }
 }
 
-/// Runs the searches of all questions side by side, and makes the trees.
+/// Runs OmegaSearch for all questions at the same time, and makes the trees.
 void Collector::search(std::vector<CollectedQuestion>& collected) {
   std::vector<std::optional<OmegaSearch>> searches(collected.size());
   for (std::size_t q = 0; q < collected.size(); ++q)

@@ -16,28 +16,28 @@
 namespace mgpu::jobs {
 
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// steps. All solutions of a call grow in one batch, and then all rollouts grow in one batch. With
-/// label omega_prm, the searches of all questions run side by side, and the rollouts of one state
-/// of each question grow in one batch. A rollout begins with the path up to the end of a step. This
-/// beginning runs through the model once, and all rollouts of the step share its cache pages.
+/// steps. One call of lm::Generator samples all solutions, and a second one all rollouts. With
+/// label omega_prm, each further call samples the rollouts of one state per question. A rollout
+/// begins with the path up to the end of a step. The model reads this beginning once, and all
+/// rollouts of the step share its cache pages.
 class Collector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.
   Collector(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const CollectInputs& inputs);
 
-  /// While the rollouts are sampled, the progress is the number of all solutions times the share of
-  /// the rollouts that are finished. With label omega_prm, it reports no progress.
+  /// Reports progress only while rollouts are sampled, and not with label omega_prm. The reported
+  /// number is the number of solutions times the share of the rollouts that are finished.
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
   std::int64_t batch_size() const override { return generator_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) override { generator_.set_batch_size(batch_size); }
 
-  /// Returns the random stream of a path, which is lm::Prompt::sample.
+  /// Returns the random stream of a path, for lm::Prompt::sample.
   static std::uint64_t sample_of_path(std::int64_t question, std::int64_t path);
 
-  /// Returns the random stream of the first rollout of a step. Steps are counted from 0. Rollout r
-  /// has this stream plus r. Streams of the first 2^29 questions of a data set differ.
+  /// Returns the random stream of the first rollout of a step. Steps are counted from 0. The stream
+  /// of rollout r is this number plus r. Streams of the first 2^29 questions of a data set differ.
   static std::uint64_t sample_of_rollouts(std::int64_t question, std::int64_t path,
                                           std::int64_t step);
 

@@ -38,7 +38,8 @@ std::string agents_file(const AgentKeys& keys) {
   return keys.path.empty() ? "" : read_file(keys.path, kMaxAgentsBytes);
 }
 
-/// Adds the agents. `file` is the content of collect.agents.path.
+/// Adds the agents, and the checksum of their file to `inputs`. `file` is the content of
+/// collect.agents.path.
 void add_agents_of_file(const AgentKeys& keys, const std::string& file, CollectInputs& inputs) {
   if (keys.path.empty()) {
     inputs.agents = default_agents();

@@ -25,7 +25,7 @@ inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "s
 struct QuestionTokens {
   std::int64_t all = 0;
   std::int64_t longest = 0;  // Question::longest
-  std::int64_t pages = 0;    // tree_pages() if its agents make latent steps
+  std::int64_t pages = 0;    // result of tree_pages() if agents make latent steps; else 0
 };
 
 /// The inputs of job collect: questions, settings, agents, and the model's configuration without
@@ -42,10 +42,12 @@ struct CollectInputs : rows::ModelRows {
   /// Returns the index in the data set of row `row` of this run.
   std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }
 
-  /// Returns the most tokens that a question can have, or 0 without a limit.
+  /// Returns the largest Question::longest that the model's positions allow; 0 means no limit.
   std::int64_t longest_question() const;
 
-  /// Errors: Failure E603 if steps are lines, or there are agents, and the folder has no tokenizer.
+  /// Returns the encoder that turns rows into questions.
+  /// Errors: Failure E603 if steps are lines or agents are used, and the model's folder has no
+  ///         tokenizer.
   QuestionEncoder encoder() const;
 
   /// Encodes `count` questions from row `first` on. A row that cannot be used is returned with the
@@ -55,11 +57,11 @@ struct CollectInputs : rows::ModelRows {
 
   run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
 
-  /// Returns the numbers of tokens of a question; 0 if it cannot be used.
+  /// Returns the numbers of tokens and cache pages of a question.
   QuestionTokens tokens_of(const Question& question) const;
 
-  /// Returns the memory that the model needs on `device` for questions with at most these numbers
-  /// of tokens and pages. With collect.batch_size=auto, it is the memory for the largest batch.
+  /// Returns the sizes that decide how much memory the model needs on `device`, for questions with
+  /// at most `most` tokens and pages. With collect.batch_size=auto, they are for the largest batch.
   lm::MemoryDemand demand(DeviceKind device, const QuestionTokens& most) const;
 };
 

@@ -10,14 +10,14 @@
 
 namespace mgpu::jobs {
 
-/// The answer that a solution gives.
+/// The answer that a solution states, and whether it is right.
 struct JudgedAnswer {
   std::string answer{};  // "": none
   bool is_right = false;
 };
 
-/// Judges the answers of solutions: by the check of the data set, or by comparing them with column
-/// `answer` of the row.
+/// Judges the answers of solutions, by the check of the data set (data.dataset). For a data file,
+/// compares them with column `answer` of the row.
 class AnswerJudge {
 public:
   /// Keeps references to `rows` and `encoder`, which must outlive this object.

@@ -63,7 +63,7 @@ std::vector<CollectedQuestion> LatentCollector::run(std::span<const Question> qu
   return collected;
 }
 
-/// Returns the sizes of a cache for all paths of these questions.
+/// Returns the sizes of the KV cache for all paths of the questions at `places`.
 lm::PagedCache::Sizes LatentCollector::sizes_for(std::span<const std::size_t> places) const {
   const lm::GenerationConfig& generation = inputs_.generation;
   std::int64_t all = 0;
@@ -99,8 +99,8 @@ void LatentCollector::work_on(std::span<const std::size_t> places,
   answer(trees, collected);
 }
 
-/// Keeps the paths that `agent` continues, with the keys and values that collect.agents.carry gives
-/// it. Drops the other paths.
+/// Keeps the paths that `agent` continues, and drops the others. The kept paths have only the keys
+/// and values that `agent` gets according to collect.agents.carry.
 void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
   const AgentKeys& keys = inputs_.keys.agents;
   const std::size_t thinkers = inputs_.agents.size() - 1;
@@ -125,8 +125,8 @@ void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
   tree.paths = std::move(parents);
 }
 
-/// Returns a copy of a path with only the tokens that the next agent gets. Drops the sequence of
-/// `path`.
+/// Returns a copy of a path with only the tokens that the next agent gets according to
+/// collect.agents.carry. Drops the sequence of `path`.
 LatentCollector::Path LatentCollector::carried(const Path& path) {
   std::vector<lm::Range> tokens = path.latents;
   if (inputs_.keys.agents.carry == Carry::last_agent)
@@ -147,7 +147,7 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many paths `agent` makes of the current ones.
+/// Returns how many paths `agent` makes in all from the current paths.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))
@@ -155,8 +155,8 @@ std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent
   return has_noise ? inputs_.keys.num_paths : 1;
 }
 
-/// Returns how many children each path gets. With collect.latent.branch_entropy, an agent that
-/// thinks divides only paths with a larger entropy.
+/// Returns how many children each path gets. With collect.latent.branch_entropy, an agent between
+/// the first and the judger divides only paths whose mean entropy is larger than that value.
 std::vector<std::int64_t> LatentCollector::shares_of(const Growing& tree, std::size_t agent) const {
   const std::optional<double> limit = inputs_.keys.agents.branch_entropy;
   std::vector<bool> is_divided(tree.paths.size(), true);
@@ -190,7 +190,7 @@ void LatentCollector::branch(Growing& tree, std::size_t agent) {
   tree.paths = std::move(all);
 }
 
-/// Makes the latent steps of all paths in one batch, and scores the paths.
+/// Makes the latent steps of the paths of all questions in one batch, and scores the paths.
 void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
   const AgentKeys& keys = inputs_.keys.agents;
   std::vector<std::int64_t> sequences;
@@ -209,7 +209,8 @@ void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
       row += width_;
     }
   };
-  const at::Tensor states = latents_.think(sequences, keys.steps, change);  // [S, M, D]
+  // [paths, latent steps, hidden size]
+  const at::Tensor states = latents_.think(sequences, keys.steps, change);
   const float* next = states.const_data_ptr<float>();
   for (Growing& tree : trees) {
     keep_states(tree, next);
@@ -218,7 +219,8 @@ void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
   if (keys.branch_entropy) keep_entropies(trees, states);
 }
 
-/// Stores the mean entropy of each path's steps in the node of the path. `states` is [S, M, D].
+/// Stores the mean entropy of each path's steps in the node of the path. `states` has the states of
+/// all paths of all trees, [paths, steps, hidden size].
 void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tensor& states) {
   const std::int64_t steps = states.size(1);
   const at::Tensor entropies = latents_.entropies(states.flatten(0, 1));
@@ -231,8 +233,8 @@ void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tens
     }
 }
 
-/// Merges similar paths of a question. The path with the best score remains, with the mean keys and
-/// values of all paths that merge into it.
+/// Merges similar paths of a question. Of paths that merge, the one with the best score remains. It
+/// gets the mean of the keys and values of these paths.
 void LatentCollector::merge(Growing& tree) {
   std::vector<const std::vector<float>*> states;
   for (const Path& path : tree.paths)

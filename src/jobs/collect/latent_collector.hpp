@@ -18,11 +18,12 @@
 namespace mgpu::jobs {
 
 /// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
-/// collect.num_paths paths, or one path without noise. The next agent continues the best of these
-/// paths. The prompt of that agent runs through the model once for each path that it continues. All
-/// new paths that continue the same path share its cache pages. The paths of all questions in a
-/// batch make their latent steps together. Similar paths of the second agent may merge. The judger
-/// draws one answer for each path, or collect.num_paths answers to the only path without noise.
+/// collect.num_paths paths, or a single path if collect.latent.diversity is none. The next agent
+/// continues the best of these paths. The model reads that agent's prompt once for each path that
+/// the agent continues. All new paths that continue the same path share its cache pages. The paths
+/// of all questions in a batch make their latent steps together. Similar paths of the second agent
+/// may merge. The judger draws one answer for each path. If there is no noise, it draws
+/// collect.num_paths answers after the single path.
 /// Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:
@@ -32,7 +33,7 @@ public:
 
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
-  /// Returns the most cache pages that paths have used at the same time.
+  /// Returns the largest number of cache pages that all paths together have used at the same time.
   std::int64_t most_used_pages() const { return latents_.most_used_pages(); }
 
   std::int64_t batch_size() const override { return batch_size_; }
@@ -41,8 +42,8 @@ public:
 private:
   /// A path that the current agent continues, or has made.
   struct Path {
-    std::int32_t node = 0;
-    std::int64_t sequence = 0;
+    std::int32_t node = 0;             // index in Growing::nodes
+    std::int64_t sequence = 0;         // number of its sequence in the lm::DecodeSession
     std::int64_t own_first = 0;        // index of the first token of the agent's prompt in the
                                        // sequence
     std::vector<lm::Range> latents{};  // ranges of the tokens of latent steps

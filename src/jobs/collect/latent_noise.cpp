@@ -7,17 +7,19 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr Purpose kLatentNoise{41};  // noise of latent steps; one stream per path of an agent
+constexpr Purpose kLatentNoise{41};  // noise of latent steps; each path of an agent has one stream
 
 constexpr unsigned kBitsOfPath = 12;
 constexpr unsigned kBitsOfAgent = 6;
 constexpr unsigned kBitsOfQuestion = 29;
 
-/// The number of draws of the stream for each kind of noise in a step. A state with more elements
-/// would share draws with the next kind.
+/// The number of draws of the stream that are reserved for each kind of noise in each step. A state
+/// with more elements would share draws with the next kind.
 constexpr std::uint64_t kDrawsOfNoise = std::uint64_t{1} << 20;
 
-// The places of draws within a kind of noise. Normal numbers take the draws from kOfNormals on.
+// Indices of draws within the kDrawsOfNoise draws of one kind of noise in one step. The normal
+// numbers take the draws from kOfNormals on. The path's temperature is draw kOfTemperature of the
+// whole stream.
 constexpr std::uint64_t kOfUniform = 0;
 constexpr std::uint64_t kOfTemperature = 1;
 constexpr std::uint64_t kOfNormals = 4;

@@ -9,11 +9,12 @@
 
 namespace mgpu::jobs {
 
-/// Returns the random stream of a path of an agent, for its noise and its tokens. Streams of the
-/// first 2^29 questions of a data set differ from each other, and from the streams of Collector.
+/// Returns the random stream of a path of an agent, for its noise and its tokens. The streams of
+/// the first 2^29 questions of a data set differ from each other, and from the streams of
+/// Collector.
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
-/// The noise of one path of an agent. Its random numbers depend on the seed and the stream only.
+/// The noise of one path of an agent. The noise depends on the keys, the seed and the stream only.
 /// Source: guide of latent_mas_multipath.
 class LatentNoise {
 public:
@@ -21,11 +22,12 @@ public:
   LatentNoise(const AgentKeys& keys, std::uint64_t seed, std::uint64_t stream);
 
   /// Adds noise to the state from which the input of step `step` is made. With
-  /// Diversity::temperature it is N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps), and with
+  /// Diversity::temperature the noise is N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps). With
   /// Diversity::noise it is 0.3 N U(0.01, 1.5) (1 - 0.3 step / steps) min(T / T0, 2).
-  /// Diversity::hybrid adds first the one and then the other. N is a normal number for each
-  /// element, and U(a, b) is a uniform number for each step. `steps` is collect.latent.steps, T0 is
-  /// collect.latent.temperature, and T is temperature().
+  /// Diversity::hybrid first adds the noise of Diversity::temperature, and then that of
+  /// Diversity::noise. N is a standard normal number for each element, and U(a, b) is a uniform
+  /// number for each step. `steps` is collect.latent.steps, T0 is collect.latent.temperature, and T
+  /// is temperature().
   void add(std::int64_t step, std::span<float> state) const;
 
   /// Returns T, which is in [T0 - 0.3, T0 + 0.3].

@@ -12,8 +12,8 @@ OmegaSearch::OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths) :
   add_state(0, 0, std::move(paths));
 }
 
-/// Adds a state, the first `steps` steps of a solution, and its rollouts. Later searches can take
-/// wrong rollouts that have steps after the state.
+/// Adds a state (the first `steps` steps of a solution) and its rollouts. Later searches can search
+/// those wrong rollouts that have steps after the state.
 void OmegaSearch::add_state(std::size_t solution, std::int64_t steps,
                             std::vector<Solution> rollouts) {
   State state{solution, steps};
@@ -50,8 +50,8 @@ void OmegaSearch::halve(const State& middle) {
   (middle.visits.right > 0 ? search_->low : search_->high) = steps;
 }
 
-/// Chooses the state and the rollout of the next search. Of pairs with equal worth it takes the
-/// first. Returns false after the last search, or if no rollout can be searched.
+/// Chooses the pair of a state and a rollout with the highest worth_of() for the next search. Of
+/// equal pairs it takes the first. Returns false after the last search, or if no rollout is left.
 bool OmegaSearch::begin_search() {
   search_.reset();
   if (searches_ == rules_.searches) return false;
@@ -84,7 +84,8 @@ void OmegaSearch::take(std::size_t state, std::size_t place) {
   if (std::ranges::find(shown_, solution) == shown_.end()) shown_.push_back(solution);
 }
 
-/// Returns Q + U of a state and its rollout `solution`. `all` is the number of searches so far.
+/// Returns Q + U (see OmegaSearch) of a state and its rollout `solution`. `all` is the number of
+/// searches so far.
 double OmegaSearch::worth_of(const State& state, std::size_t solution, std::int64_t all) const {
   const Solution& rollout = solutions_[solution];
   const auto tokens =
@@ -117,8 +118,8 @@ std::vector<Solution> OmegaSearch::paths() const {
   return paths;
 }
 
-/// Returns the place in `order` of the longest state that is a proper beginning of the first
-/// `steps` steps of a solution.
+/// Returns the index in `order` of the state with the most steps that is a proper beginning of the
+/// first `steps` steps of a solution.
 std::int32_t OmegaSearch::parent_of(const std::vector<std::size_t>& order, std::size_t solution,
                                     std::int64_t steps) const {
   std::int32_t parent = 0;

@@ -11,26 +11,28 @@
 
 namespace mgpu::jobs {
 
-/// The settings of the search.
+/// The settings of OmegaSearch, from the keys collect.omega.*.
 struct OmegaRules {
   std::int64_t searches = 20;  // binary searches of a question, at most
   double alpha = 0.5;          // in (0, 1]: lower prefers states with more right rollouts
   double beta = 0.9;           // in (0, 1]: lower prefers short rollouts
-  double length = 500.0;       // number of tokens that costs one factor beta
-  double exploration = 0.125;  // c_puct: weight of states that were chosen rarely
+  double length = 500.0;       // tokens of a rollout for one factor beta
+  double exploration = 0.125;  // c_puct: higher prefers states that were searched rarely
 };
 
 /// Finds the first wrong steps of solutions of one question by binary search. A state is the
 /// beginning of a solution, up to the end of a step. Its value MC is the share of right rollouts.
-/// Each search takes a wrong rollout r of a state s with 0 < MC(s) < 1. It halves the steps of r
-/// after s: it goes on in the second half if the state in the middle has MC > 0, and in the first
-/// half otherwise. The pair (s, r) is the one with the highest Q + U that was not yet taken:
+/// Each search takes a wrong rollout r of a state s with 0 < MC(s) < 1, and halves the steps of r
+/// after s repeatedly. It continues in the second half if the state in the middle has MC > 0, and
+/// in the first half otherwise. A search takes the pair (s, r) with the highest Q + U among those
+/// that no search has taken:
 ///
 ///   Q(s, r) = alpha^(1 - MC(s)) * beta^(tokens of r / length)
 ///   U(s) = exploration * sqrt(sum of N) / (1 + N(s)), where N(s) counts the searches from s
 ///
-/// Later searches use the rollouts of known states again. The object has no model: it asks for
-/// states, and the caller samples their rollouts. Results depend on these rollouts only.
+/// If a search reaches a state that already has rollouts, it uses them again. The object has no
+/// model: next() returns a state, and the caller samples its rollouts. Results depend on the paths
+/// and rollouts only.
 ///
 /// Source: Luo et al., OmegaPRM, arXiv 2406.06592, 3.2 and 3.3; the constants are those of public
 ///         implementations.
@@ -45,10 +47,10 @@ public:
     std::int64_t tokens() const { return solution->tokens_of(steps); }
   };
 
-  /// Begins with the sampled solutions of a question, which are the rollouts of its root.
+  /// Begins with the sampled solutions of a question, which count as the rollouts of its root.
   OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths);
 
-  /// Returns the state that the search needs next; nullopt if it is finished.
+  /// Returns the state whose rollouts are needed next; nullopt if all searches are finished.
   std::optional<Probe> next();
 
   /// Adds the rollouts of the state that next() has returned, as complete solutions.
@@ -58,8 +60,8 @@ public:
   /// which a search has looked for a wrong step.
   std::vector<Solution> paths() const;
 
-  /// Returns the tree: a node for each state, and one with the answer at the end of each path of
-  /// paths(). The parent of a node is the longest state that is a beginning of the node.
+  /// Returns the tree. It has a node for each state, and a node with the answer at the end of each
+  /// path of paths(). The parent of a node is the longest state with which the node's steps begin.
   StepTree tree() const;
 
 private:

@@ -29,17 +29,18 @@ struct CollectPlots {
   std::vector<double> sums_at{};          // [s]: sum of the values of step s + 1 of all solutions
   std::vector<std::int64_t> counts_at{};  // [s]: number of solutions with a step s + 1
   std::vector<Shown> shown{};
-  std::string settings{};  // of collecting_text()
+  std::string settings{};  // result of collecting_text()
 
   /// Adds the steps of a question to the charts.
   void add(const ReadTree& tree);
 };
 
 /// Draws the first 16 solutions of a question with at most 16 steps each, one below the other. Each
-/// step is a field whose color is stronger for a higher value. Its text and value appear on hover.
+/// step is a rectangle whose color is stronger for a higher value. The step's text and value appear
+/// on hover.
 std::string svg_step_tree(const CollectPlots::Shown& shown);
 
-/// Makes report.html of job collect and its part of summary.json.
+/// Makes the contents of report.html of job collect, and adds value_by_step to summary.json.
 class CollectPage : public report::JobPage {
 public:
   explicit CollectPage(CollectPlots plots) : plots_(std::move(plots)) {}

@@ -55,7 +55,7 @@ struct States {
   std::int64_t count;
 };
 
-/// Returns 0.3 smoothness + 0.2 verification + 0.1 quality.
+/// Returns 0.3 smoothness + 0.2 verification + 0.1 quality; see score_paths().
 double own_share(const States& states) {
   std::vector<double> norms;
   std::vector<double> cosines;

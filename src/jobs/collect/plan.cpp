@@ -24,7 +24,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// The tokens that a plan assumes for a step that is a line. A run prints the true number of steps.
+// A plan assumes this many tokens per step if steps are lines. A run prints the true number of
+// steps.
 constexpr std::int64_t kTokensOfLine = 16;
 
 std::int64_t sum_of_tokens(const std::vector<QuestionTokens>& counts) {
@@ -68,13 +69,14 @@ void check_agents(const Config& config, const AgentKeys& keys) {
   read_agents(keys);
 }
 
-/// Returns the most steps that a path is expected to have.
+/// Returns the number of steps that the plan assumes for a path.
 std::int64_t expected_steps(const CollectKeys& keys) {
   const std::int64_t length = keys.step_tokens > 0 ? keys.step_tokens : kTokensOfLine;
   return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
 }
 
-/// Returns the largest number of beginnings of a question's paths from which rollouts are sampled.
+/// Returns the number of states of a question that need rollouts, at most. A state is a path up to
+/// the end of one of its steps.
 std::int64_t expected_states(const CollectKeys& keys) {
   const std::int64_t steps = expected_steps(keys);
   if (keys.label != StepLabel::omega_prm) return keys.num_paths * (steps - 1);
@@ -82,7 +84,7 @@ std::int64_t expected_states(const CollectKeys& keys) {
          static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(steps - 1)));
 }
 
-/// Builds the plan of one run, part by part.
+/// Makes the plan of one run, for --plan.
 class CollectPlan {
 public:
   CollectPlan(const Config& config, const run::PlanMachine& machine, CollectInputs inputs,
@@ -140,8 +142,8 @@ private:
             .disk = disk_bytes_};
   }
 
-  /// Adds the times of paths and rollouts, and of the questions and beginnings of paths that run
-  /// through the model before them.
+  /// Adds the time to generate paths and rollouts, and the time in which the model reads the
+  /// questions and the beginnings of rollouts before that.
   void add_times() {
     const CollectKeys& keys = inputs_.keys;
     const auto questions = static_cast<double>(sum_of_tokens(counts_));
@@ -170,7 +172,7 @@ private:
     plan_.add_seal_time();
   }
 
-  /// Adds a note with the cache that the paths of a question need.
+  /// Adds a note with the bytes of KV cache that the paths of the largest question need.
   void add_path_note() {
     const lm::LmConfig& model = inputs_.model;
     const std::int64_t page = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
@@ -233,7 +235,7 @@ std::vector<run::FileCheck> CollectJob::file_checks() const {
            }}};
 }
 
-/// Returns the bytes of the states and nodes of all agents for one path of the judger.
+/// Returns the bytes on disk of the latent states and nodes of all agents, per path of the judger.
 std::uint64_t CollectJob::state_bytes() const {
   if (!keys_.agents.thinks()) return 0;
   const lm::LmConfig model = lm::read_lm_config(keys_.rows.folder, lm::FolderWeights::ignored);

@@ -31,18 +31,19 @@ struct PtRow {
   std::vector<std::uint8_t> path_right{};
 };
 
-/// The columns of a result file of job collect that make a question. Those of agents and states are
-/// absent without them. Local.
+/// The columns of table `samples` from which --export pt makes questions. A column is nullopt if
+/// the run has no agents, or stores no latent states. Local.
 class PtColumns {
 public:
   using Lists = store::ListColumn;
 
-  /// `agents`: those of the run.
+  /// `file`: results.h5. `agents`: the run's settings of agents.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80).
   PtColumns(const std::filesystem::path& file, const AgentKeys& agents);
 
-  /// Errors: Failure E605 or formats::JsonError if the lists of the row cannot be read.
+  /// Returns the lists of a row.
+  /// Errors: Failure E605 or formats::JsonError if the lists cannot be read.
   PtRow read(std::int64_t row) const;
 
   store::ReadTable numbers;
@@ -68,7 +69,7 @@ private:
   void check() const;
 };
 
-/// Returns the list of a row.
+/// Returns the values of the list in row `row` of a column.
 template <class T>
 std::vector<T> values_in(const store::ListColumn& column, std::int64_t row) {
   const store::ReadLists lists = column.read(row, 1);

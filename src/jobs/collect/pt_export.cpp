@@ -36,17 +36,18 @@ struct RowRange {
   std::int64_t end = 0;
 };
 
-/// Returns range `part` of `parts` of `rows` rows. The first ranges have one row more.
+/// Divides `rows` rows into `parts` contiguous ranges, and returns range number `part`. If the
+/// division leaves a remainder, the first ranges have one row more.
 RowRange range_of(std::int64_t rows, std::int64_t part, std::int64_t parts) {
   const auto begin = [&](std::int64_t p) { return p * (rows / parts) + std::min(p, rows % parts); };
   return {begin(part), begin(part + 1)};
 }
 
-/// The records of the questions of a range of rows, and their sums.
+/// The records of the questions in a range of rows, and counts of these questions.
 struct Questions {
   c10::impl::GenericList records = tensor::pickle_list();
-  std::int64_t right = 0;
-  std::int64_t paths = 0;
+  std::int64_t right = 0;     // questions whose final answer is right
+  std::int64_t paths = 0;     // nodes of all trees, which the format calls paths
   std::int64_t left_out = 0;  // rows without solutions
 
   std::int64_t count() const { return static_cast<std::int64_t>(records.size()); }
@@ -97,8 +98,8 @@ std::string time_of(const fs::path& folder) {
   return text;
 }
 
-/// Returns the value of collect.pt_parts. With `auto` it is the number of ranks that run.h5 names.
-/// A stage of an experiment has no run.h5; it is the number of ranks of its last attempt.
+/// Returns the value of collect.pt_parts. With `auto` it is the number of ranks in run.h5. A stage
+/// of an experiment has no run.h5. For it, `auto` is the number of ranks of the last attempt.
 std::int64_t parts_of(const Config& config, const fs::path& folder) {
   if (!config.is("collect.pt_parts", "auto")) return config.integer("collect.pt_parts");
   const fs::path how = folder / "run.h5";
@@ -107,8 +108,8 @@ std::int64_t parts_of(const Config& config, const fs::path& folder) {
   return attempts.empty() ? 1 : std::max(1, attempts.back().ranks);
 }
 
-/// Refuses a file of agents that has changed since the run read it: the names of agents are read
-/// from it. Errors: Failure E610 (exit 65).
+/// Refuses a file of agents that has changed since the run read it, because the export reads the
+/// names of the agents from this file. Errors: Failure E610 (exit 65).
 void check_agents_file(const AgentKeys& keys, const fs::path& folder) {
   const auto inputs = store::inputs_of_run(folder);
   const auto then = inputs.find("collect.agents.path");
@@ -124,7 +125,7 @@ void check_agents_file(const AgentKeys& keys, const fs::path& folder) {
                  "restore its content"});
 }
 
-/// Makes a folder in place of what an export that was killed has left.
+/// Makes an empty folder. Removes what a killed export has left in its place.
 /// Errors: Failure E601 (exit 73).
 void make_empty(const fs::path& folder) {
   std::error_code error;
@@ -138,7 +139,7 @@ void make_empty(const fs::path& folder) {
                  ""});
 }
 
-/// Writes the files of a run, each with its metadata.
+/// Writes the files of --export pt, each with a JSON file of metadata.
 class PtFiles {
 public:
   explicit PtFiles(const run::ExportRequest& request)
@@ -193,7 +194,7 @@ private:
   std::string time_;
 };
 
-/// Writes a file for each part, and a file with all questions, and returns these.
+/// Writes a file for each part, and a file with all questions. Returns all questions.
 Questions write_parts(const PtFiles& files, const PtReader& reader, std::int64_t parts) {
   Questions all;
   JsonValue::List metadata;

@@ -12,10 +12,10 @@ namespace mgpu::jobs {
 
 /// A node of a stored tree: the work of an agent, or steps of text.
 struct PtNode {
-  std::int32_t parent = 0;       // node before it; 0: the question
-  std::int32_t depth = 0;        // nodes before it, without the question
-  std::string agent{};           // its name; "step" for steps of text
-  std::int32_t agent_index = 0;  // of its agent; for steps of text, of its last step
+  std::int32_t parent = 0;       // number of the parent node; 0: the question
+  std::int32_t depth = 0;        // number of ancestors, without the question
+  std::string agent{};           // name of the agent; "step" for steps of text
+  std::int32_t agent_index = 0;  // index of the agent; for steps of text, of the node's last step
   std::vector<std::int32_t> children{};
   std::optional<double> score{};  // of the path up to the node; nullopt: steps of text
   double value = 0.0;
@@ -23,8 +23,9 @@ struct PtNode {
   std::int32_t visits = 0;              // answers below the node
   std::int32_t right = 0;               // right answers among them
   std::string text{};                   // of its steps; "": no solution has them
-  std::optional<std::string> answer{};  // of a solution that ends here; "": it states none
-  std::optional<at::Tensor> latents{};  // [M, D] f16 or f32; nullopt: it has no latent steps
+  std::optional<std::string> answer{};  // of the solution that ends here, "" if it states none;
+                                        // nullopt: no solution ends here
+  std::optional<at::Tensor> latents{};  // [latent steps, hidden size] f16 or f32; nullopt: none
 };
 
 /// A question of a result file, with its tree.

@@ -20,7 +20,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the names by which column node_agent counts.
+/// Returns the names of the agents. Column node_agent has indices into this list.
 std::vector<std::string> agent_names(const AgentKeys& keys) {
   std::vector<std::string> names;
   if (!keys.is_used) return names;
@@ -96,7 +96,8 @@ PtNode PtReader::node_of(const PtRow& row, std::size_t node) const {
   return result;
 }
 
-/// Adds the text of all steps after the parent, and the answer of a solution that ends here.
+/// Adds to a node the text of its steps (those after its parent), and the answer of a solution that
+/// ends with this node.
 /// Errors: std::out_of_range if the lists contradict each other.
 void PtReader::add_solution(const PtRow& row, std::size_t node, PtNode& result) const {
   const auto path = static_cast<std::size_t>(row.path[node]);
@@ -109,8 +110,8 @@ void PtReader::add_solution(const PtRow& row, std::size_t node, PtNode& result) 
   if (end == std::ssize(steps)) result.answer = row.answers.at(path);
 }
 
-/// Adds the states of the nodes. All are parts of one tensor, so a file has one storage per
-/// question.
+/// Adds the latent states of the nodes. They are views of one tensor, so the file has one storage
+/// per question.
 /// Errors: std::out_of_range if the lists contradict each other.
 void PtReader::add_latents(std::int64_t row, PtQuestion& question) const {
   const store::ListColumn& column = *columns_.latents;
@@ -130,8 +131,8 @@ void PtReader::add_latents(std::int64_t row, PtQuestion& question) const {
   }
 }
 
-/// Adds the answer of all solutions together. Agents have voted with their scores. Otherwise it is
-/// the most frequent answer of the sampled solutions, the first one of equally frequent ones.
+/// Adds the final answer of a question. With agents it is the stored vote. For steps of text it is
+/// the most frequent answer of the sampled solutions; of equally frequent answers, the first.
 /// Errors: std::out_of_range if the lists contradict each other.
 void PtReader::add_vote(std::int64_t row, const PtRow& read, PtQuestion& question) const {
   if (columns_.votes) {
@@ -140,7 +141,7 @@ void PtReader::add_vote(std::int64_t row, const PtRow& read, PtQuestion& questio
     question.is_right = right[static_cast<std::size_t>(row)] != 0;
     return;
   }
-  const auto sampled = static_cast<std::size_t>(keys_.num_paths);  // later ones are rollouts
+  const auto sampled = static_cast<std::size_t>(keys_.num_paths);  // later paths are rollouts
   std::vector<std::optional<std::string>> given;
   for (std::size_t path = 0; path < std::min(sampled, read.answers.size()); ++path)
     given.push_back(read.answers[path].empty() ? std::nullopt : std::optional(read.answers[path]));

@@ -16,7 +16,7 @@ namespace mgpu::jobs {
 /// states. Local.
 class PtReader {
 public:
-  /// `keys`: those of the run. Reads the file of agents again.
+  /// `keys`: the settings of the run. Reads the file of agents again.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80); those of read_agents().
   PtReader(const std::filesystem::path& results, const CollectKeys& keys);

@@ -15,10 +15,11 @@ struct AgentPrompt {
   std::int64_t size() const { return std::ssize(before) + std::ssize(after); }
 };
 
-/// A question as the model gets it. With agents, `ids` are the tokens of all prompts.
+/// A question as tokens. With agents, `ids` has the tokens of all agents' prompts.
 struct Question : rows::EncodedPrompt {
   std::vector<AgentPrompt> agents{};  // empty: steps of text
-  std::int64_t longest = 0;  // tokens of an agent's longest sequence, without the text it draws
+  std::int64_t longest = 0;  // tokens before the drawn text: of the question, or with agents of the
+                             // longest sequence (AgentEncoder::longest_of())
 };
 
 }  // namespace mgpu::jobs

@@ -19,9 +19,9 @@ struct CollectedQuestion {
   std::vector<Solution> paths{};
   StepTree tree{};
   std::int64_t rollouts = 0;
-  std::int64_t rollout_tokens = 0;  // drawn by all rollouts, or by agents before the judger
+  std::int64_t rollout_tokens = 0;  // tokens of all rollouts, or of the texts before the judger's
   std::vector<AgentNode> agents{};  // one per node of the tree; empty: steps of text
-  std::string vote{};               // the answer of all paths together; "": none
+  std::string vote{};               // with agents, the answer that vote() chooses; "": none
   bool vote_is_right = false;
 };
 
@@ -38,9 +38,10 @@ public:
   QuestionCollector& operator=(QuestionCollector&&) = delete;
   virtual ~QuestionCollector() = default;
 
-  /// Collects questions; the first is row `first` of the run. A random number depends on the seed,
-  /// the question's index in the data set, and the place in its tree only. On the CPU the result of
-  /// a question does not depend on other questions or on the batch size.
+  /// Samples the solutions of questions and makes their trees. The first question is row `first` of
+  /// the run. A random number depends only on the seed, the question's index in the data set, and
+  /// the position in the question's tree. On the CPU the result of a question does not depend on
+  /// other questions or on the batch size.
   /// Errors: those of lm::Generator::run().
   virtual std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                              std::int64_t first) = 0;

@@ -12,8 +12,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the text of a row's question: its `prompt`, or its last message of a user. Errors:
-/// JsonError if the row has token ids or no question.
+/// Returns the text of a row's question: its `prompt`, or the last message with role `user` in its
+/// `messages`. Errors: JsonError if the row has token ids or no question.
 std::string text_of_question(const JsonValue& row) {
   if (rows::member_of(row, "token_ids") != nullptr)
     throw JsonError("agents need a question as text, and it has token ids");
@@ -61,8 +61,8 @@ Question AgentEncoder::encode_text(const std::string& text) const {
   return question;
 }
 
-/// Renders and tokenizes the prompt of an agent. Special tokens begin a sequence, unless a chat
-/// template writes them.
+/// Renders and tokenizes the prompt of an agent. If the prompt begins a sequence, the tokenizer
+/// adds its special tokens, unless a chat template writes them.
 AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
                                        const std::string& question) const {
   const bool has_texts = options_.keys.method == AgentMethod::text_mas;

@@ -23,7 +23,7 @@ public:
   struct Options {
     AgentKeys keys{};
     std::vector<Agent> agents{};
-    std::int64_t max_new_tokens = 0;  // of a text
+    std::int64_t max_new_tokens = 0;  // largest number of tokens of an agent's text
   };
 
   AgentEncoder(text::TextFolder folder, Options options);
@@ -34,7 +34,7 @@ public:
 
   const std::vector<Agent>& agents() const { return options_.agents; }
 
-  /// Returns the tokens of a text that stands between the texts of agents.
+  /// Returns the tokens of a text, such as heading_of(), that stands between the texts of agents.
   std::vector<std::int64_t> separator(const std::string& text) const;
 
 private:
@@ -50,7 +50,7 @@ private:
 /// Returns the heading of an agent's text in the prompts of later agents.
 std::string heading_of(const Agent& agent);
 
-/// Encodes the questions of a run.
+/// Encodes the questions of a run, for steps of text or for agents.
 class QuestionEncoder : public rows::PromptEncoder {
 public:
   QuestionEncoder(rows::PromptEncoder encoder, std::optional<AgentEncoder> agents)

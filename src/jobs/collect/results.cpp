@@ -45,9 +45,9 @@ struct CollectCounts {
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-/// Returns how many solutions were sampled of each question, if it has any: column n_paths with
-/// agents, and collect.num_paths otherwise. With omega_prm, n_paths also counts rollouts. With
-/// agents, some paths have no solution.
+/// Returns the number of sampled solutions of each question. With agents it is column n_paths,
+/// because some paths of agents have no solution. Otherwise it is collect.num_paths, because with
+/// omega_prm n_paths also counts rollouts. The number is not valid for questions without solutions.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())
@@ -90,7 +90,7 @@ CollectCounts counts_of(const store::ReadTable& samples, std::span<const std::in
   return counts;
 }
 
-/// Adds the numbers of the end table and the result line.
+/// Adds the numbers for the end table, and the result line, to `outcome`.
 void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outcome) {
   const Estimate right = estimate_mean(counts.shares);
   const std::int64_t between = counts.steps - counts.steps_0 - counts.steps_1;
@@ -139,7 +139,7 @@ void judge_questions(run::RunContext& run, const CollectCounts& counts, run::Job
     outcome.exit = ExitCode::incomplete;
 }
 
-/// The rows of the questions that the page draws.
+/// The row numbers of the questions that report.html draws.
 struct ShownRows {
   std::size_t easiest = 0;
   std::size_t hardest = 0;
@@ -163,7 +163,7 @@ std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                    *std::ranges::min_element(used, {}, division)};
 }
 
-/// Reads the trees, for the charts. Called on rank 0.
+/// Reads the trees and adds them to the charts. Called on rank 0.
 void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
                std::span<const std::int64_t> sampled, CollectPlots& plots) {
   const std::optional<ShownRows> rows = shown_rows(samples, sampled);
@@ -185,7 +185,7 @@ void add_trees(const std::filesystem::path& path, const store::ReadTable& sample
   show("most divided", rows->most_divided);
 }
 
-/// Returns the attributes of group `collect`.
+/// Returns the attributes of the HDF5 group `collect` of results.h5.
 std::vector<store::Attribute> attributes_of(const CollectKeys& keys) {
   if (!keys.agents.is_used)
     return {{"label", name_of(keys.label)},

@@ -17,7 +17,7 @@ Visits visits_of_root(std::span<const PathAnswers> paths) {
   return visits;
 }
 
-/// Returns the answers that count for step `step` of a path; the first step is 0.
+/// Counts the answers that decide the value of step `step` of a path; the first step is 0.
 Visits visits_of_step(StepLabel label, std::int64_t rollouts, const PathAnswers& path,
                       std::size_t step) {
   const std::int32_t own = path.is_right ? 1 : 0;

@@ -20,7 +20,7 @@ enum class StepLabel : std::uint8_t {
 /// Returns "monte_carlo", "math_shepherd_hard", "math_shepherd_soft" or "omega_prm".
 const char* name_of(StepLabel label);
 
-/// How many answers were found below a node of the tree, and how many of them were right.
+/// The number of answers below a node of the tree, and how many of these answers are right.
 struct Visits {
   std::int32_t count = 0;
   std::int32_t right = 0;
@@ -39,12 +39,12 @@ double standard_error_of(const Visits& visits);
 /// The answers of one path. All steps but the last have rollouts.
 struct PathAnswers {
   bool is_right = false;                     // the path's own answer
-  std::vector<std::int32_t> right_rollouts;  // of each step but the last, in order
+  std::vector<std::int32_t> right_rollouts;  // their number for each step but the last
 };
 
 /// A node stands for the question (the root), or for a path up to the end of one of its steps.
 struct StepNode {
-  std::int32_t path = -1;    // -1: root
+  std::int32_t path = -1;    // index of a solution with this step; -1: root, or no such solution
   std::int32_t step = 0;     // counted from 1; 0: root
   std::int32_t parent = -1;  // index of the node before it in StepTree::nodes; -1: root
   Visits visits{};
@@ -58,8 +58,8 @@ StepNode make_node(StepLabel label, std::int32_t path, std::int32_t step, const 
 /// The nodes of a question. The root is the first. A child has a higher index than its parent.
 struct StepTree {
   std::vector<StepNode> nodes;
-  /// The children in compressed rows. The children of node n are children[child_offsets[n]] to
-  /// children[child_offsets[n + 1] - 1].
+  /// The lists of children in one array (CSR format). The children of node n are
+  /// children[child_offsets[n]] to children[child_offsets[n + 1] - 1].
   std::vector<std::int32_t> child_offsets;  // [nodes + 1]
   std::vector<std::int32_t> children;       // [nodes - 1]
 };
@@ -71,8 +71,8 @@ StepTree with_children(std::vector<StepNode> nodes);
 /// Makes the tree of a question. Each step but the last of each path has `rollouts` rollouts. The
 /// value of the root counts the answers of all paths. The value of a step counts the answers of its
 /// rollouts. The value of a path's last step counts only the answer of the path. With monte_carlo,
-/// a step also counts the answer of its path, whose end is a draw from the same distribution as a
-/// rollout.
+/// a step also counts the answer of its path, because the rest of the path is a draw from the same
+/// distribution as a rollout.
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
 
 }  // namespace mgpu::jobs

@@ -31,7 +31,7 @@ std::string without_end(std::string text) {
   return text;
 }
 
-/// Returns the line of one solution of `tree`.
+/// Returns the JSON object of one solution of `tree`. If `has_lines`, steps lose trailing blanks.
 JsonValue line_of(const ReadTree& tree, std::size_t path, bool has_lines) {
   JsonValue::List completions;
   JsonValue::List labels;

@@ -14,7 +14,7 @@ namespace {
 
 using formats::JsonValue;
 
-/// A question with its tree. The referenced objects must outlive this object.
+/// A question with its solutions and its tree. The referenced objects must outlive this object.
 struct QuestionRow {
   std::int64_t question = 0;  // index in the data set
   const Question* prompt = nullptr;
@@ -32,7 +32,7 @@ auto of_paths(const QuestionRow& row, Get get) {
   return values;
 }
 
-/// Adds a list column with a value of each node.
+/// Adds a list column with one value for each StepNode.
 template <class Get>
 void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {
@@ -57,8 +57,8 @@ std::int32_t right_paths(const QuestionRow& row) {
   return nodes.empty() ? 0 : nodes.front().visits.right;
 }
 
-/// Returns where the tokens of each path begin in column output_ids, and then where the last path
-/// ends.
+/// Returns the index in column output_ids at which the tokens of each path begin, and at the end
+/// the number of all tokens.
 std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   std::vector<std::int32_t> offsets{0};
   for (const Solution& path : row.collected->paths)
@@ -66,7 +66,7 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   return offsets;
 }
 
-/// Returns for each node the place of its first token in column output_ids if `is_first`, and
+/// Returns for each node the index of its first token in column output_ids if `is_first`, and
 /// otherwise the number of its tokens. The tokens of a node are those after the end of its parent.
 /// Both numbers are 0 for the root and for nodes without a solution.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
@@ -113,8 +113,8 @@ std::string answers_text(const QuestionRow& row) {
   return formats::to_json_line(answers, formats::BadUtf8::replace);
 }
 
-/// Returns 0 if a stop token ended the path, 1 for collect.max_new_tokens, and 2 if no position was
-/// left.
+/// Returns what ended a path: 0 a stop token, 1 the limit collect.max_new_tokens, 2 the last
+/// position of the model.
 std::uint8_t finish_code(const Solution& path) {
   switch (path.completion.reason) {
     case lm::FinishReason::length:
@@ -208,7 +208,7 @@ void add_tree(QuestionColumns& columns) {
               [](const Row& row) { return row.collected->tree.children; });
 }
 
-/// Adds a list column with a value of each node of an agents' tree.
+/// Adds a list column with one value for each AgentNode.
 template <class Get>
 void add_of_agents(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {
@@ -219,7 +219,7 @@ void add_of_agents(QuestionColumns& columns, QuestionColumns::About about, Get g
   });
 }
 
-/// Adds the states of all nodes, one after the other, in type T.
+/// Adds the column of the latent states of all nodes, one after the other, with elements of type T.
 template <class T, class Convert>
 void add_latents(QuestionColumns& columns, std::int64_t width, Convert convert) {
   columns.add(

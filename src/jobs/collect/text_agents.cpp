@@ -40,8 +40,8 @@ std::vector<CollectedQuestion> TextAgentCollector::run(std::span<const Question>
   return collected;
 }
 
-/// Draws the texts of an agent for all chains in one batch. The paths of a question share the
-/// prompt of the first agent.
+/// Samples the texts of an agent for all chains, in one call of the generator. For the first agent,
+/// all paths of a question are completions of one prompt. Returns one completion for each chain.
 std::vector<lm::Completion> TextAgentCollector::completions_of(std::size_t agent,
                                                                std::span<const Chain> chains) {
   const std::size_t shared = agent == 0 ? static_cast<std::size_t>(inputs_.keys.num_paths) : 1;
@@ -70,7 +70,7 @@ std::vector<lm::Completion> TextAgentCollector::completions_of(std::size_t agent
   return completions;
 }
 
-/// Adds an agent's text, without its stop token, to what the next agents read.
+/// Adds an agent's heading and text, without the stop token, to the context of the next agents.
 void TextAgentCollector::add_context(std::size_t agent, Chain& chain) const {
   const lm::Completion& completion = chain.completions.back();
   const std::ptrdiff_t stop = completion.reason == lm::FinishReason::stop_id ? 1 : 0;

@@ -15,8 +15,9 @@
 
 namespace mgpu::jobs {
 
-/// Collects questions with agents that write texts (TextMAS), or with the judger alone. A path is a
-/// chain of texts; the prompt of an agent contains the texts of the agents before it.
+/// Collects questions with agents that write texts (collect.agents.method=text_mas), or with the
+/// judger alone (single). A path has one text of each agent. The prompt of an agent contains the
+/// texts of the agents before it.
 class TextAgentCollector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.

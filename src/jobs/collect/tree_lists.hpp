@@ -8,8 +8,8 @@
 
 namespace mgpu::jobs {
 
-/// Makes the failure for a file of job collect whose columns contradict each other. `where`: "row
-/// 3".
+/// Returns the Failure E605 (exit 65) for a result file of job collect whose columns contradict
+/// each other. `where` names the place, such as "row 3".
 inline Failure contradiction(const std::filesystem::path& path, const std::string& where) {
   return Failure({"E605",
                   ExitCode::data,
@@ -18,7 +18,8 @@ inline Failure contradiction(const std::filesystem::path& path, const std::strin
                   "run job collect again"});
 }
 
-/// Parses a JSON list of a text column. Errors: JsonError if the text is no such list.
+/// Parses the JSON list in a value of a text column. Errors: JsonError if the text is no list of
+/// type T.
 template <class T>
 T parse_list(const std::string& text) {
   return formats::parse_json_object("{\"list\": " + text + "}").get<T>("list");

@@ -6,7 +6,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the pages of paths that grow and branch together. All have the same length.
+/// Counts the cache pages of paths that grow and branch at the same time. All paths have the same
+/// length.
 class GrowingPaths {
 public:
   explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
@@ -20,11 +21,11 @@ public:
     peak_ = std::max(peak_, pages());
   }
 
-  /// Keeps `count` of the paths.
+  /// Keeps at most `count` paths.
   void keep(std::int64_t count) { count_ = std::min(count_, count); }
 
-  /// Divides the paths into `count` paths. From now on they share their full pages. Each has a copy
-  /// of the last page, unless it is full.
+  /// Divides the paths into `count` paths. New paths share the full pages of the path from which
+  /// they branch. Each new path has a copy of the last page, unless that page is full.
   void branch(std::int64_t count) {
     if (count <= count_) return;
     const std::int64_t full = length_ / page_tokens_;
@@ -51,18 +52,18 @@ private:
   std::int64_t page_tokens_;
   std::int64_t count_ = 1;
   std::int64_t length_ = 0;       // tokens of a path
-  std::int64_t shared_ = 0;       // pages before the last branch, of all paths
+  std::int64_t shared_ = 0;       // full pages before the last branch, summed over all paths
   std::int64_t branched_at_ = 0;  // pages of a path before its last branch
   std::int64_t peak_ = 0;
 };
 
-/// Returns how many paths an agent that is not the first continues at most.
+/// Returns the largest number of paths that an agent continues. The agent must not be the first.
 std::int64_t parents_of(const AgentKeys& keys, bool is_last, std::int64_t paths) {
   if (is_last) return keys.prunes ? 1 : paths;
   return std::min(paths, keys.num_parents);
 }
 
-/// Returns how many paths an agent makes at most, of `parents` paths.
+/// Returns the largest number of paths that an agent makes from `parents` paths.
 std::int64_t children_of(const CollectKeys& keys, bool is_first, bool is_last,
                          std::int64_t parents) {
   const bool has_noise = keys.agents.diversity != Diversity::none;
@@ -75,7 +76,7 @@ std::int64_t children_of(const CollectKeys& keys, bool is_first, bool is_last,
 std::int64_t tree_pages(std::span<const AgentPrompt> prompts, const CollectKeys& keys,
                         std::int64_t page_tokens) {
   GrowingPaths paths(page_tokens);
-  if (keys.agents.merge_similarity) paths.branch(keys.num_paths + 1);  // one is the mean of others
+  if (keys.agents.merge_similarity) paths.branch(keys.num_paths + 1);  // + 1: mean of merged paths
   for (std::size_t agent = 0; agent < prompts.size(); ++agent) {
     const bool is_last = agent + 1 == prompts.size();
     if (agent > 0 && !keys.agents.merge_similarity)

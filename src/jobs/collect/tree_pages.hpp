@@ -8,11 +8,12 @@
 
 namespace mgpu::jobs {
 
-/// Returns the most cache pages that the paths of a question use at the same time. Paths share the
-/// pages of the tokens before their branch. Each path is assumed to end after the maximum number of
-/// tokens. With collect.latent.merge_similarity, no sharing is assumed.
+/// Returns the largest number of cache pages that the paths of a question can use at the same time.
+/// Paths share the pages of the tokens before their branch. The count assumes that every path has
+/// the maximum number of tokens. With collect.latent.merge_similarity, it assumes that paths share
+/// no pages.
 ///
-/// `prompts`: those of all agents. `page_tokens`: tokens of a page.
+/// `prompts`: the prompts of all agents. `page_tokens`: tokens of a cache page.
 std::int64_t tree_pages(std::span<const AgentPrompt> prompts, const CollectKeys& keys,
                         std::int64_t page_tokens);
 

@@ -26,7 +26,7 @@ std::int64_t ReadTree::right_paths() const {
   return std::ranges::count_if(paths, [](const ReadPath& path) { return path.is_right; });
 }
 
-/// The columns that make a tree.
+/// The columns of table `samples` from which TreeReader makes a tree.
 struct TreeReader::Columns {
   explicit Columns(const std::filesystem::path& file)
       : prompts(file, "samples", "prompt"),
@@ -97,8 +97,8 @@ ReadTree TreeReader::read(std::int64_t row) const {
   return tree;
 }
 
-/// Adds the nodes on the way from the root to the end of each path. `texts` has the steps of each
-/// path. The text of a node is that of all steps after its parent.
+/// Adds to each path its nodes from the root (left out) to the end of the path. `texts` has the
+/// steps of each path. The text of a node consists of the texts of all steps after its parent.
 /// Errors: std::out_of_range if the lists contradict each other.
 void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::string>>& texts,
                            ReadTree& tree) const {
@@ -128,7 +128,7 @@ void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::
   }
 }
 
-/// Returns the node at the end of each path, which has all steps of the path.
+/// Returns for each path the index of its last node, whose step is the last step of the path.
 /// Errors: std::out_of_range if a path has no such node, or a node has steps that its path lacks.
 std::vector<std::size_t> TreeReader::ends_of_paths(
     std::int64_t row, const std::vector<std::vector<std::string>>& texts) const {

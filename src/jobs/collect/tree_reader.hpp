@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// A node of a path in a result file. With omega_prm, a node may have several steps.
+/// A node of a path in a result file. With omega_prm, the text of a node may have several steps.
 struct ReadStep {
   std::string text{};
   double value = 0.0;
@@ -24,7 +24,7 @@ struct ReadPath {
   std::vector<ReadStep> steps{};
 };
 
-/// A question with its solutions.
+/// A question that was read from a result file, with its solutions and the values of their steps.
 struct ReadTree {
   std::string prompt{};
   std::vector<ReadPath> paths{};  // empty if the question could not be used

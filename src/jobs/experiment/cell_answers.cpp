@@ -22,7 +22,7 @@ constexpr std::int64_t kRowsRead = 256;  // rows that are read; with many sample
                                          // may have fewer than kPrompts prompts
 constexpr std::size_t kLongest = 300;    // characters of a shown text
 
-/// Returns the first completion of each of the first prompts.
+/// Returns the first completion of each of the first kPrompts prompts.
 std::vector<CellAnswer> first_answers(const std::filesystem::path& results) {
   const auto prompts = store::read_texts(results, "samples", "prompt", 0, kRowsRead);
   const auto outputs = store::read_texts(results, "samples", "output", 0, kRowsRead);

@@ -8,13 +8,13 @@
 
 namespace mgpu::jobs {
 
-/// Reads the first completion of each of the first prompts into CellResult::answers, for each
-/// evaluated cell whose results have texts. Local. Errors: those of store::read_texts().
+/// Sets CellResult::answers of each evaluated cell whose results have texts: the first completion
+/// of each of the first 3 prompts. Local. Errors: those of store::read_texts().
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
                   std::vector<CellResult>& cells);
 
-/// Returns a table of CellResult::answers, in which the completions of one prompt follow each
-/// other. It has no rows without completions.
+/// Returns a table of the CellResult::answers of all cells, ordered by prompt. The table has no
+/// rows if no cell has answers.
 report::Table answer_table(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

@@ -26,8 +26,8 @@ CellResult result_of(const Cell& cell, const Stage& stage, const StageEnd& end) 
   return result;
 }
 
-/// Returns the evaluation of the reference that agrees with `cell` in all other values; nullptr if
-/// no such cell has a reward.
+/// Returns a cell of algorithm `baseline` that has a reward and whose other values agree with those
+/// of `cell`; nullptr if there is no such cell.
 const CellResult* reference_of(const std::string& baseline, const std::vector<CellResult>& cells,
                                const CellResult& cell) {
   CellValues wanted = cell.values;
@@ -37,7 +37,7 @@ const CellResult* reference_of(const std::string& baseline, const std::vector<Ce
   return nullptr;
 }
 
-/// Sets members `reference` and `best` of the cells.
+/// Sets the members `reference` and `best` of the cells. `baseline` is experiment.baseline.
 void add_best(const std::string& baseline, std::vector<CellResult>& cells) {
   for (CellResult& cell : cells) {
     const CellResult* reference = reference_of(baseline, cells, cell);

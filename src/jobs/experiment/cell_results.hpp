@@ -25,15 +25,15 @@ struct CellResult {
   std::string stage;  // name of the stage that evaluated it
   CellState state = CellState::not_started;
   std::optional<report::Result> reward{};  // mean score of the data set, otherwise mean reward
-  std::optional<report::Result> kl{};      // per token from the reference, in nats
+  std::optional<report::Result> kl{};      // KL per token from the reference, in nats
   double tokens = 0.0;                     // mean tokens of a completion
-  /// The mean reward of the reference, and the best reward at this KL. Set only if the reference,
-  /// experiment.baseline, has a reward above 0 and below 1. `best` also needs the KL of this cell.
+  /// `reference` is the mean reward of the cell of experiment.baseline, if above 0 and below 1.
+  /// `best` is the best_reward() at the KL of this cell. It is set if `reference` and `kl` are.
   std::optional<double> reference{};
   std::optional<double> best{};
   std::vector<CellAnswer> answers{};  // set by read_answers()
 
-  /// Returns the value of a name, or "".
+  /// Returns the cell's value of `name`, one of kAxes; "" if `values` has no such name.
   std::string value(const std::string& name) const;
 };
 
@@ -41,15 +41,15 @@ struct CellResult {
 std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& graph,
                                      const std::vector<StageRecord>& records);
 
-/// Returns a row of column names, and a row for each cell. The columns are the values, the state
-/// unless evaluated, the reward and the KL with their intervals, and the best reward. Columns in
-/// which no cell has a text are left out.
+/// Returns a row of column names, and a row for each cell. The columns are the cell's values, the
+/// state, the reward and the KL with their intervals, and the best reward. The state of an
+/// evaluated cell is left empty. A column without any text is left out.
 std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
 
 /// Formats cell_rows() as aligned lines.
 std::string cell_lines(const std::vector<CellResult>& cells);
 
-/// Returns table `cells` of results.h5.
+/// Returns the table `cells` of results.h5, with one row for each cell.
 store::SmallTable cell_table(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

@@ -6,8 +6,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns a copy of each of `cells` for each of `values`, with this value of `name`. Returns
-/// `cells` if there are no values.
+/// Returns one copy of each cell for each element of `values`, with `name` set to this element.
+/// Returns `cells` if `values` is empty.
 std::vector<CellValues> times(const std::vector<CellValues>& cells, const std::string& name,
                               const std::vector<std::string>& values) {
   if (values.empty()) return cells;
@@ -59,7 +59,8 @@ bool is_of_baseline(const Matrix& matrix, const CellValues& cell) {
   return algorithm == cell.end() || algorithm->second == matrix.baseline;
 }
 
-/// Numbers the combinations of algorithm, data set and model, without those of the baseline.
+/// Numbers the combinations of algorithm, data set and model from 0, in the order of their first
+/// call.
 class Combinations {
 public:
   int number_of(CellValues cell) {

@@ -12,30 +12,31 @@ namespace mgpu::jobs {
 /// Values of the names that stage files use as ${NAME}: {{"algorithm", "pita"}, {"round", "0"}}.
 using CellValues = std::map<std::string, std::string>;
 
-/// The names of these values, in the order in which the names of stages have them.
+/// The names that CellValues may have, in the order in which stage_name() appends their values.
 inline constexpr std::array kAxes = {"algorithm", "dataset", "model", "round", "eta"};
 
 /// Returns whether `name` is one of kAxes.
 bool is_axis(const std::string& name);
 
-/// Returns whether both have the same value for each name that both have.
+/// Returns whether `a` and `b` have equal values for each name that occurs in both.
 bool agree(const CellValues& a, const CellValues& b);
 
-/// Returns the round; 0 without one.
+/// Returns the value of `round` as a number; 0 if `values` has no round.
 int round_of(const CellValues& values);
 
-/// Returns the name of the stage that a file makes with the values that it uses:
-/// "value-star_graph-r0", "guided-pita-eta0.5". `file_name` is without .yaml. An algorithm with the
-/// name of the file is left out.
+/// Returns the name of the stage that a stage file makes with the values that it uses:
+/// "value-star_graph-r0", "guided-pita-eta0.5". `file_name` is the name of the file without .yaml.
+/// The algorithm is left out if it equals `file_name`.
 std::string stage_name(const std::string& file_name, const CellValues& values);
 
-/// Returns the values of all cells that experiment.select leaves, later rounds last. A name whose
-/// list is empty has no value. Without lists there is one cell, of round 0. Of the combinations of
-/// algorithm, data set and model, every Matrix::part.count-th one belongs to this part, with all
-/// its rounds and etas. The baseline belongs to each part.
+/// Returns the values of this run's cells that experiment.select selects, in ascending order of
+/// rounds. A name whose list in `matrix` is empty has no value; without any list there is one cell
+/// per round. With --only I/N, the run has every N-th combination of algorithm, data set and model,
+/// with all rounds and etas. The cells of the baseline belong to every part.
 std::vector<CellValues> values_of_cells(const Matrix& matrix);
 
-/// Returns how many combinations of algorithm, data set and model all parts together share.
+/// Returns the number of combinations of algorithm, data set and model that --only I/N divides
+/// among the parts. Those of the baseline do not count.
 int num_dealt(const Matrix& matrix);
 
 }  // namespace mgpu::jobs

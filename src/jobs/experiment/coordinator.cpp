@@ -76,7 +76,8 @@ void Coordinator::record_end(const StageEnd& end) {
   tell(end.stage);
 }
 
-/// Lets a stage that failed begin again, if experiment.retries allows it. Returns whether it does.
+/// Lets a stage that failed begin again, if experiment.retries allows it. Returns whether the stage
+/// begins again.
 bool Coordinator::retry(const StageEnd& end) {
   if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
   ++failures_[end.stage];
@@ -99,8 +100,8 @@ void Coordinator::start_ready() {
   write_states();
 }
 
-/// Prepares each ready stage that was not prepared before. Returns whether one of them was reused
-/// or failed, so that others may be ready now.
+/// Calls prepare() for each ready stage that is not prepared yet. Returns whether a stage was
+/// reused or failed, because then other stages may have become ready.
 bool Coordinator::reuse_ready() {
   bool has_changed = false;
   for (const std::size_t stage : schedule_.ready())
@@ -158,7 +159,7 @@ void Coordinator::begin(const Assignment& assignment) {
   tell(assignment.stage);
 }
 
-/// Adds an event for each stage that waits for memory, once per stage.
+/// Adds an event for each stage that waits for memory, at most once per stage.
 void Coordinator::tell_of_waiting() {
   for (const std::size_t stage : schedule_.waited_for_memory()) {
     if (!told_of_.insert(stage).second) continue;

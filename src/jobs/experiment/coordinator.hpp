@@ -23,14 +23,15 @@
 
 namespace mgpu::jobs {
 
-/// Tells the ranks of a run what to do next. It exists on rank 0, and answers the requests of a
-/// cluster::RequestServer. An empty request asks for an order. The first rank of a stage sends a
-/// StageEnd instead when the stage has ended.
+/// Decides which ranks of an experiment run which stage. It exists on rank 0, and answers the
+/// requests of a cluster::RequestServer. Each request asks for a StageOrder. After a stage has
+/// ended, the request of the stage's first rank is its StageEnd. All other requests are empty.
 ///
-/// It writes job_states.json, with the state of every stage and cell, after each change.
+/// After each change it writes job_states.json, with the state of every stage and cell.
 class Coordinator {
 public:
-  /// `memory`: keeps stages apart that do not fit together. `states_file`: path of job_states.json.
+  /// `memory`: stages that do not fit into the memory of a node together do not run at the same
+  /// time. `states_file`: path of job_states.json.
   Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
               NodeMemory memory, std::filesystem::path states_file);
 
@@ -73,7 +74,7 @@ private:
   std::vector<StageOrder> orders_;         // of prepared stages, by stage
   std::map<std::size_t, int> failures_{};  // failures of each stage that was tried again
   std::set<std::size_t> prepared_{};       // stages that prepare() has seen
-  std::set<std::size_t> told_of_{};        // stages of tell_of_waiting()
+  std::set<std::size_t> told_of_{};        // stages with an event of tell_of_waiting()
   std::map<int, std::string> outbox_{};    // orders for ranks that have not asked yet
   std::set<int> asking_{};                 // ranks that wait for an order
   std::set<int> has_begun_{};              // ranks that have asked at least once

@@ -57,7 +57,7 @@ bool is_done(const fs::path& run) {
   return exit == ExitCode::done;
 }
 
-/// Returns whether the run has the files that other stages may read.
+/// Returns whether the run has results.h5, outcome.json, and the exports that other stages read.
 bool has_files(const fs::path& run, const Stage& stage) {
   const fs::path results = run / store::read_store_config(stage.config).result_file;
   std::error_code error;
@@ -76,7 +76,7 @@ fs::path stages_folder(const store::StoreConfig& experiment) {
 
 namespace {
 
-/// Describes the files that the stage's keys name, except those of other stages.
+/// Describes the files that the stage's keys name, except files that other stages write.
 std::string marks_of(const Stage& stage, const Config& config) {
   std::string marks;
   for (const KeySpec* key : config.keys()) {
@@ -159,7 +159,7 @@ double seconds_of(const store::AttemptRecord& attempt) {
   return begun && ended ? std::difftime(*ended, *begun) : 0.0;
 }
 
-/// Returns a stage that `stage` waits for and that has no run directory; nullptr if all have one.
+/// Returns a stage that `stage` waits for and that is not in `directories`; nullptr if all are.
 const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage,
                             const std::map<std::size_t, std::string>& directories) {
   for (const std::size_t before : stage.after)

@@ -26,7 +26,8 @@ std::vector<Stage> read_alone(const ExperimentConfig& keys, const Config& config
   return read_graph(keys, config, FileProvider::alone()).stages;
 }
 
-/// Reads the stages on every rank. Ranks: collective over `world`.
+/// Reads the stages on every rank, and chooses their numbers of ranks. Ranks: collective over
+/// `world`.
 StageGraph read_together(const cluster::Group& world, const ExperimentConfig& keys,
                          const Config& config) {
   const FileProvider files = cluster::shared_files(world);

@@ -10,7 +10,8 @@
 
 namespace mgpu::jobs {
 
-/// Job experiment runs other jobs, which are its stages, on groups of ranks.
+/// Job experiment runs other jobs. Each such run is a stage, and several stages may run at the same
+/// time on different ranks.
 class ExperimentJob final : public Job {
 public:
   explicit ExperimentJob(const Config& config)

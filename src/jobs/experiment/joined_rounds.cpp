@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBlockBytes = 1 << 20;
 
-/// Returns the paths of an input's file in all rounds, the first round first.
+/// Returns the path of an input's file in each round, in the order of the rounds.
 std::vector<fs::path> paths_of_rounds(const StageInput& input,
                                       const std::map<std::size_t, std::string>& directories) {
   std::vector<fs::path> paths;
@@ -42,7 +42,8 @@ void append(const fs::path& from, DurableFile& to) {
                  "remove the run directory of that stage, so that it runs again"});
 }
 
-/// Writes the file through a temporary one, so that it is never seen incomplete.
+/// Writes the contents of the files `rounds` to `joined`, one after the other. A temporary file
+/// keeps readers from seeing an incomplete one.
 void join(const std::vector<fs::path>& rounds, const fs::path& joined) {
   fs::create_directories(joined.parent_path());
   const fs::path fresh = joined.string() + ".part" + std::to_string(::getpid());

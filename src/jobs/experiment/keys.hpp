@@ -22,7 +22,7 @@ struct ExperimentConfig {
   std::vector<std::string> stages;                        // experiment.stages, in their order
   std::map<std::string, std::vector<std::string>> after;  // experiment.after
   std::map<std::string, int> ranks;                       // experiment.ranks
-  Matrix matrix;                                          // experiment.algorithms to .select
+  Matrix matrix;                                          // see read_matrix()
   bool stops_on_failure = false;                          // experiment.on_failure
   Urgency urgency = Urgency::chain;                       // experiment.priority
   Preferences preferences;                                // experiment.preferences
@@ -32,8 +32,8 @@ struct ExperimentConfig {
 
 void add_experiment_keys(KeyTable& table);
 
-/// Checks the rules between these keys, without reading a file. Errors: Failure (exit 78) E107,
-/// E114 or E124.
+/// Checks the rules between the keys experiment.*, without reading a file. Errors: Failure
+/// (exit 78) E107, E114 or E124.
 void check_experiment_keys(const Config& config);
 
 /// Returns the values of keys that check_experiment_keys() accepts.

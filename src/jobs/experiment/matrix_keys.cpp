@@ -30,7 +30,8 @@ void check_names(const Config& config, const char* key) {
     throw config.problem("E107", key, "a name comes twice", "remove one of the two");
 }
 
-/// Returns the algorithms that are enabled: all of a list, and those of a mapping with `true`.
+/// Returns the enabled algorithms: all if experiment.algorithms is a list, and those with the value
+/// `true` if it is a mapping.
 std::vector<std::string> enabled_algorithms(const Config& config) {
   const std::vector<std::string> names = config.texts(kAlgorithms);
   const std::vector<std::string> values = config.values(kAlgorithms);
@@ -55,7 +56,7 @@ void check_algorithms(const Config& config) {
                          "experiment.algorithms={" + names.front() + ": true}");
 }
 
-/// Returns the algorithms of the experiment: the baseline, and those that are enabled.
+/// Returns the algorithms of the experiment: experiment.baseline, and the enabled ones.
 std::vector<std::string> algorithms_of(const Config& config) {
   std::vector<std::string> names = enabled_algorithms(config);
   if (config.is(kBaseline, "null")) return names;
@@ -85,9 +86,9 @@ void check_select(const Config& config) {
                          "rounds from 0 to experiment.rounds - 1");
 }
 
-/// Refuses --only with more parts than can be dealt.
+/// Refuses --only I/N with more parts N than there are combinations to divide (num_dealt()).
 void check_part(const Config& config) {
-  if (config.texts(kAlgorithms).empty()) return;  // see check_experiment_keys()
+  if (config.texts(kAlgorithms).empty()) return;  // check_experiment_keys() refuses any --only
   const Matrix matrix = read_matrix(config);
   const int most = num_dealt(matrix);
   if (matrix.part.count <= std::max(most, 1)) return;

@@ -11,7 +11,8 @@
 
 namespace mgpu::jobs {
 
-/// The values of the keys experiment.* that repeat stage files with several values.
+/// The values of the keys experiment.* that decide which cells an experiment has, and so with which
+/// values each stage file is repeated.
 struct Matrix {
   std::vector<std::string>
       algorithms;  // experiment.baseline, and the enabled ones of experiment.algorithms
@@ -27,8 +28,7 @@ struct Matrix {
 
 void add_matrix_keys(KeyTable& table);
 
-/// Checks the rules between these keys. Errors: Failure (exit 78) E107, E114 or
-/// E124.
+/// Checks the rules between the keys of Matrix. Errors: Failure (exit 78) E107 or E124.
 void check_matrix_keys(const Config& config);
 
 /// Returns the values of keys that check_matrix_keys() accepts.
@@ -38,7 +38,7 @@ Matrix read_matrix(const Config& config);
 /// not be empty or begin with `.`.
 bool is_plain_name(std::string_view name, std::string_view more = "");
 
-/// Returns the words of a text, which blanks separate.
+/// Splits a text at white space.
 std::vector<std::string> words_of(const std::string& text);
 
 }  // namespace mgpu::jobs

@@ -23,10 +23,10 @@ int most_ranks_of_a_node(const cluster::Topology& topology) {
   return most;
 }
 
-/// Returns the memory that a rank of the stage needs; 0 if that is unknown.
+/// Returns the memory that a rank of the stage needs, in bytes; 0 if that is unknown.
 std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_t index) {
   try {
-    // With fewer ranks, a rank needs as much memory or more.
+    // The smallest number of ranks gives the largest memory per rank.
     return estimator.estimate(index, stage.sizes.front()).bytes;
   } catch (const Failure&) {
     estimator.skip(index);  // the stage fails with this error when it runs
@@ -34,7 +34,8 @@ std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_
   }
 }
 
-/// Returns the memory that a rank of each stage needs, with estimates of every `step`-th new stage.
+/// Returns the memory that a rank of each stage needs, in bytes. Estimates only every `step`-th
+/// stage, beginning with stage `first`. For other stages, and for reused ones, the value is 0.
 std::vector<std::uint64_t> bytes_of_ranks(const std::vector<Stage>& stages, const StagePlace& place,
                                           const run::PlanMachine& machine, std::size_t first,
                                           std::size_t step) {

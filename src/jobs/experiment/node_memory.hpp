@@ -12,18 +12,18 @@
 
 namespace mgpu::jobs {
 
-/// Returns the memory of the nodes of a run, and estimates of what each stage needs. On GPUs it is
-/// empty, since ranks do not share GPUs. It is also empty if no two ranks share a node. A stage
-/// that
-/// --plan cannot estimate, or that an earlier run has done, needs 0 bytes, which means unknown.
+/// Returns the memory of the nodes of a run, and estimates of what each stage needs. The result is
+/// empty on GPUs, and if no two ranks share a node. NodeMemory::of_rank returns 0 (unknown) for a
+/// stage that cannot be estimated, or that an earlier run has done.
 ///
-/// Ranks:   collective over the run's ranks. Ranks of node 0 divide the estimates among them.
+/// Ranks:   collective over the run's ranks. The ranks of node 0 divide the estimates among
+///          themselves.
 /// Returns: NodeMemory::of_rank is empty on all ranks but rank 0.
 NodeMemory memory_of_nodes(const run::RunContext& run, const std::vector<Stage>& stages,
                            const StagePlace& place);
 
-/// Returns the memory of the nodes of a machine that a plan is for, without NodeMemory::of_rank.
-/// `margin`: see devices.memory_margin.
+/// Returns the memory of the nodes that a plan is for, without NodeMemory::of_rank. `margin`: the
+/// value of devices.memory_margin, the share of a node's memory that stages may not use.
 NodeMemory memory_of_nodes(const run::PlanMachine& machine, double margin);
 
 }  // namespace mgpu::jobs

@@ -23,8 +23,8 @@ struct StageRow {
   std::string directory{};
 };
 
-/// The page of an experiment: rewards of the cells, a chart of stages over time, and a table of
-/// their results.
+/// Makes report.html of an experiment: rewards of the cells, a chart of stages over time, and a
+/// table of the results of the stages.
 class ExperimentPage final : public report::JobPage {
 public:
   ExperimentPage(const std::vector<Stage>& stages, const std::vector<StageRecord>& records,
@@ -38,16 +38,17 @@ private:
   std::vector<CellResult> cells_;
 };
 
-/// Draws a bar for each stage that ran: time to the right, one line per rank. Returns "" if no
-/// stage ran.
+/// Draws a bar for each stage that ran, with time to the right and one line for each rank. Returns
+/// "" if no stage ran.
 std::string svg_stages(const std::vector<StageRow>& rows);
 
-/// Draws the rewards of the cells: a row for each algorithm, round and eta, and a column for each
-/// data set and model. Returns "" without rewards.
+/// Draws the rewards of the cells, with a row for each algorithm, round and eta, and a column for
+/// each data set and model. Returns "" if no cell has a reward.
 std::string svg_rewards(const std::vector<CellResult>& cells);
 
-/// Draws reward against KL: a curve for each algorithm and round, and the best rewards if the
-/// reference is known. `cells`: of one data set and model. Returns "" without a KL.
+/// Draws reward against KL, with a curve for each algorithm and round, and the curve of the best
+/// reward if CellResult::best is known. `cells`: the cells of one data set and model. Returns "" if
+/// no cell has a reward and a KL.
 std::string svg_reward_by_kl(const std::vector<CellResult>& cells);
 
 /// Returns the data set and the model of a cell: "star_graph, tiny".
@@ -56,7 +57,7 @@ std::string column_of(const CellResult& cell);
 /// Returns the algorithm, round and eta of a cell: "qsharp, round 0, eta 0.5".
 std::string row_of(const CellResult& cell);
 
-/// Returns the section about the cells. `cells` must not be empty.
+/// Returns the section of report.html about the cells. `cells` must not be empty.
 report::Section cell_section(const std::vector<CellResult>& cells);
 
 }  // namespace mgpu::jobs

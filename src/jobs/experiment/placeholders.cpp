@@ -6,7 +6,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Replaces the names of one line.
+/// Replaces the placeholders of one line.
 class LineReplacer {
 public:
   LineReplacer(std::string_view line, const ReplaceName& replace)
@@ -15,8 +15,8 @@ public:
   std::string line() { return text_until(""); }
 
 private:
-  /// Returns the text up to `end` with its names replaced, and removes both from the rest. Returns
-  /// all text if `end` is "".
+  /// Returns the rest of the line up to `end`, with its placeholders replaced. Removes that text
+  /// and `end` from the rest. If `end` is "", returns the whole rest.
   std::string text_until(std::string_view end) {
     std::string text;
     while (!rest_.empty() && (end.empty() || !rest_.starts_with(end))) {
@@ -33,7 +33,8 @@ private:
     return text;
   }
 
-  /// Returns the text for the placeholder that begins here. An unclosed one is kept.
+  /// Returns the text for the placeholder at the beginning of the rest. A placeholder without a
+  /// closing brace is kept.
   std::string placeholder() {
     take(2);
     const std::string name = text_until("}");

@@ -11,8 +11,9 @@ namespace mgpu::jobs {
 /// variable.
 using ReplaceName = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Replaces ${NAME} in the text of a stage file. A name may contain another one, as in
-/// ${stage.${algorithm}_train}. Keeps unknown names, the escape `$$`, and lines that are comments.
+/// Replaces each placeholder ${NAME} in the text of a stage file. A name may contain another
+/// placeholder, as in ${stage.${algorithm}_train}. Keeps unknown names, the escape `$$`, and lines
+/// that are comments.
 /// Errors: those of `replace`.
 std::string replace_placeholders(std::string_view text, const ReplaceName& replace);
 

@@ -21,7 +21,7 @@ namespace {
 
 using report::Plan;
 
-/// Builds the plan of an experiment: what runs when, and how much memory it needs.
+/// Makes the plan of an experiment: when each stage runs, and how much memory it needs.
 class ExperimentPlan {
 public:
   ExperimentPlan(const ExperimentConfig& keys, const Config& config, const StageGraph& graph,
@@ -59,7 +59,8 @@ private:
     waited_for_memory_ = schedule.waited_for_memory();
   }
 
-  /// Returns the estimate of a stage on so many ranks. The stages before it must have one.
+  /// Returns the estimate of a stage on `ranks` ranks. All stages that it reads must already have
+  /// an estimate or be reused.
   const StageEstimate& estimate(std::size_t stage, int ranks) {
     std::optional<StageEstimate>& known = estimates_[stage];
     if (!known || known->ranks != ranks) known = estimator_.estimate(stage, ranks);
@@ -100,7 +101,8 @@ private:
                    table_lines(rows), help_for(unfit)});
   }
 
-  /// Returns an argument that leaves out the models of stages that do not fit, or other advice.
+  /// Returns advice: a value of experiment.models without the models of stages that do not fit, if
+  /// some models fit.
   std::string help_for(const std::vector<std::size_t>& unfit) const {
     std::set<std::string> large;
     for (const std::size_t s : unfit)
@@ -199,7 +201,7 @@ private:
   std::vector<StagePlan> plans_;
   std::set<std::size_t> waited_for_memory_{};
   Estimator estimator_;
-  std::vector<std::optional<StageEstimate>> estimates_;  // of new stages
+  std::vector<std::optional<StageEstimate>> estimates_;  // by stage; nullopt: the stage is reused
   std::vector<SimulatedStage> times_{};
   double margin_;
   Plan plan_;

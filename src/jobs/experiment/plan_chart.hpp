@@ -8,15 +8,15 @@
 
 namespace mgpu::jobs {
 
-/// Returns the letter that stands for a stage in a chart: a to z, A to Z, and again from a.
+/// Returns the letter that stands for a stage in a chart: a to z, then A to Z, then again from a.
 char letter_of(std::size_t stage);
 
 /// Formats a time of a plan: "12.345 s" below a minute, else "0:02:10".
 std::string plan_time(double seconds);
 
-/// Draws which stage each rank runs over time: a line for each rank, a letter for each stage, and
-/// `.` where the rank is idle. Ranks that always do the same share a line. If there are more than
-/// 16 lines, only the first ones are shown. Returns no lines if no stage takes time.
+/// Draws which stage each rank runs over time. There is a line for each rank, a letter for each
+/// stage, and `.` where the rank is idle. Ranks that run the same stages share a line. If there are
+/// more than 16 lines, only the first 16 are shown. Returns no lines if no stage takes time.
 std::vector<std::string> chart_lines(const std::vector<SimulatedStage>& stages, int ranks);
 
 /// Formats rows of texts as lines with columns of equal width. All rows have equally many texts.

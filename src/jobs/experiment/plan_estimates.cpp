@@ -13,7 +13,8 @@ namespace {
 
 using report::Plan;
 
-/// Returns the tightest limit of memory; one without `what` if no memory is limited.
+/// Returns the limit of memory of which the largest share is used. If the plan has no limit of
+/// memory, `what` of the result is empty.
 Plan::Limit memory_limit(const Plan& plan) {
   Plan::Limit tightest;
   for (const Plan::Limit& limit : plan.limits)
@@ -40,8 +41,8 @@ Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePl
   }
 }
 
-/// Returns the machine as `ranks` ranks see it. They have the whole memory of their nodes, as a
-/// schedule keeps stages apart that do not fit together.
+/// Returns the machine with only `ranks` ranks. They may use the whole memory of their nodes,
+/// because a Schedule does not run stages together that do not fit.
 run::PlanMachine Estimator::machine_of(int ranks) const {
   run::PlanMachine machine = machine_;
   machine.ranks = ranks;
@@ -49,8 +50,8 @@ run::PlanMachine Estimator::machine_of(int ranks) const {
   return machine;
 }
 
-/// Returns whether the stage reads output of a stage that has not run, of which a stand-in may lack
-/// files that a plan needs.
+/// Returns whether the stage reads the output of a stage that has not run. The stand-in of that
+/// stage may lack files that a plan needs.
 bool Estimator::may_lack_files(const Stage& stage) const {
   return std::ranges::any_of(stage.inputs, [&](const StageInput& input) {
     return is_new_[input.from] || std::ranges::any_of(input.earlier, [&](std::size_t earlier) {
@@ -70,7 +71,7 @@ void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {
     estimate.seconds += time.seconds;
 }
 
-/// Returns whether a file of a stage that has not run is the cause of a failure.
+/// Returns whether an error report names a file of a stand-in.
 bool Estimator::is_of_stand_in(const ErrorReport& report) const {
   const auto names_it = [&](const std::string& text) {
     return text.find(stand_ins_.path().string()) != std::string::npos;
@@ -78,9 +79,9 @@ bool Estimator::is_of_stand_in(const ErrorReport& report) const {
   return names_it(report.sentence) || std::ranges::any_of(report.lines, names_it);
 }
 
-/// Replaces the folders of stand-ins in a text by the names of their stages.
+/// Returns a text in which the folders of stand-ins are replaced by the names of their stages.
 std::string Estimator::with_stage_names(std::string text) const {
-  for (std::size_t s = stages_.size(); s-- > 0;) {  // 12 before 1
+  for (std::size_t s = stages_.size(); s-- > 0;) {  // folder 12 before folder 1, its prefix
     const std::string folder = (stand_ins_.path() / std::to_string(s)).string();
     for (std::size_t at; (at = text.find(folder)) != std::string::npos;)
       text.replace(at, folder.size(), "the outputs of stage " + stages_[s].name + ", ");
@@ -118,8 +119,8 @@ void Estimator::skip(std::size_t stage) {
   try {
     files = trained_model_files(with_inputs(stages_[stage], directories_, /*is_plan=*/true));
   } catch (const Failure&) {
-    // The run of the stage reports it. Until then, no memory is known of stages that read the
-    // model.
+    // The stage reports this failure when it runs. The stand-in then has no model files, so the
+    // memory of stages that read the model is unknown.
   }
   make_stand_in(stage, files);
 }

@@ -19,18 +19,20 @@ namespace mgpu::jobs {
 struct StageEstimate {
   int ranks = 0;
   double seconds = 0.0;
-  std::string basis{};           // how the time was found: "guess: training"
-  std::uint64_t bytes = 0;       // memory of the fullest rank
+  std::string basis{};           // origin of the time: "guess: training", "as in STAMP"
+  std::uint64_t bytes = 0;       // largest memory that a rank needs
   std::uint64_t have_bytes = 0;  // memory that this rank may use; 0: unknown
-  report::Plan::Limit limit{};   // the tightest limit of memory; `what` is "" if none is known
+  report::Plan::Limit limit{};   // limit of memory with the largest share in use; `what` is "" if
+                                 // no limit is known
   std::vector<report::Plan::Memory> memory{};  // parts of `bytes`
-  std::string unknown{};  // why there is neither memory nor time; "" if there is
+  std::string unknown{};  // why the job's plan could not be made; "" if it was made
 
   bool fits() const { return limit.what.empty() || limit.used <= 1.0; }
 };
 
-/// Estimates stages by the plans of their jobs. The time of a finished run of the stage with other
-/// settings replaces the estimated one, unless the plan is for another machine.
+/// Estimates stages by the plans of their jobs. If the stage has a finished run, possibly with
+/// other settings, the time of that run replaces the estimate. This does not apply if the plan is
+/// for another machine.
 class Estimator {
 public:
   /// `plans`: see stage_plans(). All arguments must outlive the object.
@@ -38,11 +40,12 @@ public:
             const StagePlace& place, const run::PlanMachine& machine);
 
   /// Estimates a stage on `ranks` ranks. The stages before it must be reused or estimated. Local.
-  /// Errors: those of Job::plan(). If a stage reads output that does not exist yet, the result has
-  ///         StageEstimate::unknown instead.
+  /// Errors: those of Job::plan(). If the cause is output of another stage that does not exist yet,
+  ///         the result has StageEstimate::unknown instead.
   StageEstimate estimate(std::size_t stage, int ranks);
 
-  /// Lets later stages be estimated without an estimate of this one. Local.
+  /// Makes the stand-in of a stage without estimating the stage, so that stages which read its
+  /// output can be estimated. Local.
   void skip(std::size_t stage);
 
 private:
@@ -57,7 +60,8 @@ private:
   const StagePlace& place_;
   const run::PlanMachine& machine_;
   StandIns stand_ins_{};
-  std::map<std::size_t, std::string> directories_{};  // of reused stages, and of stand-ins
+  // By stage: the run directory of a reused stage, or the folder of a stand-in.
+  std::map<std::size_t, std::string> directories_{};
   std::vector<bool> is_new_;
 };
 

@@ -10,7 +10,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Computes the ends of the longest chains that end with each stage, each once.
+/// Computes the earliest possible end of a stage: that of the longest chain of stages that leads to
+/// it, each on its largest number of ranks. Computes each end once.
 class LongestChains {
 public:
   LongestChains(const std::vector<StageNeed>& stages, const std::vector<double>& work)

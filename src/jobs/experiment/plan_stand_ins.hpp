@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// Names and contents of the files of a model folder other than its weights.
+/// The contents of the files of a model folder except its weights, by file name.
 using ModelFiles = std::map<std::string, std::string>;
 
 /// Returns the files of the model that a stage trains; none if it trains no language model. Local.
@@ -31,13 +31,14 @@ public:
   StandIns(StandIns&&) = delete;
   StandIns& operator=(StandIns&&) = delete;
 
-  /// Makes the folder of stage `index`, and returns its path. It has what other stages read:
-  /// folders of a trained model with the files `of_model`, and files of rows without rows. Local.
+  /// Makes the folder of stage `index`, and returns its path. The folder has the inputs of other
+  /// stages: model folders with the files `of_model`, and empty files of rows. Local.
   /// Errors: Failure E602 (exit 74).
   std::filesystem::path make(const std::vector<Stage>& stages, std::size_t index,
                              const ModelFiles& of_model) const;
 
-  /// The folder that has the folder INDEX of each stage.
+  /// Returns the folder in which make() makes the folder of each stage. Its name is the stage's
+  /// index.
   const std::filesystem::path& path() const { return path_; }
 
 private:

@@ -25,7 +25,8 @@ std::optional<double> number_of(const std::string& text) {
   return number;
 }
 
-/// Returns the values that a name stands for: all names AXIS=VALUE of the experiment, and `round`.
+/// Returns the names that experiment.preferences may have: `round`, and AXIS=VALUE for each value
+/// of the experiment.
 std::vector<std::string> known_names(const Matrix& matrix) {
   std::vector<std::string> names{kRound};
   const auto add = [&](const std::string& axis, const std::vector<std::string>& values) {
@@ -39,7 +40,7 @@ std::vector<std::string> known_names(const Matrix& matrix) {
   return names;
 }
 
-/// Returns the sum of the numbers of a cell's values.
+/// Returns the sum of the preferences of a cell's values.
 double sum_of(const Preferences& preferences, const CellValues& values) {
   double sum = 0.0;
   for (const auto& [axis, value] : values)
@@ -48,7 +49,8 @@ double sum_of(const Preferences& preferences, const CellValues& values) {
   return sum;
 }
 
-/// Raises the numbers of a stage, and of all stages that it needs, to at least `sum`.
+/// Raises the elements of `numbers` for a stage, and for all stages that it needs, to at least
+/// `sum`.
 void raise(const StageGraph& graph, std::size_t stage, double sum, std::vector<double>& numbers) {
   std::vector<std::size_t> open{stage};
   while (!open.empty()) {

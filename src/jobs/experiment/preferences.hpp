@@ -17,6 +17,7 @@ using Preferences = std::map<std::string, double>;
 
 void add_preferences_key(KeyTable& table);
 
+/// Checks experiment.preferences.
 /// Errors: Failure E107 (exit 78) for a name that is neither `round` nor AXIS=VALUE with a value of
 ///         the experiment, and for a value that is no number.
 void check_preferences(const Config& config);
@@ -24,8 +25,9 @@ void check_preferences(const Config& config);
 /// Returns the values of a key that check_preferences() accepts.
 Preferences read_preferences(const Config& config);
 
-/// Sets Stage::preference. It is the number of `round` times the round of the stage, plus a number
-/// for the cells that need the stage: the largest sum of the numbers of a cell's values.
+/// Sets Stage::preference of each stage to the sum of two terms. The first term is the preference
+/// of `round` times the stage's round. For the second term, the preferences of each cell's values
+/// are summed. The term is the largest of these sums over the cells that need the stage.
 void set_preferences(const Preferences& preferences, StageGraph& graph);
 
 }  // namespace mgpu::jobs

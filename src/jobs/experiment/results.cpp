@@ -16,7 +16,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::size_t kStateWidth = 8;  // of "left out"
+constexpr std::size_t kStateWidth = 8;  // length of "left out", the longest state
 constexpr std::size_t kSecondsWidth = 10;
 
 /// Returns the state that results.h5 stores. A reused stage counts as done, so that a resumed
@@ -101,7 +101,7 @@ run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stage
   outcome.unit = "stages";
   outcome.total = std::ssize(stages);
   const std::int64_t done = count(records, StageState::done) + count(records, StageState::reused);
-  outcome.done = run.topology.world().all_reduce(done);  // other ranks have no records
+  outcome.done = run.topology.world().all_reduce(done);  // only rank 0 has records
   if (records.empty()) return outcome;
   run.print(stage_lines(stages, records));
   if (!cells.empty()) run.print(cell_lines(cells));

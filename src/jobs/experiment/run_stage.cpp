@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the configuration of the stage with the run directories and the chunk size of its order.
+/// Returns the configuration of the stage. The paths of its inputs and its chunk size come from
+/// `order`.
 Config config_of(const Stage& stage, const StageOrder& order) {
   std::map<std::size_t, std::string> directories;
   for (std::size_t s = 0; s < order.directories.size(); ++s)
@@ -79,7 +80,7 @@ StageEnd end_with(const StageOrder& order, const fs::path& directory,
           .unit = outcome.unit};
 }
 
-/// Writes outcome.json, for experiments that reuse the stage.
+/// Writes outcome.json, from which a later run that reuses the stage reads its StageEnd.
 void write_outcome(const run::RunContext& run, const StageEnd& end) {
   cluster::on_rank_0(run.topology.world(), [&] {
     write_file_durably(run.directory.path() / kOutcomeFile, to_text(end) + "\n", "outcome");
@@ -96,7 +97,8 @@ run::JobOutcome run_whole(run::RunContext& run, const Stage& stage, const StageO
   return outcome;
 }
 
-/// Frees weights of other stages on this node that no rank uses now, if the stage needs the memory.
+/// Frees model weights on this node that no rank uses now, if the stage needs the memory. Only the
+/// first rank of the stage on each node frees them.
 void make_room(run::SessionHost& host, const StageOrder& order) {
   const cluster::Topology& topology = host.run().topology;
   const auto node_of = [&](int rank) {

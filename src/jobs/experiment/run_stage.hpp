@@ -10,12 +10,13 @@
 
 namespace mgpu::jobs {
 
-/// Runs a stage as a session on the ranks of the order, with the results that the job alone would
-/// have. Before the session ends, it writes outcome.json unless the job was stopped. If the job is
-/// done, it also writes the exports that other stages read.
+/// Runs a stage as a run::Session on the ranks StageOrder::members. Its results equal those of the
+/// job without an experiment. Before the session ends, writes outcome.json unless the job was
+/// stopped. If the job is done, also writes the exports that other stages read.
 ///
-/// Ranks:  collective over the members of the order.
-/// Returns: how the stage ended, on the first member; on others only the exit is meaningful.
+/// Ranks:   collective over the members of the order.
+/// Returns: the result of the stage on the first member. On other members only the exit code is
+///          meaningful.
 StageEnd run_stage(run::SessionHost& host, const std::vector<Stage>& stages,
                    const StageOrder& order, const StagePlace& place);
 

@@ -18,7 +18,7 @@ constexpr int kMostAtOnce = 8;
 /// Returns for each stage the number of stages on the longest chain that begins with it.
 std::vector<int> chain_lengths(const std::vector<StageNeed>& stages) {
   std::vector<int> lengths(stages.size(), 1);
-  // A chain has at most as many stages as there are, so this many passes reach all ends.
+  // A chain has at most stages.size() stages, so stages.size() - 1 passes are enough.
   for (std::size_t pass = 1; pass < stages.size(); ++pass) {
     bool has_changed = false;
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -82,7 +82,8 @@ void Schedule::fail(std::size_t stage) {
   leave_out_after(stage);
 }
 
-/// Returns how many ranks the stage gets now; 0 if the free ranks cannot run it.
+/// Returns how many ranks the stage gets at most now; 0 if the free ranks are too few. `num_ready`
+/// is the number of ready stages.
 int Schedule::ranks_for(const StageNeed& need, std::size_t num_ready) const {
   const int free = static_cast<int>(free_.size());
   const int share = std::max(free / static_cast<int>(num_ready), ranks_ / kMostAtOnce);
@@ -96,22 +97,24 @@ void Schedule::limit_memory(NodeMemory memory) {
   used_.assign(memory_.bytes.size(), 0);
 }
 
-/// Gives back the memory of a stage that ran.
+/// Makes the memory of a stage that has ended available to other stages.
 void Schedule::unload(std::size_t stage) {
   for (const auto& [node, bytes] : loads_[stage])
     used_[static_cast<std::size_t>(node)] -= bytes;
   loads_.erase(stage);
 }
 
-/// Returns whether a stage that needs `bytes` of a node fits beside the stages that run there.
+/// Returns whether a stage that needs `bytes` of a node fits there, together with the stages that
+/// already run on the node. It always fits if these stages use no memory that is known, or if the
+/// node's memory is unknown.
 bool Schedule::fits(int node, std::uint64_t bytes) const {
   const std::uint64_t used = used_.at(static_cast<std::size_t>(node));
   const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
   return used == 0 || most == 0 || used + bytes <= most;
 }
 
-/// Returns the first `count` free ranks on whose nodes the stage fits; fewer if there are not so
-/// many. Adds what it needs of each node to `loads`.
+/// Returns the first `count` free ranks on whose nodes the stage fits, or fewer if there are fewer
+/// such ranks. Adds the bytes that the stage needs on each node to `loads`.
 std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads) const {
   const bool is_limited = !memory_.node_of.empty();
   const std::uint64_t bytes = is_limited ? memory_.of_rank(stage, count) : 0;
@@ -128,7 +131,8 @@ std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads
   return members;
 }
 
-/// Assigns as many free ranks to the stage as can run it and have the memory, but at most `most`.
+/// Assigns free ranks to the stage. Their number is the largest one of StageNeed::sizes that is at
+/// most `most` and for which the memory suffices. Returns nullopt if there is no such number.
 std::optional<Assignment> Schedule::assign(std::size_t stage, int most) {
   const std::vector<int>& sizes = stages_[stage].sizes;
   for (auto size = std::ranges::upper_bound(sizes, most); size != sizes.begin();) {

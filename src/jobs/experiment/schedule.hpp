@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// The needs of a stage that the schedule considers.
+/// The facts about a stage that Schedule uses.
 struct StageNeed {
   std::vector<std::size_t> after;  // stages that must be done before, by index
   std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
@@ -26,28 +26,28 @@ enum class Urgency {
 };
 
 enum class StageState {
-  waiting,   // another stage must be done first, or no rank is free
+  waiting,   // another stage must be done first, or ranks or memory are not free
   running,   // ranks work on it
-  done,      // it ran in this run
-  reused,    // an earlier run did the same stage
+  done,      // it ran to its end in this run
+  reused,    // the results of an earlier run of the same stage are used
   failed,    // its session failed, or it is incomplete
   left_out,  // a stage before it failed
   stopped,   // a soft stop ended it; a resumed run continues it
 };
 
-/// Returns the name of a state in job_states.json and on the page.
+/// Returns the name of a state in job_states.json and report.html.
 const char* name_of(StageState state);
 
-/// A stage, and the ranks that run it now.
+/// A stage, and the ranks that run it from now on.
 struct Assignment {
   std::size_t stage = 0;
   std::vector<int> members;  // ascending
 };
 
-/// The memory of nodes, which the ranks of a node share.
+/// The host memory of each node, which all ranks of the node share, and what stages need.
 struct NodeMemory {
-  std::vector<int> node_of{};          // node of each rank; empty: the memory is not considered
-  std::vector<std::uint64_t> bytes{};  // of each node, what stages may fill; 0: unknown
+  std::vector<int> node_of{};          // node of each rank; empty: memory does not limit stages
+  std::vector<std::uint64_t> bytes{};  // memory of each node that stages may use; 0: unknown
 
   /// Returns the memory that a rank of a stage needs if `ranks` ranks run it, in bytes; 0: unknown.
   std::function<std::uint64_t(std::size_t stage, int ranks)> of_rank{};
@@ -57,25 +57,27 @@ struct NodeMemory {
 /// messages. Equally urgent stages come by ascending index.
 ///
 /// A stage with StageNeed::wish 0 gets an equal share of the free ranks, but not less than an
-/// eighth of all ranks if that many are free. This limits how many stages run at a time. If many
-/// ran at a time, the last ones would run long on few ranks.
+/// eighth of all ranks if that many are free. This limits how many stages run at a time. Without
+/// this limit, the last stages could run for a long time on few ranks.
 ///
-/// Stages on a node run at the same time only if their memory fits there. A stage gets fewer ranks,
-/// or waits, if it does not fit beside others. If it does not fit alone, it runs alone.
+/// Stages on a node run at the same time only if they fit into the node's memory together.
+/// Otherwise a stage gets fewer ranks, or waits. A stage that needs more memory than a node has
+/// still runs when no other stage uses the node.
 class Schedule {
 public:
-  /// `ranks`: number of ranks of the run; all are busy until free() is called. The stages must form
-  /// no cycle.
+  /// `ranks`: number of ranks of the run. A rank is busy until free() is called for it. The stages
+  /// must form no cycle.
   Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency = Urgency::chain);
 
-  /// Keeps stages apart whose memory does not fit. Call it before the first next().
+  /// Sets the memory of the nodes, which then limits which stages run at the same time. Call it
+  /// before the first next().
   void limit_memory(NodeMemory memory);
 
   StageState state(std::size_t stage) const { return states_.at(stage); }
   std::size_t size() const { return stages_.size(); }
 
-  /// Returns the waiting stages whose earlier stages are done, the most urgent first. It is empty
-  /// after stop().
+  /// Returns the waiting stages for which all stages in StageNeed::after are done or reused, the
+  /// most urgent stage first. The result is empty after stop().
   std::vector<std::size_t> ready() const;
 
   /// Marks a ready stage as done by an earlier run.
@@ -87,18 +89,18 @@ public:
   /// Makes a rank available.
   void free(int rank) { free_.insert(rank); }
 
-  /// Assigns free ranks to the most urgent ready stage that they can run. Such a stage is running
-  /// from now on. Returns nullopt if the free ranks can run no ready stage.
+  /// Assigns free ranks to the most urgent ready stage that they can run, and sets the stage's
+  /// state to running. Returns nullopt if the free ranks can run no ready stage.
   std::optional<Assignment> next();
 
   /// Records how a running stage ended. If it failed, all stages after it are left out. If it was
   /// stopped, no other stage begins.
   void end(std::size_t stage, StageState state);
 
-  /// Lets a running stage that failed wait again.
+  /// Sets the state of a running stage that failed to waiting, so that it runs again.
   void retry(std::size_t stage);
 
-  /// Lets no other stage begin.
+  /// Keeps all waiting stages from beginning.
   void stop() { is_stopped_ = true; }
 
   /// Returns the stages that had enough free ranks, but had to wait for memory.
@@ -108,7 +110,7 @@ public:
   bool is_over() const;
 
 private:
-  /// A node, and the memory that a stage needs there in bytes.
+  /// The bytes of memory that a stage needs on each node, by node.
   using Loads = std::map<int, std::uint64_t>;
 
   bool has_all_before(std::size_t stage) const;

@@ -8,7 +8,7 @@ namespace {
 
 using formats::JsonValue;
 
-/// Returns a number as text, because a number that is not finite has no JSON form.
+/// Returns a number as text, because JSON has no numbers such as NaN or infinity.
 std::string digits_of(double number) {
   return report::text_of("%.17g", number);
 }

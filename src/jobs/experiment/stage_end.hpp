@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// How a stage ended, as the first of its ranks tells rank 0 of the run.
+/// The end of a stage. The first rank of the stage sends it to rank 0 of the run.
 struct StageEnd {
   std::size_t stage = 0;
   ExitCode exit = ExitCode::done;
@@ -23,18 +23,18 @@ struct StageEnd {
   std::string unit{};
 };
 
-/// The next work of a rank.
+/// The message with which rank 0 of the run tells another rank which stage it runs next.
 struct StageOrder {
-  bool is_end = false;           // true: there is no more work, and the other members are unused
+  bool is_end = false;           // true: there is no more work; the other fields are not used
   std::size_t stage = 0;         // index of the stage to run
   std::vector<int> members{};    // ranks of the run that run the stage, ascending
   std::string chunk_size{};      // value of run.chunk_size
   std::string identity{};        // see store::RunRequest
-  std::uint64_t rank_bytes = 0;  // estimated memory of a member; 0: unknown
+  std::uint64_t rank_bytes = 0;  // estimated memory that each of these ranks needs; 0: unknown
   std::vector<std::string> directories{};  // run directory of each stage that is done; "" if not
 };
 
-/// to_text() packs a message for another rank as a line of JSON; end_of() and order_of() unpack it.
+/// to_text() writes a message for another rank as a line of JSON. end_of() and order_of() read it.
 std::string to_text(const StageEnd& end);
 std::string to_text(const StageOrder& order);
 StageEnd end_of(const std::string& text);

@@ -38,8 +38,8 @@ std::vector<std::pair<std::string, fs::path>> paths_in(const Config& config) {
   return paths;
 }
 
-/// Finds the keys of a stage that read the output of other stages. Lets the stage wait for these
-/// stages.
+/// Sets Stage::inputs of stage `index` to its keys whose paths are in the output of other stages.
+/// Adds these other stages to Stage::after.
 void find_inputs(std::vector<Stage>& stages, std::size_t index) {
   for (const auto& [key, path] : paths_in(stages[index].config)) {
     for (std::size_t other = 0; other < stages.size(); ++other) {
@@ -53,7 +53,7 @@ void find_inputs(std::vector<Stage>& stages, std::size_t index) {
   }
 }
 
-/// Adds the format whose file is `relative` to the exports of a stage.
+/// Adds to Stage::exports the format of --export whose file is `relative`, if there is one.
 void add_export(Stage& from, const fs::path& relative) {
   const fs::path results = store::read_store_config(from.config).result_file;
   for (const run::ExportFormat& format : export_formats(job_of(from.config))) {
@@ -92,8 +92,9 @@ void sort_without_repeats(std::vector<std::size_t>& indices) {
   indices.erase(repeated.begin(), repeated.end());
 }
 
-/// Returns evaluations of the round before the round of `cell`: those of cells that agree with
-/// `cell` in all other values but eta, or those of all cells if `is_of_all`.
+/// Returns evaluations of the round before the round of `cell`. If `is_of_all`, they are those of
+/// all cells. Otherwise they are those of the cells that agree with `cell` in all values except
+/// round and eta.
 std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
                                     bool is_of_all) {
   CellValues wanted = cell.values;
@@ -107,8 +108,8 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   return evaluations;
 }
 
-/// Lets the stages of each cell wait for the evaluations of last_round(), except stages that belong
-/// to an earlier round.
+/// Lets the stages of each cell wait for the evaluations of last_round(). Stages that do not belong
+/// to the round of the cell are left out.
 void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
   for (const Cell& cell : graph.cells) {
@@ -156,8 +157,9 @@ void refuse_equal_outputs(const std::vector<Stage>& stages) {
                 : "another run.name in one of the two");
 }
 
-/// Follows the stages that the last stage of `way` waits for. Returns the stages of the first cycle
-/// that it finds, or nothing.
+/// Searches depth-first for a cycle of stages that wait for each other. In `way`, each stage waits
+/// for the next one, and the search continues after the last one. Returns the stages of the first
+/// cycle, or an empty list.
 std::vector<std::size_t> cycle_from(const std::vector<Stage>& stages, std::vector<std::size_t> way,
                                     std::set<std::size_t>& seen) {
   for (const std::size_t before : stages[way.back()].after) {

@@ -16,8 +16,8 @@ namespace mgpu::jobs {
 /// configuration of the experiment. Errors: Failure (exit 78) E107.
 void require_names(const Config& config, const std::vector<Stage>& stages);
 
-/// Sets the inputs and exports of the stages, and adds to `after` all other stages to wait for.
-/// Local.
+/// Sets Stage::inputs and Stage::exports of the stages, and adds to Stage::after all stages for
+/// which each stage must wait. Local.
 /// Errors: those of refuse_stage() for two stages with one name or output, and for a cycle.
 void find_order(const ExperimentConfig& keys, StageGraph& graph);
 

@@ -41,7 +41,7 @@ fs::path output_folder(const Config& config) {
   return (fs::absolute(store.output_folder) / store.run_name / "latest").lexically_normal();
 }
 
-/// Returns whether each of the `used` values is the same in `values`.
+/// Returns whether `values` has each entry of `used`, with the same value.
 bool has_all(const CellValues& values, const CellValues& used) {
   return std::ranges::all_of(used, [&](const auto& entry) {
     const auto value = values.find(entry.first);
@@ -89,7 +89,7 @@ std::size_t StageReader::evaluation_of(const std::string& algorithm, const CellV
   return stage_of(algorithm, values);
 }
 
-/// Returns the help of the failure if there is no such file; nullopt if it can be read.
+/// Returns the help of the failure if the file is missing; nullopt if it can be read.
 std::optional<std::string> StageReader::help_if_missing(const fs::path& file) {
   try {
     text_of(file);
@@ -102,16 +102,16 @@ std::optional<std::string> StageReader::help_if_missing(const fs::path& file) {
   return std::nullopt;
 }
 
-/// Returns the text of a file, which is read once.
+/// Returns the text of a file. Each file is read only once.
 const std::string& StageReader::text_of(const fs::path& file) {
   const auto known = texts_.find(file);
   return known != texts_.end() ? known->second : texts_[file] = files_.read(file);
 }
 
-/// Reads the configuration of a stage, and records what it uses.
+/// Reads the configuration of a stage, and records in `open` which values and stages it uses.
 Config StageReader::read(Open& open) {
-  std::exception_ptr failure;  // the first one of a placeholder; read_config() would report it as a
-                               // failure of an include
+  std::exception_ptr failure;  // the first failure of a placeholder. It is thrown after
+                               // read_config(), which would report it as a failure of an include.
   ConfigSources sources = files_.sources(open.file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {
@@ -161,7 +161,8 @@ std::string StageReader::value_of(const std::string& name, Open& open) const {
   return value->second;
 }
 
-/// Returns the stage of a file with these values, and lets the open stage wait for it.
+/// Returns the index of the stage of file `file_name` with these values. Lets the open stage wait
+/// for that stage, and records the values that it uses in Open::used.
 std::size_t StageReader::stage_before(const std::string& file_name, const CellValues& values,
                                       Open& open) {
   if (!is_plain_name(file_name))
@@ -194,11 +195,11 @@ std::string StageReader::previous_output(const std::string& file_name, Open& ope
   return output_of(file_name, values, open);
 }
 
-/// Returns the folder for files with the rows of all rounds. `names` is that of the stage, or those
-/// of the stages for round 0 and for later rounds, with a point between them.
+/// Returns the path that replaces ${rounds.NAME}, a folder of files with the rows of all rounds.
+/// `names` is NAME, or FIRST.LATER for one stage in round 0 and another stage in later rounds.
 std::string StageReader::output_of_rounds(const std::string& names, Open& open) {
   const std::string first = names.substr(0, names.find('.'));
-  const std::string later = names.substr(names.find('.') + 1);  // `names` without a point
+  const std::string later = names.substr(names.find('.') + 1);  // all of `names` without a point
   const int round = std::stoi(value_of("round", open));
   std::vector<std::size_t> stages;
   for (int r = 0; r <= round; ++r) {
@@ -207,7 +208,7 @@ std::string StageReader::output_of_rounds(const std::string& names, Open& open) 
     stages.push_back(stage_before(r == 0 ? first : later, values, open));
   }
   const std::size_t last = stages.back();
-  std::erase(stages, last);  // it is that of all rounds if its file does not use the round
+  std::erase(stages, last);  // all rounds have the same stage if its file does not use the round
   open.rounds[last] = std::move(stages);
   return unexpanded_path(stages_[last].output.string()) + "/" + kAllRounds;
 }

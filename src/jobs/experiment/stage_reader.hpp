@@ -18,31 +18,31 @@
 
 namespace mgpu::jobs {
 
-/// Reads stage files with the values of a cell. Names in them are replaced: ${algorithm},
-/// ${dataset}, ${model}, ${round} and ${eta} by the values. The name ${phase} becomes "first" in
-/// round 0 and "later" in others. The name ${stage.NAME} becomes the output of the stage of file
-/// NAME.yaml with the same values, and ${previous.NAME} becomes the output of that stage in the
-/// round before. The names ${rounds.NAME} and
-/// ${rounds.FIRST.LATER} become a folder in which files have the rows of all rounds so far; see
-/// joined_rounds.hpp.
+/// Reads stage files with the values of a cell, and replaces these placeholders in them:
+///   ${algorithm}, ${dataset}, ${model}, ${round}, ${eta}   the values of the cell
+///   ${phase}           "first" in round 0 and "later" in other rounds
+///   ${stage.NAME}      the output of the stage of file NAME.yaml with the same values
+///   ${previous.NAME}   the output of that stage in the round before
+///   ${rounds.NAME}, ${rounds.FIRST.LATER}   a folder whose files have the rows of all rounds so
+///                      far; see joined_rounds.hpp
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
-/// its file names the value, or the output of a stage that uses the value.
+/// its file has the value's placeholder, or reads the output of a stage that uses the value.
 class StageReader {
 public:
   /// Memory: all arguments have to outlive the reader.
   StageReader(const ExperimentConfig& keys, const Config& experiment, const FileProvider& files)
       : keys_(keys), experiment_(experiment), files_(files) {}
 
-  /// Returns the index of the stage of file NAME.yaml with these values. The stage and those whose
-  /// output it names are read if they are new.
+  /// Returns the index of the stage that the file `file_name`.yaml makes with these values. If the
+  /// stage is new, reads it and the stages whose output it names.
   ///
   /// Ranks:  collective over the group of the file provider.
-  /// Errors: see read_graph(). After an error, call nothing but the destructor.
+  /// Errors: see read_graph(). After an error, the object can only be destroyed.
   std::size_t stage_of(const std::string& file_name, const CellValues& values);
 
   /// Returns stage_of() for the file of an algorithm. Errors: those of stage_of(); Failure E124
-  /// (exit 78) without this file.
+  /// (exit 78) if the file is missing.
   std::size_t evaluation_of(const std::string& algorithm, const CellValues& values);
 
   const Stage& stage(std::size_t index) const { return stages_.at(index); }
@@ -54,9 +54,9 @@ private:
     std::string file_name;
     std::filesystem::path file;
     CellValues values;
-    CellValues used{};               // those of `values` that the stage uses
-    std::set<std::size_t> before{};  // stages whose output it names
-    std::map<std::size_t, std::vector<std::size_t>> rounds{};  // see Stage
+    CellValues used{};               // subset of `values` that the stage uses
+    std::set<std::size_t> before{};  // stages whose output the stage reads
+    std::map<std::size_t, std::vector<std::size_t>> rounds{};  // see Stage::rounds
   };
 
   std::optional<std::size_t> find(const std::string& file_name, const CellValues& values) const;
@@ -76,8 +76,8 @@ private:
   const Config& experiment_;
   const FileProvider& files_;
   std::map<std::filesystem::path, std::string> texts_{};
-  std::vector<const Open*> way_{};  // stages that are being read; each but the first is read
-                                    // because the one before it names its output
+  std::vector<const Open*> way_{};  // stages that are being read; each stage reads the output of
+                                    // the next one
   std::vector<Stage> stages_{};
 };
 

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Checks that the job and the split into groups accept this number of ranks. Errors: their
-/// Failure.
+/// Checks that the stage's job, and its split into groups (devices.*), accept `size` ranks. Errors:
+/// the Failure of the job or of the split.
 void check_size(const Config& config, int size) {
   cluster::group_of_each_rank(size, cluster::read_cluster_config(config).group_sizes());
   job_of(config).check(config, size);
@@ -56,7 +56,7 @@ std::vector<int> accepted_sizes(const Config& config, int ranks) {
   return sizes;
 }
 
-/// Adds the stage and the cell of `values`, unless they are known.
+/// Adds the cell of `values`, and the stage that evaluates it, unless they are known.
 void add_cell(StageReader& reader, const CellValues& values, StageGraph& graph) {
   const std::string& algorithm = values.at("algorithm");
   Cell cell{{}, reader.evaluation_of(algorithm, values)};

@@ -15,7 +15,8 @@
 
 namespace mgpu::jobs {
 
-/// A file or folder of another stage that a key of a stage names.
+/// An input of a stage: a file or folder that another stage writes and that a key of this stage
+/// names.
 struct StageInput {
   std::string key;                     // "model.path"
   std::size_t from = 0;                // index of the other stage
@@ -23,39 +24,40 @@ struct StageInput {
   std::vector<std::size_t> earlier{};  // stages of earlier rounds whose rows come first, in order
 };
 
-/// A job of an experiment.
+/// A stage of an experiment: another job, its configuration, and its relations to other stages.
 struct Stage {
   std::string name;
-  Config config;                 // of `file`, with the keys that the experiment sets
+  Config config;                 // contents of `file`, with the keys that the experiment sets
   std::filesystem::path file;    // the file NAME.yaml that describes the stage
   std::filesystem::path output;  // outputs/NAME/latest; paths of keys that read the output
                                  // begin with it
-  std::string file_name{};       // NAME of that file
-  CellValues values{};           // values that the file, or a stage before this one, uses
-  /// For each stage that a ${rounds.NAME} stands for: the stages of earlier rounds, in order.
+  std::string file_name{};       // name of `file` without .yaml
+  CellValues values{};           // values that the file uses, or a stage whose output it reads
+  /// For each stage that the file names as ${rounds.NAME}: the same stage in earlier rounds, in
+  /// ascending order of rounds.
   std::map<std::size_t, std::vector<std::size_t>> rounds{};
-  std::vector<StageInput> inputs{};    // what it reads from other stages
-  std::vector<std::size_t> after{};    // stages to wait for, ascending
+  std::vector<StageInput> inputs{};    // files that it reads from other stages
+  std::vector<std::size_t> after{};    // stages for which it waits, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
   std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
   int wish = 0;                        // see StageNeed
   double preference = 0.0;             // see StageNeed
 };
 
-/// The evaluation of an algorithm on a data set with a model, after a round.
+/// One evaluation of an algorithm, with one data set, model, round and eta.
 struct Cell {
   CellValues values;           // the algorithm, and the values that the evaluation uses
   std::size_t evaluation = 0;  // index of the stage that evaluates it
 };
 
-/// The stages of an experiment, and the cells that they belong to.
+/// The stages of an experiment, and the cells that they evaluate.
 struct StageGraph {
   std::vector<Stage> stages;
   std::vector<Cell> cells;
 };
 
-/// Reads the configurations of all stages, and finds out which stages read the output of others.
-/// `config` is the configuration of the experiment.
+/// Reads the configurations of all stages, and finds which stages wait for which other stages.
+/// `config` is the configuration of the experiment. Stage::sizes stays empty.
 ///
 /// Ranks:  collective over the group of `files`.
 /// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
@@ -65,20 +67,21 @@ struct StageGraph {
 StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
                       const FileProvider& files);
 
-/// Sets Stage::sizes to the numbers of ranks up to `ranks` that the stages' jobs accept. It tries
-/// all numbers up to 16, the powers of two, three times these, and `ranks`. Local.
+/// Sets Stage::sizes to the numbers of ranks up to `ranks` that the stage's job accepts. Tries all
+/// numbers up to 16, above 16 the numbers 2^n and 3 * 2^n, and `ranks`. Local.
 /// Errors: if a job accepts no number, the Failure that it throws for one rank.
 void choose_sizes(std::vector<Stage>& stages, int ranks);
 
-/// Returns the needs of all stages, for the schedule.
+/// Returns the StageNeed of each stage, for Schedule.
 std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
 
 /// Returns the job of a stage and the stages that it waits for: "job train, after a, b".
 std::string description(const std::vector<Stage>& stages, const Stage& stage);
 
-/// Returns the configuration of a stage whose inputs are files in `directories`, the run
-/// directories of the other stages by index. Local; join_rounds() makes the files with rows of
-/// several rounds. `is_plan`: uses path_for_plan().
+/// Returns the configuration of a stage, in which the keys of its inputs have the paths that
+/// path_of() returns, or path_for_plan() if `is_plan`. `directories`: the run directories of other
+/// stages by index. Local. It makes no files: join_rounds() makes files with the rows of several
+/// rounds.
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories,
                    bool is_plan = false);
 

@@ -21,7 +21,7 @@ std::vector<const CellResult*> with_kl(const std::vector<CellResult>& cells) {
   return found;
 }
 
-/// Returns the curve of each algorithm and round.
+/// Returns a curve of reward over KL for each algorithm and round.
 std::vector<report::DrawnCurve> curves_of(const std::vector<const CellResult*>& cells) {
   std::vector<report::DrawnCurve> curves;
   for (const CellResult* cell : cells) {
@@ -40,7 +40,8 @@ std::vector<report::DrawnCurve> curves_of(const std::vector<const CellResult*>& 
   return curves;
 }
 
-/// Returns the best rewards up to the largest KL of the cells.
+/// Returns the curve of best_reward() for KL values from 0 to `most_kl`, with the reference and the
+/// mean completion length of `cell`.
 report::DrawnCurve best_curve(const CellResult& cell, double most_kl) {
   constexpr int kPoints = 100;
   report::DrawnCurve best{.label = "best", .curve = {}, .css = "ref", .dashed = true};

@@ -12,11 +12,11 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kWide = 1040;
-constexpr double kNames = 190;  // width of the names of rows
+constexpr double kNames = 190;  // width of the row names
 constexpr double kHead = 24;
 constexpr double kHigh = 40;
 constexpr double kGap = 3;
-constexpr double kWidest = 240;  // of a cell
+constexpr double kWidest = 240;  // largest width of a cell
 
 /// Adds a name to the list if it is new. Returns its index.
 std::size_t index_in(std::vector<std::string>& names, const std::string& name) {

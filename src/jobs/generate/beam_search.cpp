@@ -8,7 +8,9 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr int kRoundBit = 44;  // random streams of prompts are below 2^44
+// A beam's random stream has the number of the round in the bits from this one on. The bits below
+// hold BeamPrompt::sample plus the index of the completion.
+constexpr int kRoundBit = 44;
 
 lm::DecodeConfig decode_config(const lm::GenerationConfig& generation) {
   return {generation.sampling, generation.prefill_tokens, generation.stop_ids};
@@ -57,7 +59,7 @@ std::vector<lm::PromptResult> BeamSearch::run(std::span<const BeamPrompt> prompt
   return results;
 }
 
-/// Returns the sizes of a cache for all completions of these prompts.
+/// Returns the sizes of a KV cache for all completions of these prompts.
 lm::PagedCache::Sizes BeamSearch::sizes_for(std::span<const BeamPrompt> prompts) const {
   std::int64_t all = 0;
   std::int64_t most = 0;
@@ -70,7 +72,7 @@ lm::PagedCache::Sizes BeamSearch::sizes_for(std::span<const BeamPrompt> prompts)
   return {all, config_.page_tokens, most, config_.cache_type};
 }
 
-/// Runs the prompts through the model, and makes their completions, which are empty.
+/// Runs the prompts through the model, and adds generate.num_samples empty completions for each.
 std::vector<BeamSearch::Beams> BeamSearch::begin(std::span<const BeamPrompt> prompts) {
   std::vector<Beams> trees;
   std::vector<std::int64_t> origins;
@@ -115,7 +117,7 @@ std::vector<BeamSearch::Growing> BeamSearch::growing_in(std::vector<Beams>& tree
   return growing;
 }
 
-/// Draws the next step of unfinished completions.
+/// Samples the next step of each unfinished completion.
 void BeamSearch::grow(const std::vector<Growing>& growing) {
   std::vector<std::int64_t> sequences;
   for (const Growing& of : growing)
@@ -152,7 +154,7 @@ bool BeamSearch::ends_step(const lm::Completion& completion) {
   return rows::ends_step(completion.ids, rule, encoder_.tokenizer());
 }
 
-/// Scores unfinished completions on the rank with the scorer. All ranks get the scores.
+/// Scores the unfinished completions on the rank that has a scorer. All ranks get the scores.
 void BeamSearch::score(const std::vector<Growing>& growing) {
   const std::vector<double> scores = paths_.sum_over_ranks(growing.size(), [&] {
     std::vector<double> mine;
@@ -168,7 +170,7 @@ void BeamSearch::score(const std::vector<Growing>& growing) {
     growing[i].beam->score = scores[i];
 }
 
-/// Replaces the unfinished completions of a prompt by copies of the best of them.
+/// Replaces the unfinished completions of a prompt by copies of those with the highest scores.
 void BeamSearch::select(Beams& tree, std::uint64_t round) {
   std::vector<std::size_t> places;
   std::vector<double> scores;

@@ -14,23 +14,23 @@
 
 namespace mgpu::jobs {
 
-/// A prompt that is completed by beams. Its completion i has the random stream `sample` + i.
+/// A prompt that a beam search completes. Its completion i has the random stream `sample` + i.
 struct BeamPrompt {
   const rows::EncodedPrompt* prompt = nullptr;
   std::uint64_t sample = 0;
 };
 
 /// Completes prompts step by step. After each step, a process reward model scores the unfinished
-/// completions of a prompt. One in generate.reward.beam_width of them, those with the highest
-/// scores, go on, and divide the places of the others among them. Completions that have ended keep
-/// their places. All steps of a batch of prompts are drawn together. A completion shares the cache
-/// pages of the one that it continues. On the CPU the completions of a prompt depend only on the
-/// prompt and its random stream.
+/// completions of a prompt. Those with the highest scores continue, one in
+/// generate.reward.beam_width. Copies of these replace the others, so their number stays the same.
+/// Completions that have ended are kept. Each step of all prompts of a batch is sampled together. A
+/// copy shares the cache pages of its origin. On the CPU the completions of a prompt depend only on
+/// the prompt and its random stream.
 /// Source: beam search with a verifier in Snell et al., arXiv 2408.03314, 5.1.
 class BeamSearch {
 public:
-  /// Keeps references to all arguments but `config`, which must outlive this object. `scorer` is
-  /// nullptr on the ranks of a model that do not record results.
+  /// Keeps references to the arguments except `config`. These arguments must outlive this object.
+  /// `scorer` is nullptr on the ranks of a group that do not record results.
   BeamSearch(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
              const GenerateConfig& config, const SearchKeys& keys, CompletionScorer* scorer);
 
@@ -43,7 +43,7 @@ public:
   void set_progress(const lm::SeeProgress& see) { see_progress_ = see; }
 
 private:
-  /// A completion that grows.
+  /// A completion, and its sequence in the session until it has ended.
   struct Beam {
     std::int64_t sequence = 0;
     lm::Completion completion{};
@@ -51,7 +51,7 @@ private:
     double score = 0.0;
   };
 
-  /// The completions of a prompt, by place.
+  /// The generate.num_samples completions of a prompt, in the order of the results.
   struct Beams {
     BeamPrompt prompt;
     std::vector<Beam> all{};
@@ -79,15 +79,15 @@ private:
   CompletionScorer* scorer_;
   lm::PathSession paths_;
   lm::SeeProgress see_progress_{};
-  std::map<std::int64_t, bool> breaks_{};  // whether a token has a line break
+  std::map<std::int64_t, bool> breaks_{};  // by token id: does it have a line break?
   lm::DecodeSession* session_ = nullptr;   // of the current work_on()
   std::int64_t ended_ = 0;
 };
 
-/// Returns for each place the one of `scores` whose completion goes on there. The places of a
-/// prompt's unfinished completions are divided among one in `width` of them, rounded up, those with
-/// the highest scores. NaN is lower than any score. The best of them get one place more if the
-/// number does not divide evenly.
+/// Decides which unfinished completions of a prompt continue. Returns, for each completion, the
+/// index of the completion whose copy replaces it. One in `width` completions is copied, rounded
+/// up: those with the highest `scores`. All of these get equally many copies. If that is not
+/// possible, the best of them get one more copy. NaN is lower than any score.
 std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
 
 }  // namespace mgpu::jobs

@@ -49,7 +49,8 @@ std::vector<double> doubles_of(const store::ReadColumn& column) {
   return {real.begin(), real.end()};
 }
 
-/// Adds the metric of two columns to the comparison, and returns the change of each prompt.
+/// Adds the metric in columns `before` and `after` to the comparison. Returns the change of each
+/// prompt.
 std::vector<double> add_difference(const store::ReadColumn& before, const store::ReadColumn& after,
                                    Comparison& comparison) {
   std::vector<double> old_values = doubles_of(before);

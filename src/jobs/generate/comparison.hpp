@@ -16,15 +16,15 @@ struct MetricDifference {
   std::string key;        // column of table prompts
   Estimate before{};      // over the prompts that have a value in both runs
   Estimate after{};       // over the same prompts
-  Estimate change{};      // of value after - value before, over the same prompts
-  std::int64_t more = 0;  // prompts whose value is larger after
+  Estimate change{};      // of the difference after - before, over the same prompts
+  std::int64_t more = 0;  // prompts whose value is larger in the run `after`
   std::int64_t less = 0;
 };
 
 /// The comparison of two runs, prompt by prompt.
 struct Comparison {
   std::vector<std::int64_t> prompts{};      // prompt_index
-  std::vector<MetricDifference> metrics{};  // that both runs have
+  std::vector<MetricDifference> metrics{};  // the metrics that both runs have
   std::size_t main = 0;  // index of the metric for headlines: score, else pass_1, reward or kl
   std::vector<double> changes{};  // of the main metric, for each prompt; NaN: no value
 };
@@ -42,8 +42,8 @@ std::string signed_text(double value);
 /// Formats the metrics as a table for people.
 std::string comparison_text(const Comparison& comparison);
 
-/// Compares two runs of job generate (run::CompareRuns). Writes the files of numbers and of the
-/// page, and returns comparison_text().
+/// Compares two runs of job generate (run::CompareRuns). Writes the numbers to request.numbers and
+/// a page to request.page. Returns comparison_text().
 /// Errors: those of compare_prompts() and read_table(); Failure E145 (exit 65) for a run without an
 ///         evaluation; E601 and E602 if a file cannot be written.
 std::string compare_completions(const run::CompareRequest& request);

@@ -22,21 +22,22 @@ struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 
-  /// KL of the distribution of each token of each completion from the model of generate.reference,
-  /// in nats. With a guide and no reference, it is the KL from model.path, and NaN for tokens with
-  /// which the row begins the completion, because the guide did not see them. Empty without both.
+  /// For each token of each completion, the KL divergence of its distribution from that of
+  /// generate.reference, in nats. With a guide but no reference, it is the divergence from the
+  /// distribution of model.path. It is then NaN for tokens that the row gives (generate.roll_in),
+  /// because the guide did not see them. Empty if there is neither a guide nor a reference.
   std::vector<std::vector<double>> divergences{};
 };
 
-/// Completes encoded prompts with one model. Other jobs may use it, because it does not need the
-/// rest of job generate.
+/// Completes encoded prompts with one model. It needs neither a run directory nor a journal.
 class Completer {
 public:
   /// Keeps references to `model` and `encoder`, which must outlive this object.
   Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const GenerateConfig& config);
 
-  /// Lets beams complete the prompts. Keeps references to the arguments; see BeamSearch.
+  /// Makes run() use a BeamSearch. Keeps references to the arguments, which must outlive this
+  /// object.
   void use_beams(const SearchKeys& keys, CompletionScorer* scorer);
 
   /// Completes prompts. Prompt i has the global id `first` + i, which selects its random numbers.
@@ -44,7 +45,8 @@ public:
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 
-  /// Returns Prompt::sample of the prompt with a global id. Its completion i has sample + i.
+  /// Returns the random stream (lm::Prompt::sample) of the first completion of the prompt with the
+  /// global id `prompt`. Its completion i has this number plus i.
   std::uint64_t sample_of(std::int64_t prompt) const {
     return static_cast<std::uint64_t>(prompt * num_samples_);
   }

@@ -26,7 +26,8 @@ std::vector<std::string> used_columns(const store::TableSpec& table) {
   return names;
 }
 
-/// Returns the checksum of the input of a row, which tells whether two runs have the same prompts.
+/// Returns the checksum of the prompt in a row. --compare uses it to check that two runs have the
+/// same prompts.
 std::int64_t checksum_of(const input::Row& row) {
   for (const char* name : {"prompt", "messages", "token_ids"})
     if (const formats::JsonValue* value = row.object.find(name))

@@ -36,7 +36,7 @@ struct JudgedRows {
   std::span<const std::uint8_t> is_done;   // [rows] whether there is a completion
   std::span<const std::uint8_t> is_right;  // [rows]
   std::span<const std::int32_t> same_as;   // [rows]
-  std::span<const double> scores{};        // [rows] of generate.search; empty: no search
+  std::span<const double> scores{};        // [rows] column search_score; empty: no search
 };
 
 /// Adds a metric. Its value is `value(range)` for a prompt with completions, NaN for other prompts.
@@ -79,8 +79,8 @@ void add_rates(const JudgedRows& judged, Evaluation& evaluation) {
   }
 }
 
-/// Adds the difference of two metrics for each prompt, so that its interval comes from pairs of
-/// values.
+/// Adds a metric whose value for each prompt is metric `of` minus metric `from`. Its confidence
+/// interval is that of paired differences.
 void add_paired_difference(const std::string& key, const std::string& label, const std::string& of,
                            const std::string& from, Evaluation& evaluation) {
   PromptMetric metric{key, label};
@@ -91,7 +91,7 @@ void add_paired_difference(const std::string& key, const std::string& label, con
   evaluation.metrics.push_back(std::move(metric));
 }
 
-/// Adds the accuracy of a search with the first k completions of each prompt.
+/// Adds the accuracy of a search that chooses among the first k completions of each prompt.
 void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric metric,
                        std::int64_t k, Evaluation& evaluation) {
   add_metric(judged, std::move(metric), evaluation, [&](const RowRange& range) {
@@ -101,8 +101,8 @@ void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric m
   });
 }
 
-/// Returns the numbers of completions for which searches are evaluated. Beams depend on each other,
-/// so only all of them are.
+/// Returns the numbers of completions for which searches are evaluated. With beam search, this is
+/// only the number of all completions, because the completions depend on each other.
 std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKind chosen) {
   std::vector<std::int64_t> counts = evaluation.counts;
   const std::ptrdiff_t skipped = chosen == SearchKind::beam ? std::ssize(counts) - 1 : 1;
@@ -110,8 +110,9 @@ std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKi
   return counts;
 }
 
-/// Adds the accuracies of both searches. Also adds how much better search `chosen` is than a random
-/// completion, and than the most frequent answer.
+/// Adds the accuracies of best-of-n and of the weighted vote. Also adds how much higher the
+/// accuracy of search `chosen` is than that of a random completion, and than that of the most
+/// frequent answer.
 void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evaluation) {
   const std::vector<std::int64_t> counts = searched_counts(evaluation, chosen);
   for (const std::int64_t k : counts) {

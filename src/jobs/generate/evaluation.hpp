@@ -30,14 +30,14 @@ struct Evaluation {
   std::vector<std::int64_t> checksums{};  // CRC-32C of the prompt in the user's row
   std::vector<std::string> groups{};      // column `group` of the row, "" without it
   std::vector<std::int64_t> samples{};    // number of completions of each prompt
-  std::vector<std::int64_t> right{};      // how many are right; empty if nothing checks answers
-  std::vector<PromptMetric> metrics{};    // score, pass@k, rewards and so on, one value per prompt
-  std::vector<std::int64_t> counts{};     // k of pass@k; empty if nothing checks answers
+  std::vector<std::int64_t> right{};  // right completions per prompt; empty: no answers are checked
+  std::vector<PromptMetric> metrics{};  // score, pass@k, rewards and so on, one value per prompt
+  std::vector<std::int64_t> counts{};   // values of k in pass@k; empty: no answers are checked
 
   std::optional<SearchKind> search{};  // of generate.search, if answers are checked
 
-  /// Returns whether `key` is the accuracy of the chosen search with k completions, or its gain
-  /// over a random completion.
+  /// Returns whether `key` is the accuracy of the chosen search with k completions, or the gain of
+  /// this accuracy over a random completion.
   bool is_of_search(const std::string& key, std::int64_t k) const;
 
   /// Returns whether some row has a group.
@@ -47,15 +47,15 @@ struct Evaluation {
   const PromptMetric* find(const std::string& key) const;
 };
 
-/// Returns the mean of a metric over the prompts, with its 95 % interval. With `group`, the mean is
-/// over the prompts of that group only.
+/// Returns the mean of a metric over the prompts, with its 95 % interval. If `group` is given, only
+/// the prompts of that group count.
 Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
                      const std::optional<std::string>& group = std::nullopt);
 
 /// Computes the metrics from rows of table `samples`, in which the rows of a prompt are adjacent.
 /// Column prompt_index is required. Columns score, same_as, search_score, reward, reward_NAME and
 /// kl are used if `rows` has them. Column same_as is used only with score or reward_match. `search`
-/// is the kind of generate.search. The result lacks checksums and groups.
+/// is the value of generate.search. Members `checksums` and `groups` of the result are empty.
 Evaluation evaluate_rows(const store::ReadTable& rows,
                          std::optional<SearchKind> search = std::nullopt);
 

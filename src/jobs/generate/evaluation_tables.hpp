@@ -13,8 +13,8 @@ namespace mgpu::jobs {
 /// over all prompts and over each group, and `prompts` with the values of each prompt.
 std::vector<store::SmallTable> evaluation_tables(const Evaluation& evaluation);
 
-/// Returns the means over all prompts for the end table, summary.json and the page. A metric
-/// without any value is left out.
+/// Returns the mean of each metric over all prompts, for the end table, summary.json and the page.
+/// A metric without any value is left out.
 std::vector<report::Result> evaluation_results(const Evaluation& evaluation);
 
 }  // namespace mgpu::jobs

@@ -24,7 +24,7 @@ run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
   return {"completions", inputs.phase, inputs.prompts(), keys.chunk_size, keys.part};
 }
 
-/// Returns the keys that split the reference model. It is split like the model. But if
+/// Returns the keys that split the reference model over the ranks: those of the model. But if
 /// model.device_map lists the model's layers, the reference model's layers are divided equally.
 run::ModelKeys reference_model_keys(run::ModelKeys keys) {
   if (keys.plan.layers.kind == lm::LayerMap::Kind::manual) keys.plan.layers = {};
@@ -68,15 +68,15 @@ std::string GenerateRun::memory_text() const {
 }
 
 /// Returns the object with which the ranks of a node share the weights of models that judge
-/// completions.
+/// completions. Makes this object if RunContext::models is nullptr.
 lm::ResidentModels* GenerateRun::judging_models() {
   if (run_.models != nullptr) return run_.models;
   if (!own_models_) own_models_ = std::make_unique<lm::ResidentModels>(run_.topology.node());
   return own_models_.get();
 }
 
-/// Makes the rewards on the ranks that record results. A reward model is opened before the batch
-/// size is chosen, which depends on the free memory.
+/// Makes the rewards on the ranks that record results. Call it before choose_batch(), because the
+/// batch size depends on the memory that a reward model leaves free.
 void GenerateRun::open_rewards() {
   const rewards::RewardSettings& settings = inputs_.keys.rewards;
   if (!settings.is_given()) return;
@@ -88,7 +88,7 @@ void GenerateRun::open_rewards() {
   });
 }
 
-/// Opens the model that scores completions, on the ranks that record results.
+/// Opens the model that scores completions for generate.search, on the ranks that record results.
 void GenerateRun::open_search() {
   if (!inputs_.keys.search) return;
   const auto loading = run_.clock.enter("load");
@@ -99,7 +99,8 @@ void GenerateRun::open_search() {
   });
 }
 
-/// Opens the value model on every rank. Only the ranks with the head of the guided model use it.
+/// Opens the value model on every rank. Only ranks that have the vocabulary head of the guided
+/// model use it.
 void GenerateRun::open_guide(const GuideKeys& keys) {
   const auto loading = run_.clock.enter("load");
   const rows::ModelRowKeys& rows = inputs_.keys.rows;
@@ -146,7 +147,8 @@ void GenerateRun::choose_batch(std::int64_t longest) {
   });
 }
 
-/// Warns once of prompts that are completed although they are longer than the model's context.
+/// Logs one warning if `count` prompts are completed although they are longer than the model's
+/// context.
 void GenerateRun::warn_of_long_prompts(std::int64_t count) {
   if (inputs_.keys.beyond_context != BeyondContext::warn) return;
   const std::string warning = rows::beyond_context_warning(
@@ -155,8 +157,8 @@ void GenerateRun::warn_of_long_prompts(std::int64_t count) {
   if (!warning.empty()) run_.log.event({"warn", {{"text", warning}}});
 }
 
-/// Returns the number of tokens of the longest of `count` prompts that can be used. Also counts
-/// prompts that are longer than the context.
+/// Encodes `count` prompts from row `first` on. Returns the number of tokens of the longest prompt
+/// that can be used. Also counts the prompts that are longer than the context.
 std::int64_t GenerateRun::longest_prompt(std::int64_t first, std::int64_t count,
                                          formats::LineProblems& problems) {
   std::int64_t longest = 0;

@@ -31,8 +31,7 @@ public:
   /// which depends on the longest prompt.
   void tokenize();
 
-  /// Returns the memory of weights and cache, for the first lines of the run. Call tokenize()
-  /// first.
+  /// Returns a text about the memory of weights and cache, for the banner. Call tokenize() first.
   std::string memory_text() const;
 
   /// Returns whether all prompts are complete; false means that a stop was requested.
@@ -55,12 +54,12 @@ private:
   GenerateInputs inputs_;
   run::RowPhase phase_;
   std::optional<rows::PromptEncoder> encoder_;
-  std::unique_ptr<lm::ResidentModels> own_models_;   // nullptr: those of the run, or none
+  std::unique_ptr<lm::ResidentModels> own_models_;   // see judging_models()
   std::optional<rewards::WeightedRewards> rewards_;  // of reward.functions, on leaders
   std::unique_ptr<CompletionScorer> scorer_;         // of generate.search, on leaders
   std::optional<lm::ModelGroup> reference_;          // of generate.reference
   std::optional<lm::ValueModel> values_;             // of generate.guide.path
-  lm::OffsetRecord offsets_;                         // of the guide's draws in a chunk
+  lm::OffsetRecord offsets_;                         // of the guide, for the tokens of a chunk
   std::optional<lm::ValueGuide> guide_;              // uses values_ and offsets_
   std::optional<CompletionWorker> worker_;
   lm::MemoryDemand demand_;

@@ -42,7 +42,7 @@ struct CompletionLengths {
   std::int64_t max_new_tokens = 0;
 };
 
-/// Checks that a guide with learned positions has one for each token of the longest prompt and its
+/// Checks that a guide with learned positions has enough of them for the longest prompt and its
 /// completion.
 /// Errors: Failure E107 (exit 78).
 void check_guide_positions(const Config& config, const lm::LmConfig& guide,

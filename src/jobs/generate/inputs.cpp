@@ -32,7 +32,7 @@ struct GuideFacts {
   std::uint32_t fingerprint = 0;
 };
 
-/// The facts of models other than model.path on which results depend.
+/// Facts about the models other than model.path. The results depend on them.
 struct OtherModels {
   std::optional<std::uint32_t> reference{};  // checksum of generate.reference
   std::optional<GuideFacts> guide{};
@@ -153,7 +153,8 @@ lm::MemoryDemand GenerateInputs::demand(DeviceKind device, std::int64_t longest_
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
   demand.logit_copies = lm::logit_copies(generation.sampling);
-  // The logits, a copy with a guide's offsets, and one that is divided by the temperature.
+  // A guide needs three copies: the logits, the logits plus its offsets, and these divided by the
+  // temperature.
   if (keys.guide) demand.logit_copies = std::max<std::int64_t>(demand.logit_copies, 3);
   demand.has_samples = config.num_samples > 1;
   demand.is_scoring = generation.max_new_tokens == 0;

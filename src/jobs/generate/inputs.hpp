@@ -46,23 +46,24 @@ struct GenerateInputs : rows::ModelRows {
     return has_scores() || (keys.max_new_tokens > 0 && has_match);
   }
 
-  /// Returns whether the answers of completions are recorded: they are checked, or they vote.
+  /// Returns whether the answers of completions are recorded. This is so if they are checked, or if
+  /// they vote (generate.search=weighted_vote).
   bool has_answers() const {
     return checks_answers() || (keys.search && keys.search->kind == SearchKind::weighted_vote);
   }
 
   /// Encodes `count` prompts from row `first` on. A row that cannot be used is returned with the
-  /// reason. With data.on_bad_row=stop the reason is also added to `problems`. Prompts that are
-  /// longer than the model's context are treated as generate.beyond_context says.
+  /// reason. With data.on_bad_row=stop the reason is also added to `problems`. The key
+  /// generate.beyond_context decides about prompts that are longer than the model's context.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;
 
   run::RowCounts counts() const { return {keys.run.chunk_size, prompts(), config.num_samples}; }
 
-  /// Returns the sizes that determine the memory of the model on `device`. The longest prompt has
-  /// `longest_prompt` tokens. With generate.batch_size=auto, they are the sizes for the largest
-  /// batch.
+  /// Returns the sizes that determine the memory of the model on `device`, if the longest prompt
+  /// has `longest_prompt` tokens. With generate.batch_size=auto, the batch size is the largest
+  /// possible one.
   lm::MemoryDemand demand(DeviceKind device, std::int64_t longest_prompt) const;
 };
 
@@ -87,8 +88,8 @@ std::string answer_note(const GenerateInputs& inputs);
 /// reason when it opens the data.
 std::int64_t count_prompts(const GenerateKeys& keys);
 
-/// Tokenizes all prompts and returns the number of tokens of each, or 0 for a row that is not
-/// completed.
+/// Tokenizes all prompts and returns the number of tokens of each. The number is 0 for a row that
+/// cannot be encoded, and for a prompt that generate.beyond_context=mark leaves out.
 /// Errors: Failure E531 for prompts that cannot be used, if data.on_bad_row is stop; also for
 ///         prompts beyond the model's context, if generate.beyond_context is stop.
 std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs);

@@ -9,8 +9,8 @@
 
 namespace mgpu::jobs {
 
-/// Job generate stores completions of the prompts of a file in table `samples` of results.h5. Each
-/// group of ranks holds a model and works on chunks.
+/// Job generate stores completions of the prompts of the data in table `samples` of results.h5.
+/// Each group of ranks holds a copy of the model and works on chunks.
 class GenerateJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -19,8 +19,8 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder, and of all prompts. The check of the prompts tokenizes
-  /// them.
+  /// Returns checks of the model's folder and of all prompts, and of the models that judge
+  /// completions. The check of the prompts tokenizes them.
   std::vector<run::FileCheck> file_checks() const override;
 
   /// Returns an estimate of the bytes of the journal and results.h5. Returns 0 if the data has no
@@ -33,15 +33,15 @@ public:
 
   /// Completes all prompts and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks for the same rows as count_tokens(), with the first of them;
-  ///         those of run::RowPhase and store::seal().
+  /// Errors: Failure E531 on all ranks for the same rows as in count_tokens(); it shows the first
+  ///         of these rows. Those of run::RowPhase and store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the files except the model's folder.
+  /// Checks the data file, the chat template and the rewards, without any weights.
   void check_inputs() const;
 
   const Config& config_;

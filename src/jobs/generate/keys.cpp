@@ -76,7 +76,7 @@ lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDef
   return sampling;
 }
 
-/// Refuses keys without effect in greedy decoding, instead of ignoring them.
+/// Refuses keys that have no effect with greedy decoding, instead of ignoring them.
 void refuse_keys_of_draws(const Config& config) {
   if (!config.is("generate.do_sample", "false")) return;
   for (const char* name : kDrawKeys) {
@@ -115,7 +115,7 @@ void check_guide(const Config& config) {
                          "generate.max_new_tokens=256");
 }
 
-/// Refuses a search without several completions to choose from.
+/// Refuses a search if a prompt does not get several different completions to choose from.
 void check_search(const Config& config) {
   check_search_keys(config);
   const std::optional<SearchKeys> search = read_search_keys(config);
@@ -135,8 +135,8 @@ void check_search(const Config& config) {
                          "generate.num_samples=8");
 }
 
-/// Refuses keys that contradict generate.roll_in=random, which starts each completion with a random
-/// part of the completion in the row.
+/// Refuses keys that contradict generate.roll_in=random. With this value, each completion begins
+/// with the first tokens of the completion in the row; their number is random.
 void check_roll_in(const Config& config) {
   if (!config.is("generate.roll_in", "random")) return;
   const auto refuse = [&](const char* name, const char* why, const char* help) {

@@ -31,8 +31,8 @@ enum class BeyondContext {
   stop,  // the run fails with E531 before any work, and lists them
 };
 
-/// The values of the keys of job generate. If a sampling parameter is nullopt, the model's
-/// generation_config.json decides, or else a default of this program.
+/// The values of the keys of job generate. A sampling parameter that is nullopt has the value in
+/// the model's generation_config.json, or a default of this program if that file lacks it.
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
@@ -42,7 +42,8 @@ struct GenerateKeys {
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
   BeyondContext beyond_context = BeyondContext::warn;
-  bool rolls_in = false;  // generate.roll_in=random: cuts and continues completions of rows
+  /// True with generate.roll_in=random: the completion in a row is cut, and the model continues it.
+  bool rolls_in = false;
   std::optional<bool> do_sample;
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
@@ -58,8 +59,8 @@ struct GenerateKeys {
   /// Returns whether the KL from a reference model is computed.
   bool has_reference() const { return !reference.empty(); }
 
-  /// Returns whether the KL of each token is recorded: from a reference model, or of guided draws
-  /// from model.path.
+  /// Returns whether the KL divergence of each token is recorded: from the reference model or, with
+  /// a guide but no reference, from model.path.
   bool has_divergence() const { return has_reference() || guide; }
 
   /// Returns whether key `name` differs from its default. `name` must be a key that affects how
@@ -70,12 +71,12 @@ struct GenerateKeys {
   /// "generate.temperature, generate.num_samples".
   std::string draw_keys() const;
 
-  /// Returns whether a changed key implies sampling. It matters only if generate.do_sample is not
-  /// given.
+  /// Returns whether a changed key implies sampling. The result matters only if generate.do_sample
+  /// is auto.
   bool asks_for_draws() const { return !draw_keys().empty(); }
 
-  /// Returns whether at least one sampling parameter is not given, so that the model's folder can
-  /// decide it.
+  /// Returns whether at least one sampling parameter is not given, and so may come from the model's
+  /// folder.
   bool has_folder_values() const {
     return !do_sample || !temperature || !top_k || !top_p || !repetition_penalty;
   }
@@ -91,7 +92,7 @@ struct GenerateConfig {
   bool has_auto_batch = false;          // generate.batch_size=auto: the run chooses the batch size
   std::int64_t num_samples = 1;         // number of completions of each prompt
   std::vector<std::string> stops;       // generate.stop
-  rows::PromptEncoder::Options prompt;  // how prompts are encoded; the vocabulary is not set
+  rows::PromptEncoder::Options prompt;  // how prompts are encoded; `vocab` is not set
 };
 
 /// Checks the rules between keys of job generate. It reads no file.

@@ -11,7 +11,8 @@ std::int64_t weights_of(const ModelPart& part, const lm::MemoryDemand& demand) {
   return lm::memory_of(part.config, part.shard, demand, part.ranks).weights;
 }
 
-/// Returns the guide as a model that does not have a vocabulary head.
+/// Returns the configuration of a guide with a tied head, so that memory_of() counts no weights of
+/// a vocabulary head.
 lm::LmConfig without_head(lm::LmConfig config) {
   config.tied_head = true;
   return config;
@@ -54,9 +55,9 @@ std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidate
 
 std::int64_t divergence_batch_bytes(const ModelPart& model, const ModelPart& reference,
                                     std::int64_t new_tokens, lm::MemoryDemand demand) {
-  // Copies of a block of logits that exist at once: the model's, the reference's, and the model's
-  // after the guide's offsets were added. A GPU also has float64 copies and the temporary tensors
-  // of the sums.
+  // Three copies of a block of logits exist at the same time: those of the model, of the reference,
+  // and of the model with the guide's offsets. A GPU also has float64 copies and the temporary
+  // tensors of the sums.
   constexpr std::int64_t kCopies = 3;
   constexpr std::int64_t kCopiesOnGpu = 16;
   demand.others = {};

@@ -17,10 +17,10 @@ struct ModelPart {
   int ranks = 1;
 };
 
-/// Returns the part with the most weights that a rank would hold in a group of `ranks` ranks.
+/// Returns the part with the most weights, if a group of `ranks` ranks divides the model by `plan`.
 ModelPart largest_part(const lm::LmConfig& config, const lm::GroupPlan& plan, int ranks);
 
-/// Returns how many bytes the weights of a guide take. Each rank holds the whole guide.
+/// Returns how many bytes the weights of a guide take on a rank. Each rank holds the whole guide.
 std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& demand);
 
 /// Returns how many bytes a guide needs in addition to its weights: the cache of its sequences and
@@ -28,9 +28,10 @@ std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& de
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand);
 
-/// Returns how many bytes the KL from a reference needs in addition to weights. Both models read
-/// the completions once more, with caches and passes, and the states of the model are kept.
-/// `demand` is the demand of generation, with completions of at most `new_tokens` tokens.
+/// Returns how many bytes the KL from a reference needs in addition to weights. Both models process
+/// the completions once more, which takes caches and activations. The hidden states of the model
+/// are kept until the reference has processed the same tokens. `demand` is the demand of
+/// generation, with completions of at most `new_tokens` tokens.
 std::int64_t divergence_batch_bytes(const ModelPart& model, const ModelPart& reference,
                                     std::int64_t new_tokens, lm::MemoryDemand demand);
 

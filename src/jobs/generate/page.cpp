@@ -104,7 +104,7 @@ report::Table group_means_table(const GeneratePlots& plots) {
 }
 
 /// Returns the tiles of the results. Leaves out first_right, the counts of finish reasons, and
-/// rates with a smaller k than the largest. Also leaves out rates with k = 1 if there is a score.
+/// rates for other k than the largest. Also leaves out rates for k = 1 if there is a score.
 std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
   std::string most;
   if (!plots.pass.means.empty())

@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// The largest number of completions of one prompt that the page compares.
+/// The page reads at most this many completions of a prompt, to show the different ones.
 inline constexpr std::int64_t kReadSamples = 64;
 
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,
@@ -25,7 +25,7 @@ struct GeneratePlots {
     std::string reason;
     std::int64_t count = 1;
     double log_prob = 0.0;  // of the completion, in nats
-    std::string answer{};   // that it gives; "" for none
+    std::string answer{};   // the answer in the completion; "" for none
     std::string verdict{};  // "right" or "wrong"; "" if nothing checks answers
   };
 
@@ -46,7 +46,7 @@ struct GeneratePlots {
   bool is_scored = false;        // true: prompts have log-probabilities
   bool is_scoring_only = false;  // true: there are no completions
   std::int64_t prompt_tokens = 0;
-  std::int64_t scored_prompt_tokens = 0;  // tokens of prompts, except the first of each prompt
+  std::int64_t scored_prompt_tokens = 0;  // prompt tokens except the first of each prompt
   std::int64_t output_tokens = 0;
   double prompt_log_prob = 0.0;  // sum over tokens, nats
   double output_log_prob = 0.0;
@@ -64,7 +64,7 @@ struct GeneratePlots {
   Rates majority{};                              // maj@k; empty with one completion per prompt
   Rates best{};                                  // best-of-k; empty without generate.search
   Rates weighted{};                              // weighted vote of k; empty without a search
-  std::vector<GroupMean> groups{};               // metrics of groups, group by group
+  std::vector<GroupMean> groups{};               // metrics of each group, sorted by group
 };
 
 /// Makes report.html of job generate and its part of summary.json.

@@ -30,7 +30,8 @@ Failure refusal(const run::ExportRequest& request, std::string text, std::string
                   std::move(help)});
 }
 
-/// Returns the returns of all completions. Errors: Failure E143 if the run did not record them.
+/// Returns the value of each completion in column `reward`, or in column `score` if there is no
+/// `reward`. Errors: Failure E143 if the run recorded neither.
 std::span<const double> returns_of(const store::ReadTable& samples,
                                    const run::ExportRequest& request) {
   for (const char* name : {"reward", "score"})
@@ -55,7 +56,8 @@ std::vector<double> without_empty(std::span<const double> returns,
   return result;
 }
 
-/// Reads the prompts of a run, and checks that recipes turn their texts into the same tokens.
+/// Reads the prompts of a run. Checks that recipes of job train tokenize their texts to the tokens
+/// that the run used.
 class PromptTexts {
 public:
   explicit PromptTexts(const run::ExportRequest& request)
@@ -68,7 +70,7 @@ public:
                                              lm::read_lm_config(folder).vocab);
   }
 
-  /// Returns the prompt of a row. Errors: Failure E143 if recipes would turn its text into other
+  /// Returns the prompt of a row. Errors: Failure E143 if recipes would tokenize its text to other
   /// tokens.
   std::string of_row(std::int64_t row) const {
     std::string text = texts_.read(row, 1).at(0);

@@ -16,18 +16,18 @@ struct CompletionPair {
 };
 
 /// Returns a pair for each prompt: the first of its completions with the highest return, and the
-/// first with the lowest. Completions without a return (NaN) are left out, and so are prompts whose
-/// returns are all equal.
+/// first with the lowest. A return is a reward or a score. Completions without a return (NaN) are
+/// left out. Prompts whose returns are all equal get no pair.
 /// Shapes: prompts and returns have one element per row. The rows of a prompt are adjacent.
 std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts,
                                            std::span<const double> returns);
 
-/// Writes a JSON line for each pair: `prompt`, `chosen`, `rejected`, `score_chosen` and
-/// `score_rejected`. Returns are column `reward`, or `score` if there are no rewards. Empty
-/// completions are left out, because no recipe learns from them. Returns the number of lines.
-/// Local.
-/// Errors: Failure E143 (exit 64) if the run has neither column, no pairs, or prompts whose text
-///         recipes would turn into other tokens than those of the run; E602 (exit 74) if the file
+/// Writes a JSON line for each pair of best_and_worst(): `prompt`, `chosen`, `rejected`,
+/// `score_chosen` and `score_rejected`. The return of a completion is its value in column `reward`,
+/// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
+/// learns from them. Returns the number of lines. Local.
+/// Errors: Failure E143 (exit 64) if the run has neither column or no pairs, or if recipes would
+///         tokenize the text of a prompt to other tokens than the run; E602 (exit 74) if the file
 ///         cannot be written; those of reading a result file and the run's tokenizer.
 std::int64_t export_pairs(const run::ExportRequest& request);
 

@@ -45,7 +45,7 @@ std::string prompts_text(const GenerateInputs& inputs) {
          (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
 }
 
-/// Builds the plan of one run, part by part.
+/// Builds the report that --plan shows for a run.
 class GeneratePlan {
 public:
   GeneratePlan(const Config& config, const run::PlanMachine& machine, GenerateInputs inputs,
@@ -75,7 +75,7 @@ public:
 private:
   std::int64_t new_tokens() const { return inputs_.config.generation.max_new_tokens; }
 
-  /// Returns the bytes that the weights of the reference model take on each rank.
+  /// Returns the bytes that the weights of the reference model take on each rank; 0 without one.
   std::uint64_t reference_bytes() const {
     if (!inputs_.keys.has_reference()) return 0;
     const std::int64_t parameters = run::num_parameters(lm::read_lm_config(inputs_.keys.reference));
@@ -84,8 +84,8 @@ private:
                                       inputs_.keys.rows.model.group_sizes.front());
   }
 
-  /// Returns how many bytes the guide's offsets for one completion take. They are kept only for the
-  /// KL from a reference.
+  /// Returns how many bytes the guide's offsets for one completion take. Returns 0 without a
+  /// reference, because the offsets are kept only for the KL from it.
   std::int64_t kept_offset_bytes() const {
     if (!inputs_.guide || !inputs_.keys.has_reference()) return 0;
     return new_tokens() * inputs_.keys.guide->settings.candidates * 8;
@@ -96,7 +96,8 @@ private:
     const lm::MemoryDemand demand = this->demand(longest);
     const std::int64_t rows = run::rows_at_once(inputs_.counts(), demand.batch_size);
     const std::int64_t samples = rows * inputs_.config.num_samples;
-    // The results hold id, log-probability and text of each token of the prompts and completions.
+    // For each token of the prompts and completions, the results hold its id, log-probability and
+    // text.
     const std::int64_t tokens = samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = demand,
@@ -125,7 +126,7 @@ private:
     return static_cast<std::uint64_t>(guide_weights(*inputs_.guide, demand));
   }
 
-  /// Returns the demand of a batch, including the guide and the reference.
+  /// Returns the memory demand of a batch, including the guide and the reference.
   lm::MemoryDemand demand(std::int64_t longest) const {
     lm::MemoryDemand demand = inputs_.demand(machine_.device, longest);
     if (!inputs_.keys.has_divergence()) return demand;
@@ -266,13 +267,13 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
 
 std::uint64_t GenerateJob::disk_bytes() const {
   const auto prompts = static_cast<std::uint64_t>(count_prompts(keys_));
-  if (prompts == 0) return 0;  // the file is not valid, which --check reports elsewhere
+  if (prompts == 0) return 0;  // no rows, or an unreadable file, which --check reports elsewhere
   const std::uint64_t text = input::bytes_of(keys_.rows.options);
   const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto samples = static_cast<std::uint64_t>(keys_.num_samples);
-  // A byte of text makes at most one token, which has an id, a log-probability, and the byte
-  // itself. A token of a completion has some eight bytes of text in addition to its id and
-  // log-probability.
+  // A byte of the input becomes at most one token. For it, the results hold an id and a
+  // log-probability (8 bytes), and the byte itself. A token of a completion has some eight bytes of
+  // text in addition to its id and log-probability.
   const std::uint64_t row = new_tokens * (keys_.has_divergence() ? 20 : 16) + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }

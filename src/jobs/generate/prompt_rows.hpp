@@ -11,13 +11,14 @@
 // Finds columns and the rows of each prompt in table `samples`.
 namespace mgpu::jobs {
 
-/// The rows of one prompt.
+/// The rows of one prompt, which are adjacent: `count` rows from row `first` on.
 struct RowRange {
   std::size_t first = 0;
   std::size_t count = 0;
 };
 
-/// Returns the rows of each prompt. The rows of a prompt are adjacent.
+/// Returns the rows of each prompt. `prompt_index` has the prompt of each row; the rows of a prompt
+/// are adjacent.
 std::vector<RowRange> ranges_of(std::span<const std::int64_t> prompt_index);
 
 /// Returns the column with this name; nullptr if the table lacks it.

@@ -216,7 +216,7 @@ void add_evaluation(const GenerateInputs& inputs, const Evaluation& evaluation,
         "; [95 % intervals] over " + report::counted(std::ssize(evaluation.prompts), "prompt");
 }
 
-/// Counts the completions without a reward.
+/// Adds the number of completions without a reward to `outcome`.
 void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcome) {
   const auto rewards = samples.column("reward").values<double>();
   const auto missing =
@@ -227,8 +227,8 @@ void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcom
   outcome.result += "; " + report::counted(missing, "sample") + " without a reward";
 }
 
-/// Counts samples that could not be completed. The run ends as incomplete if their share is above
-/// output.max_failed.
+/// Adds the number of samples that could not be completed to `outcome`. Sets the exit code
+/// `incomplete` if their share is above output.max_failed.
 void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
   const auto found = plots.finishes.find(name_of(Finish::none));
   if (found == plots.finishes.end()) return;

@@ -21,11 +21,11 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
 /// The result of seal_completions().
 struct SealedCompletions {
   store::SealResult report{};
-  std::optional<Evaluation> evaluation{};  // of evaluate_journal()
+  std::optional<Evaluation> evaluation{};  // result of evaluate_journal()
 };
 
 /// Evaluates the completions in the journal, and writes results.h5. If `may_lack_rows` is true,
-/// rows may be missing, as in an unfinished run, and the file is then partial.
+/// rows may be missing, as in an unfinished run. The file is then marked as partial.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of evaluate_journal() and seal().

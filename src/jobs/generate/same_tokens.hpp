@@ -7,16 +7,16 @@
 
 namespace mgpu::jobs {
 
-/// A folder of a model that reads the tokens of model.path, and how messages name it.
+/// The folder of a model that reads the tokens that model.path generates, and how messages name it.
 struct TokenReader {
   std::string key{};               // "generate.guide.path"
   std::filesystem::path folder{};  // the value of the key
   std::string help{};              // what the user can give instead
 };
 
-/// Checks that a model has the tokenizer of the model in `model`, and a vocabulary that is not
-/// smaller. Both folders may lack a tokenizer, because prompts can be token ids. A missing folder
-/// `model` is reported elsewhere. Called on one rank.
+/// Checks that the model in reader.folder has the same tokenizer as the model in folder `model`,
+/// and a vocabulary that is not smaller. Both folders may lack a tokenizer, because prompts can be
+/// token ids. A missing folder `model` is reported elsewhere. Called on one rank.
 /// Errors: Failure E107 (exit 78); those of reading both folders.
 void check_same_tokens(const Config& config, const TokenReader& reader,
                        const std::filesystem::path& model);

@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 enum class SearchKind : std::uint8_t {
   best_of_n,      // the completion with the highest score
   weighted_vote,  // the answer whose completions have the highest sum of scores
-  beam,           // the completion with the highest score, of those that grew by a BeamSearch
+  beam,           // the completion with the highest score of those that a BeamSearch returns
 };
 
 /// Returns "best_of_n", "weighted_vote" or "beam".
@@ -27,10 +27,10 @@ enum class StepAggregate : std::uint8_t { min, product, last };
 /// The values of the keys generate.search and generate.reward.*.
 struct SearchKeys {
   SearchKind kind = SearchKind::best_of_n;
-  std::filesystem::path folder{};  // of a process reward model, or of a reward model
+  std::filesystem::path folder{};  // generate.reward.path
   StepAggregate aggregate = StepAggregate::min;
   rows::StepRule steps{};       // how completions are split into steps
-  std::int64_t beam_width = 4;  // completions of which one goes on after each step
+  std::int64_t beam_width = 4;  // one in beam_width completions continues after each step
 
   bool has_beams() const { return kind == SearchKind::beam; }
 };
@@ -38,20 +38,22 @@ struct SearchKeys {
 /// Adds the keys generate.search and generate.reward.*.
 void add_search_keys(KeyTable& table);
 
-/// Checks the rules between these keys and other keys. It reads no file.
+/// Checks the rules between the keys of add_search_keys() and other keys. It reads no file.
 /// Errors: Failure (exit 78).
 void check_search_keys(const Config& config);
 
-/// Returns the values of the keys; nullopt if generate.search is none or generate.reward.path is
-/// null.
+/// Returns the values of the keys of add_search_keys(); nullopt if generate.search is none or
+/// generate.reward.path is null.
 std::optional<SearchKeys> read_search_keys(const Config& config);
 
-/// Returns whether the folder of generate.reward.path has a process reward model. If not, it must
-/// have a reward model, a ForSequenceClassification. Errors: Failure E603, E623.
+/// Returns whether the folder of generate.reward.path has a process reward model, a
+/// ForTokenClassification. If not, the folder must have a reward model, a
+/// ForSequenceClassification; this function does not check that. Errors: Failure E603, E623.
 bool judges_steps(const SearchKeys& keys);
 
-/// Checks that the folder has a process reward model, or a reward model, that can judge completions
-/// of the model in `model`. If `needs_weights`, the folder must have weights, which are not read.
+/// Checks that keys.folder has a process reward model or a reward model that can judge completions
+/// of the model in folder `model`. If `needs_weights`, keys.folder must have weights, which are not
+/// read.
 ///
 /// Errors: Failure E603 (exit 66) without such a folder; E553 (exit 65) for a folder of another
 ///         kind, or without a tokenizer; those of read_step_head(); E107 (exit 78) for another

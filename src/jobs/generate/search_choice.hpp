@@ -15,17 +15,19 @@ namespace mgpu::jobs {
 /// Shapes: scores [completions of a prompt], at least one
 std::size_t best_of(std::span<const double> scores);
 
-/// Returns the index of the first completion with the answer whose completions have the highest sum
-/// of scores. Of equal sums the first answer counts. `same_as` has the first completion with an
-/// equal answer, and -1 for a completion without answer. Completions without an answer or a
-/// score do not vote. nullopt: no completion votes.
+/// Returns the result of a weighted vote: the answer whose completions have the highest sum of
+/// scores, as the index of the first completion that gives it. Of equal sums the first answer wins.
+/// `same_as` has for each completion the index of the first one with an equal answer, or -1 if it
+/// gives no answer. Completions without an answer or a score do not vote. Returns nullopt if no
+/// completion votes.
 ///
 /// Shapes: scores [completions of a prompt]; same_as at least as many
 /// Source: Li et al., arXiv 2206.02336.
 std::optional<std::size_t> voted_of(std::span<const double> scores,
                                     std::span<const std::int32_t> same_as);
 
-/// Returns the index of the completion that a search chooses; nullopt: no completion votes.
+/// Returns the index of the completion that a search of this kind chooses. Returns nullopt if a
+/// weighted vote has no votes.
 std::optional<std::size_t> chosen_of(SearchKind kind, std::span<const double> scores,
                                      std::span<const std::int32_t> same_as);
 

@@ -46,8 +46,8 @@ public:
   }
 
 private:
-  /// Returns the tokens that the process reward model reads, and the ends of the steps in them. It
-  /// has no steps if the text cannot be encoded.
+  /// Returns the tokens that the process reward model reads, and the ends of the steps in these
+  /// tokens. The result has no steps if the text cannot be encoded.
   lm::SteppedSequence sequence_of(const SearchedCompletion& completion) const {
     const std::vector<rows::TextStep> steps =
         rows::split_into_steps(completion.ids, keys_.steps, drawn_.tokenizer());
@@ -60,8 +60,8 @@ private:
     return sequence;
   }
 
-  /// Encodes the texts of the prompt and the steps. Lines lose blanks at their ends, as in --export
-  /// trl.
+  /// Encodes the texts of the prompt and the steps. If steps are lines, blanks and line breaks at
+  /// their ends are removed, as in --export trl.
   lm::SteppedSequence sequence_of_texts(const std::string& prompt,
                                         std::span<const rows::TextStep> steps) const {
     std::vector<std::string> texts;
@@ -84,7 +84,7 @@ private:
   const SearchKeys& keys_;
   const rows::PromptEncoder& drawn_;
   lm::StepScorer scorer_;
-  std::optional<rows::RowEncoder> encoder_;  // of texts; nullopt: drawn tokens are judged
+  std::optional<rows::RowEncoder> encoder_;  // nullopt: the model reads drawn tokens
 };
 
 /// Scores completions with a reward model.

@@ -17,12 +17,13 @@
 
 namespace mgpu::jobs {
 
-/// A completion that a search scores. The referenced objects must outlive this object.
+/// A completion that a search scores, with its prompt. `prompt` and the spans refer to objects that
+/// must outlive this object.
 struct SearchedCompletion {
   const rows::EncodedPrompt* prompt = nullptr;
   std::span<const std::int64_t> prompt_ids{};
   std::span<const std::int64_t> ids{};  // tokens of the completion, at least one
-  std::string text{};                   // of the completion
+  std::string text{};                   // text of the completion; only reward models read it
 };
 
 /// The score of a completion, from 0 to 1. It is NaN if the completion cannot be scored.
@@ -35,10 +36,10 @@ struct CompletionScore {
 /// completion and prompt only.
 ///
 /// A process reward model gives each step a probability. It reads the kind of tokens that it was
-/// trained on: drawn tokens, or the tokens of texts and separators. A reward model gives each
-/// completion one number, whose logistic function is the score. A completion is not scored if it is
-/// longer than the learned positions of the model, or if the tokenizer or the chat template of the
-/// model refuses the text.
+/// trained on: the sampled tokens, or the tokens of the texts of the steps and of separators. A
+/// reward model gives each completion one number; the score is the logistic function of that
+/// number. A completion has no score if it is longer than the learned positions of the model, or if
+/// the tokenizer or the chat template of the model refuses its text.
 class CompletionScorer {
 public:
   CompletionScorer() = default;
@@ -52,9 +53,9 @@ public:
   virtual std::vector<CompletionScore> score(std::span<const SearchedCompletion> completions) = 0;
 };
 
-/// Opens the model of generate.reward.path on `device`; with `models`, the ranks of a node share
-/// its weights. `encoder` has the tokenizer of the folder `model`, whose completions are searched.
-/// `keys` and `encoder` must outlive the result. Local.
+/// Opens the model of generate.reward.path on `device`. With `models`, the ranks of a node share
+/// its weights. `encoder` has the tokenizer of folder `model`, the model that generates the
+/// completions. `keys` and `encoder` must outlive the result. Local.
 /// Errors: Failure E603 if steps are lines and `model` has no tokenizer; those of
 ///         lm::StepScorer::open() and rows::open_rewards().
 std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
@@ -62,10 +63,11 @@ std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
                                               const std::filesystem::path& model, Device device,
                                               lm::ResidentModels* models);
 
-/// Returns the settings of reward `model` for the model of generate.reward.path.
+/// Returns settings with which the functions of rows/reward_model.hpp use the model of
+/// generate.reward.path as reward `model`.
 rewards::RewardSettings reward_settings_of(const SearchKeys& keys);
 
-/// Returns the score of a completion from the probabilities of its steps, at least one.
+/// Combines the probabilities of the steps of a completion, at least one, into its score.
 double aggregate_of(StepAggregate aggregate, std::span<const double> steps);
 
 }  // namespace mgpu::jobs

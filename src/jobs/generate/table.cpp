@@ -19,7 +19,7 @@ namespace {
 constexpr std::array kFinishNames = {"stop_token", "stop_string", "length",
                                      "context",    "scored",      "none"};
 
-/// One completion of a prompt. The referenced objects must outlive this object.
+/// One completion of a prompt. The objects that the pointers refer to must outlive this object.
 struct CompletionRow {
   std::int64_t prompt_index = 0;
   std::int32_t sample = 0;
@@ -28,11 +28,11 @@ struct CompletionRow {
   const lm::Completion* completion = nullptr;    // nullptr: no completion
   const rows::PromptEncoder* encoder = nullptr;  // decodes the completion
   double reward = std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> parts{};  // of each reward; empty without a completion
-  std::string answer{};         // that the completion gives; "" for none
+  std::vector<double> parts{};  // rewards without weights; empty without a completion
+  std::string answer{};         // the answer that the completion gives; "" for none
   std::int32_t same_as = -1;    // the prompt's first completion with an equal answer; -1: none
-  CompletionScore searched{};   // of generate.search
-  bool is_chosen = false;       // by generate.search
+  CompletionScore searched{};   // score for generate.search
+  bool is_chosen = false;       // whether generate.search chooses this completion
 };
 
 using Columns = store::Columns<CompletionRow>;
@@ -73,8 +73,8 @@ const lm::Completion& completion_of(const CompletionRow& row) {
   return row.completion == nullptr ? kNone : *row.completion;
 }
 
-/// Returns one log-probability for each token of the prompt. It is NaN for the first token, which
-/// has no prediction. Returns an empty list for a row that was left out.
+/// Returns one log-probability for each token of the prompt; NaN for the first token, which the
+/// model does not predict. Returns an empty list for a row that was left out.
 std::vector<float> scored_prompt(const CompletionRow& row) {
   if (row.completed->facts.status != rows::RowStatus::ok) return {};
   std::vector<float> log_probs{std::numeric_limits<float>::quiet_NaN()};
@@ -151,7 +151,8 @@ std::vector<double> divergences_of(const CompletionRow& row) {
   return all[static_cast<std::size_t>(row.sample)];
 }
 
-/// Adds columns for the KL from generate.reference, or of guided draws from model.path.
+/// Adds columns for the KL divergence from generate.reference or, without a reference, for the KL
+/// divergence of guided sampling from model.path.
 void add_kl_columns(Columns& columns, bool has_reference) {
   using Row = CompletionRow;
   const std::string from = has_reference ? "KL from the reference" : "KL of the guided draws";
@@ -176,7 +177,7 @@ void add_answer_columns(Columns& columns) {
               [](const Row& row) { return row.same_as; });
 }
 
-/// Finds the answers of all rows. The completions of a prompt are `num_samples` rows.
+/// Finds the answers of all rows. Each prompt has generate.num_samples adjacent rows.
 void find_answers(std::vector<CompletionRow>& rows, const GenerateInputs& inputs) {
   const datasets::Dataset* dataset =
       inputs.has_scores() ? inputs.keys.rows.dataset->dataset.get() : nullptr;
@@ -209,7 +210,8 @@ void add_search_columns(Columns& columns) {
               [](const Row& row) -> std::uint8_t { return row.is_chosen ? 1 : 0; });
 }
 
-/// Scores the rows that have a completion, and marks the chosen one of each prompt.
+/// Scores the rows that have a completion, and marks the row that generate.search chooses for each
+/// prompt.
 void search_rows(std::vector<CompletionRow>& rows, const GenerateInputs& inputs,
                  CompletionScorer& scorer) {
   std::vector<std::vector<std::int64_t>> prompts;  // token ids

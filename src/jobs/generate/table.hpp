@@ -15,13 +15,13 @@
 
 namespace mgpu::jobs {
 
-/// The reason why a completion ended, in column `finish`. `scored`: the prompt was only scored.
-/// `none`: the row was left out.
+/// The reason why a completion ended, in column `finish`. The value `scored` means that the prompt
+/// was only scored, and `none` that the row was left out.
 enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, none };
 const char* name_of(Finish finish);
 
-/// Describes table `samples` of results.h5 of job generate. It has one row per prompt and
-/// completion, in the order of the input.
+/// Describes table `samples` of results.h5 of job generate. It has one row per completion, sorted
+/// by prompt in the order of the input.
 store::TableSpec completion_table(const GenerateInputs& inputs);
 
 /// The models and functions that judge the rows of a chunk.
@@ -31,7 +31,7 @@ struct RowJudges {
 };
 
 /// Encodes the rows of prompts for the journal. The first prompt is prompt `first` of the input.
-/// `encoder` decodes completions. `judges` judges them.
+/// `encoder` decodes the completions, and `judges` judges them.
 /// Errors: those of rewards::WeightedRewards::score() and CompletionScorer::score().
 std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_t first,
                                        std::span<const rows::EncodedPrompt> prompts,

@@ -22,7 +22,7 @@ namespace mgpu::jobs {
 struct CompletionJudges {
   /// The model of generate.reference on the same ranks; nullptr: none.
   const lm::ModelGroup* reference = nullptr;
-  /// The offsets of a guide's draws, if there is a reference; nullptr otherwise.
+  /// The offsets that a guide added to logits, if there is also a reference; nullptr otherwise.
   lm::OffsetRecord* offsets = nullptr;
   /// The rewards of reward.functions; nullptr without rewards, and on ranks that do not record
   /// results.
@@ -35,7 +35,8 @@ struct CompletionJudges {
 /// Completes the prompts of a chunk, with the model of one group of ranks.
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
-  /// Keeps references to all arguments, which must outlive this object.
+  /// Keeps references to the arguments and to the objects that `judges` points to, which must
+  /// outlive this object. `judges` itself is copied.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
                    const lm::ModelGroup& group, const CompletionJudges& judges,
                    ScalarSink& scalars);
@@ -66,7 +67,7 @@ private:
   ScalarSink& scalars_;
   Completer completer_;
   std::optional<lm::SequenceDivergence> divergence_;  // from generate.reference
-  lm::OffsetRecord* offsets_;                         // of the draws; may be nullptr
+  lm::OffsetRecord* offsets_;                         // CompletionJudges::offsets
   RowJudges judges_;                                  // of the rows of a chunk
 };
 

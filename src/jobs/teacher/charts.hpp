@@ -12,9 +12,9 @@ namespace mgpu::jobs {
 /// are given.
 std::string svg_kept_mass(const KeptMass& mass);
 
-/// Draws a line for each of the first kShownRanks ranks: the layers or heads of the model that it
-/// holds, and how it spent its time. Times are omitted if no samples were processed. Returns ""
-/// without ranks.
+/// Draws one row of bars for each of the first kShownRanks ranks: the layers or heads of the model
+/// that the rank holds, and how it spent its time. Times are omitted if no samples were processed.
+/// Returns "" without ranks.
 std::string svg_rank_map(const RankMap& map);
 inline constexpr std::size_t kShownRanks = 64;
 

@@ -27,8 +27,8 @@ std::string share_text(double share) {
                          hundredths);
 }
 
-/// Returns a text with the teacher's predictions for a token, best first, with their entropy and
-/// the probability of the token.
+/// Returns a text about a token: its probability, the entropy of the teacher's prediction, and the
+/// most probable tokens of that prediction.
 std::string view_of(const ShownToken& token, int number) {
   std::string text = report::text_of("Token %d ", number) + quoted_token(token.text);
   if (token.entropy < 0.0) return text + ": nothing came before it.";

@@ -16,8 +16,8 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kTeacherSamples{"teacher.batch_size", "sample", "samples",
                                                  "data.max_length"};
 
-/// The inputs of job teacher: rows and settings. They contain the model's configuration, but not
-/// its weights.
+/// Holds the inputs of job teacher: rows, settings and the model's configuration. The weights of
+/// the model are not included.
 struct TeacherInputs : rows::ModelRows {
   TeacherConfig config{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows and model

@@ -9,8 +9,9 @@
 
 namespace mgpu::jobs {
 
-/// Job teacher computes the next-token distributions of a model for the rows of a file. It stores
-/// them in table `samples` of results.h5. Each group of ranks holds a model and works on chunks.
+/// Job teacher computes the next-token distributions of a model for the rows of the data. It stores
+/// them in table `samples` of results.h5. Each group of ranks holds a copy of the model and works
+/// on chunks.
 class TeacherJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -19,11 +20,11 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder and of the rows of the data file.
+  /// Returns checks of the model's folder and of the rows of the data.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Returns an estimate of the bytes of the journal and results.h5, with one token per three bytes
-  /// of the data file.
+  /// Returns an estimate of the bytes of the journal and results.h5. It assumes one token per three
+  /// bytes of the data.
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
@@ -32,7 +33,7 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the files except the model's folder.
+  /// Checks the files of the job except for the model's folder.
   void check_inputs() const;
 
   const Config& config_;

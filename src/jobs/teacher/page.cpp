@@ -11,8 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::int64_t kLongestBar = 4;  // the last bar counts all samples that are longer than
-                                         // this multiple of the allowed length
+// The last bar counts all samples that are longer than this multiple of the allowed length.
+constexpr std::int64_t kLongestBar = 4;
 
 report::Figure text_figure(const TeacherPlots& plots) {
   std::string caption =

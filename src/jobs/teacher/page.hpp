@@ -16,16 +16,16 @@ struct Guess {
   double probability = 0.0;
 };
 
-/// A token of a text, and what the teacher predicted at its position. Predictions are known only
-/// for the tokens that the results store.
+/// A token of a text, and what the teacher predicted at its position. Only the predictions that the
+/// results store are known.
 struct ShownToken {
   std::string text;        // "": its bytes are part of a character that the next token completes
   bool is_learned = true;  // false: part of a prompt
-  /// Entropy of the prediction in nats. All tokens that are not stored count as one class; below 0:
-  /// unknown.
+  /// Entropy of the prediction in nats; below 0: unknown. All tokens that are not stored count as
+  /// one class.
   double entropy = -1.0;
   double probability = 0.0;  // predicted probability of this token; 0: it is not stored
-  int place = 0;             // rank among the stored predictions, from 1; 0: it is not stored
+  int place = 0;             // position in the stored predictions, from 1; 0: it is not stored
   std::vector<Guess> best;   // most probable predictions, the most probable first
   double rest = 0.0;         // probability of all tokens that are not in `best`
 };
@@ -42,7 +42,7 @@ struct KeptMass {
   struct Point {
     std::int64_t k = 0;
     double mean = 0.0;              // mean total probability of the k most probable tokens
-    double low = 0.0;               // a tenth of the tokens have a smaller total probability
+    double low = 0.0;               // 10th percentile of that probability over the tokens
     std::int64_t bytes_fp16 = 0;    // bytes per token with teacher.store=fp16
     std::int64_t bytes_packed = 0;  // bytes per token with teacher.store=packed
   };
@@ -77,7 +77,7 @@ struct RankMap {
 struct TeacherPlots {
   std::map<std::string, std::int64_t> statuses;  // number of samples by status, such as "truncated"
   std::int64_t tokens = 0;                       // number of tokens that the teacher processed
-  std::int64_t tokens_left_out = 0;              // tokens of samples that were too long
+  std::int64_t tokens_left_out = 0;              // tokens that were cut or left out as too long
   std::int64_t longest = 0;                      // tokens of the longest sample
   std::int64_t max_length = 0;                   // tokens that a sample may have
   std::vector<std::int64_t> lengths;             // tokens of each sample, before the sample was cut
@@ -87,7 +87,7 @@ struct TeacherPlots {
   std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: it was idle
   double total_tokens_per_second = 0.0;   // speed of all groups in this attempt
   std::vector<ShownText> texts;
-  std::string entropy_of;  // over what the entropy is computed: "the 16 most probable tokens"
+  std::string entropy_of;  // what the entropy is computed over: "the 16 most probable tokens ..."
   KeptMass mass;           // has no points with teacher.targets=random_sampling
   std::string drawn;       // text about the sampled tokens; "" for top k
   RankMap ranks;

@@ -67,8 +67,9 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Returns one row of each third of the rows: the row with the most shown tokens. A third in which
-/// no row has two shown tokens is skipped.
+/// Divides the rows into kShownTexts parts. Returns from each part the row with the most tokens,
+/// where numbers above kShownTokens count as equal. Skips a part without a row of two tokens or
+/// more.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {
@@ -137,7 +138,8 @@ ShownText read_text(recipes::StoredTargets& targets, const store::ListColumn& to
   if (answer < text.tokens)
     text.first = std::clamp<std::int64_t>(answer - kShownPrompt, 0,
                                           std::max<std::int64_t>(text.tokens - kShownTokens, 0));
-  const std::int64_t before = text.first > 0 ? 1 : 0;  // one more token is read, but not shown
+  // The token before the first shown one is also read, because its targets predict the shown one.
+  const std::int64_t before = text.first > 0 ? 1 : 0;
   const std::int64_t count = std::min(kShownTokens, text.tokens - text.first);
   const std::int64_t first = text.first - before;
   const store::ReadColumn column = tokens.read_items(begin + first, count + before);
@@ -173,7 +175,7 @@ std::vector<ShownText> read_texts_shown(const fs::path& results, const TeacherIn
   return shown;
 }
 
-/// Collects the total probability of the first k tokens of each list, for several k.
+/// Collects the total probability of the k most probable tokens of each prediction, for several k.
 class MassAtK {
 public:
   explicit MassAtK(std::vector<std::int64_t> ks) : ks_(std::move(ks)), masses_(ks_.size()) {}
@@ -247,7 +249,8 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
   return mass;
 }
 
-/// Returns the text that is shown instead of the top-k probability if targets are sampled.
+/// Returns the text that replaces the chart of top-k probabilities with
+/// teacher.targets=random_sampling.
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
                        const TeacherPlots& plots) {
   const store::ListColumn drawn(results, "samples", "num_drawn");

@@ -21,7 +21,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the attributes that a reader needs to interpret the columns.
+/// Returns the attributes of results.h5 that a reader needs to interpret the columns.
 store::AttributeGroup facts_of(const TeacherInputs& inputs) {
   const TeacherConfig& config = inputs.config;
   const std::int64_t vocab = inputs.model.vocab;
@@ -66,8 +66,8 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, TeacherPlots& plots)
   plots.total_tokens_per_second = speeds.total;
 }
 
-/// Returns how many bytes per token the targets take, including ids. If this differs between
-/// tokens, returns the size of the whole file per token.
+/// Returns how many bytes the targets of a token take, including ids. If this differs between
+/// tokens, returns the size of the whole file divided by the number of tokens.
 double bytes_per_token(const TeacherInputs& inputs, const TeacherPlots& plots,
                        std::uint64_t file_bytes) {
   if (plots.tokens == 0) return 0.0;
@@ -93,8 +93,8 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Warns about samples that were cut or left out. The run ends as incomplete if the share of
-/// unusable rows is above output.max_failed.
+/// Warns about samples that were cut or left out. Sets the exit code `incomplete` if the share of
+/// rows with the status bad_row is above output.max_failed.
 void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
   for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;
@@ -111,7 +111,8 @@ void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
 }
 
-/// Warns of texts that are longer than the teacher's context, and counts them on the page.
+/// Warns about texts that are longer than the teacher's context, and adds their number to the
+/// results.
 void judge_lengths(run::RunContext& run, const TeacherInputs& inputs,
                    std::span<const std::int32_t> tokens, run::JobOutcome& outcome) {
   const std::int64_t context = rows::context_of(inputs.model);

@@ -13,7 +13,8 @@
 
 namespace mgpu::jobs {
 
-/// Returns a request to seal results.h5 with the groups /run, /teacher and /samples.
+/// Returns the request with which store::seal() writes results.h5. The file gets the groups /run,
+/// /teacher and /samples.
 store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs);
 
 /// Writes results.h5 from the journal.

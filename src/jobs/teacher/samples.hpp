@@ -12,14 +12,15 @@
 
 namespace mgpu::jobs {
 
-/// A sample as tokens for the model, and the status of its row.
+/// Holds the tokens of a row of the data for the model, and the status of the row.
 struct TeacherSample {
   rows::LearnedText text;       // empty: the sample is left out
   std::int64_t all_tokens = 0;  // length before the sample was cut or left out
   rows::RowFacts facts;
 };
 
-/// Makes samples from rows, up to the length that the model and data.max_length allow.
+/// Makes samples from rows. Cuts or leaves out samples with more than Options::max_length tokens,
+/// as data.too_long requires.
 ///
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
 ///         data.too_long=error for a row that is too long; those of RowEncoder.

@@ -40,8 +40,8 @@ void draw_axes(report::Svg& svg) {
   svg.text({kLeft + 112, 14}, "a tenth of the tokens keep less", "legend");
 }
 
-/// Returns whether point i gets a label. The last k gets one, and as many powers of two as there is
-/// space for.
+/// Returns whether point i gets a label. The last k gets a label, and as many powers of two get one
+/// as there is space for.
 bool has_label(const KeptMass& mass, std::size_t i) {
   const std::vector<KeptMass::Point>& points = mass.points;
   const std::int64_t last = points.back().k;

@@ -17,8 +17,9 @@ struct TeacherRow {
 
 using Columns = store::Columns<TeacherRow>;
 
-/// Returns the ids of the `best` most probable predictions for each token, packed into `bits` bits
-/// per id, [T, bytes of a list].
+/// Returns for each token the ids of the `best` most probable predictions, packed into `bits` bits
+/// per id.
+/// Shapes: [tokens, bytes of the packed ids of one token]
 std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t best, int bits) {
   std::vector<std::uint8_t> bytes;
   for (std::size_t begin = 0; begin < targets.ids.size(); begin += best) {
@@ -28,7 +29,7 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
   return bytes;
 }
 
-/// Returns all sampled tokens of a sample in one stream of bits: id and count alternate.
+/// Returns all sampled tokens of a sample in one stream of bits, in which ids and counts alternate.
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
   std::vector<std::uint32_t> words;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)

@@ -19,8 +19,8 @@ namespace mgpu::jobs {
 store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, std::int64_t vocab,
                                const std::vector<std::string>& kept = {});
 
-/// Returns how many bytes table `samples` stores per token for its predictions, including ids, or 0
-/// if this differs between tokens.
+/// Returns how many bytes table `samples` stores for the predictions of a token, including ids.
+/// Returns 0 if this differs between tokens (teacher.targets=random_sampling).
 std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab);
 
 /// Encodes the rows of samples for the journal. The first sample is row `first` of the table.

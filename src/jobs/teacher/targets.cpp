@@ -62,7 +62,7 @@ void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<doub
   std::sort(uniforms.begin(), uniforms.end());
 }
 
-/// Adds the different ids sampled at one token, and how often each was sampled.
+/// Adds the different ids that were sampled at one token, and how often each was sampled.
 void add_counts(std::span<const std::int64_t> ascending, TokenTargets& targets) {
   std::uint8_t different = 0;
   for (auto id = ascending.begin(); id != ascending.end();) {

@@ -13,10 +13,10 @@
 // vocabulary.
 namespace mgpu::jobs {
 
-/// The teacher's predictions at each token of one sample, as table `samples` stores them. They are
-/// the targets of a student.
+/// The teacher's predictions at each token of one sample, as table `samples` stores them. A student
+/// is trained on these targets.
 struct TokenTargets {
-  std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
+  std::vector<float> log_sums;  // [T] logsumexp over all logits, nats
 
   // The next three members have values only with teacher.targets=topk.
   std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id
@@ -42,8 +42,8 @@ public:
   TeacherModel(const TeacherModel&) = delete;
   TeacherModel& operator=(const TeacherModel&) = delete;
 
-  /// Returns the targets of each text. Text i is sample `first` + i of the data set. On the CPU the
-  /// targets of a text depend only on the text and its sample id. Texts without tokens have no
+  /// Returns the targets of each text. Text i is the sample with id `first` + i. On the CPU the
+  /// targets of a text depend only on the text and its sample id. A text without tokens gets empty
   /// targets.
   ///
   /// Ranks:  collective over the model's group; only the rank for which returns_targets() is true

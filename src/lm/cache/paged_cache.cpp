@@ -20,8 +20,8 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
   return zeros_in_huge_pages(c10::multiply_integers(shape)).view(shape);
 }
 
-/// Sets pool[slots[n]] = computed[n], in the pool's type. On the CPU index_copy_ is slower than
-/// separate memcpy calls.
+/// Sets pool[slots[n]] = computed[n], converted to the pool's type. On the CPU, index_copy_ would
+/// be slower than these memcpy calls.
 void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& computed) {
   const at::Tensor lines = computed.to(pool.scalar_type());
   if (tensor::runs_on_gpu(pool)) {
@@ -50,7 +50,8 @@ at::ScalarType dtype_of(CacheType type) {
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
     : page_tokens_(sizes.page_tokens), pool_(sizes.pages, sizes.extent) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
-  // One allocation for all layers, because separate ones would each be rounded up to a huge page.
+  // There is one allocation for all layers, because the size of each allocation is rounded up to
+  // whole huge pages.
   const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,
                                    config.kv_heads, config.head_dim},
                                   options.dtype(dtype_of(sizes.type)));
@@ -115,7 +116,8 @@ std::int64_t PagedCache::pages_for(std::int64_t sequence, std::int64_t tokens) c
 }
 
 std::int64_t PagedCache::pages_left_over(std::span<const std::int64_t> sequences) const {
-  std::map<std::int64_t, std::int64_t> writers;  // number of writers of each shared last page
+  std::map<std::int64_t, std::int64_t> writers;  // shared last page -> number of `sequences` that
+                                                 // write to it
   for (const std::int64_t sequence : sequences) {
     const Sequence& it = get(sequence);
     if (shares_last_page(it)) ++writers[it.pages.back()];

@@ -40,7 +40,7 @@ public:
   std::optional<ConfigFields> object(Names names) const;
 
   [[noreturn]] void refuse_value(const std::string& why) const;  // throws E702
-  /// Throws E701. The message says that `what` is not supported, but `supported` is.
+  /// Throws E701. The message says that `what` is not supported, and lists what is `supported`.
   [[noreturn]] void refuse_feature(const std::string& what, const std::string& supported) const;
 
 private:

@@ -16,9 +16,9 @@ namespace mgpu::lm {
 /// family.cpp.
 struct Family {
   std::string_view name;          // model_type
-  std::string_view class_prefix;  // of transformers: "Llama" of LlamaForCausalLM
+  std::string_view class_prefix;  // such as "Llama", for transformers' LlamaForCausalLM
 
-  /// Reads the fields of `config` that read_lm_config() does not read for all families.
+  /// Sets the fields of `config` that depend on the family. parse_lm_config() sets all others.
   /// Errors: Failure E701 for a feature that is not supported, E702 for an invalid value.
   void (*read)(const ConfigFields& fields, LmConfig& config);
 

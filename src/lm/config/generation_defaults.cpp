@@ -24,7 +24,7 @@ void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
 
 struct Unused {
   std::string_view name;
-  double neutral;            // value with which the setting has no effect
+  double neutral;            // the setting has no effect with this value
   bool is_of_draws = false;  // true: the setting has no effect in greedy decoding
 };
 

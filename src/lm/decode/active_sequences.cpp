@@ -7,7 +7,8 @@
 
 namespace mgpu::lm {
 
-/// Starts to complete the prompts whose prefill has ended, or to score their given continuations.
+/// For each prompt whose prefill has ended, starts its completions, or the scoring of its
+/// continuations.
 void GenerationBatch::activate_sequences() {
   for (Prefill& prefill : prefills_) {
     const Prompt& prompt = queue_.prompt(prefill.prompt);
@@ -41,15 +42,17 @@ bool GenerationBatch::activate_sequence(Prefill& prefill) {
   return true;
 }
 
-/// Starts to score a prompt's given continuations, and drops the sequence of the prompt itself.
+/// Starts to score a prompt's continuations (Prompt::continuations), and drops the sequence of the
+/// prompt itself.
 void GenerationBatch::close(Prefill& prefill) {
   begin_continuations(prefill);
   session_.drop(prefill.sequence);
   prefill.next_sample = queue_.prompt(prefill.prompt).num_samples;
 }
 
-/// Requests the score of each continuation's first token, from the prompt's last state. A longer
-/// continuation gets a fork of the prompt's sequence, and its tokens except the last are prefilled.
+/// Requests the score of each continuation's first token, which the prompt's last state predicts. A
+/// continuation of several tokens gets a fork of the prompt's sequence. All its tokens except the
+/// last one are prefilled into the fork.
 void GenerationBatch::begin_continuations(const Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
   std::int64_t unfinished = 0;
@@ -66,8 +69,8 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
-/// Requests the scores of the tokens that `piece`, a part of a continuation, predicts with its
-/// hidden states. Ends the continuation after its last piece.
+/// Requests the scores of the tokens that the hidden states of `piece`, a part of a continuation,
+/// predict. Ends the continuation after its last piece.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto continuation = std::find_if(
       continuations_.begin(), continuations_.end(),
@@ -91,7 +94,8 @@ std::vector<std::int64_t> GenerationBatch::active_sequences() const {
   return sequences;
 }
 
-/// Returns how many tokens each sequence can draw before the host has to read the drawn tokens.
+/// Returns how many tokens each sequence draws before the host reads the drawn tokens; 1 if the
+/// host has to read each token.
 std::int64_t GenerationBatch::steps_ahead() const {
   if (!prefills_.empty() || !continuations_.empty()) return 1;
   if (watch_.stop_text || !session_.can_step_ahead()) return 1;

@@ -18,12 +18,13 @@ inline std::int64_t size_of(const Prompt& prompt) {
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt);
 
-/// Returns how many tokens the cache holds for a prompt with one completion of maximum length.
+/// Returns how many tokens the cache holds for a prompt with one completion of maximum length. The
+/// last token of a completion is never an input, so the cache does not hold it.
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
-/// Returns how many cache pages a prompt needs at most, with its continuations if it has any,
-/// otherwise with one completion.
+/// Returns the largest number of cache pages that a prompt needs, together with its continuations
+/// (Prompt::continuations), or with one completion if it has no continuations.
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
@@ -78,10 +79,10 @@ public:
   /// ended.
   bool end_sequence(std::size_t prompt);
 
-  /// Returns how many cache pages a prompt with its first completion needs in addition to the
-  /// common prefix.
+  /// Returns pages_needed() without the pages of the common prefix.
   std::int64_t pages_to_reserve(const Prompt& prompt) const;
-  /// Returns how many cache pages each completion of a prompt after the first one needs.
+  /// Returns how many additional cache pages a completion needs that runs in a fork of the prompt's
+  /// sequence.
   std::int64_t pages_to_reserve_for_fork(const Prompt& prompt) const;
 
   std::vector<PromptResult> results;  // [prompts]

@@ -27,7 +27,7 @@ CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& pi
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece) {
   const CandidatePlaces places = places_in(offsets, piece);
   const at::Tensor values = offsets.values.narrow(0, piece.row, piece.logits.size(0));
-  // Adding an offset of -0 changes no bits of a number.
+  // Candidates outside the piece add -0 to column 0, which changes no bits of its logit.
   piece.logits.scatter_add_(1, places.columns, values.masked_fill(places.is_elsewhere, -0.0));
 }
 
@@ -56,8 +56,8 @@ LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
 
 namespace {
 
-/// Asks the candidate processor for the offsets of all rows. Returns undefined tensors if there is
-/// no such processor.
+/// Calls the candidate processor for the offsets of all rows. Returns undefined tensors if there is
+/// no candidate processor.
 CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config) {
   CandidateProcessor* processor = rows.processors.candidate;
   if (processor == nullptr) return {};

@@ -15,21 +15,21 @@
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
 
-/// The places of the candidates of some rows within one piece of the logits.
+/// The columns in which one LogitsPiece has the candidates (CandidateProcessor) of its rows.
 struct CandidatePlaces {
   at::Tensor columns;       // [n, K] int64; 0 for a candidate that is not in the piece
   at::Tensor is_elsewhere;  // [n, K] bool: the candidate is not in the piece
 };
 
-/// Returns the columns of `piece` that hold the candidates of its rows.
+/// Returns the columns in which `piece` has the candidates of its rows.
 CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
-/// Adds the offsets of those candidates that are in the piece to their logits, in place. All other
-/// logits keep their bits.
+/// Adds, in place, the offset of each candidate whose logit is in the piece to that logit. All
+/// other logits keep their bits.
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
-/// The hidden states from which tokens are drawn, one row per draw. The site of a row says for
-/// which sample and position the token is drawn.
+/// The hidden states from which tokens are drawn, one row per token, and the data that change the
+/// logits of these rows. The site of a row has the sample and position of its token.
 struct SampledRows {
   const LanguageModel& model;
   const at::Tensor& hidden;         // [N, D]
@@ -39,8 +39,8 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns the rows together with what a draw needs: the ids for the repetition penalty and the
-/// offsets of the candidate processor. The arguments must outlive the result.
+/// Returns the rows with two additions that a draw needs: the ids for the repetition penalty, and
+/// the offsets of the candidate processor. The arguments must outlive the result.
 ///
 /// Ranks:  those that have the head
 /// Errors: ShapeError when there is not one site per row, or the offsets have another shape than
@@ -52,16 +52,17 @@ SampledRows rows_to_sample(const LanguageModel& model, const at::Tensor& hidden,
 /// Returns whether the repetition penalty or block processors change the logits of the model.
 bool changes_before_offsets(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns whether penalty, processors or offsets change the logits of the model before the draw.
+/// Returns whether repetition penalty, block processors or candidate offsets change the logits of
+/// the model before the draw.
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns `piece` itself if its logits do not change, else a copy after repetition penalty, block
-/// processors and offsets.
+/// Returns a copy of `piece` after repetition penalty, block processors and candidate offsets;
+/// `piece` itself if changes_logits() is false.
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Returns those of the `rows` whose indices are in `index`. The caller has selected `hidden` and
-/// `sites` for these indices, and the function selects the ids and offsets.
+/// Returns the rows whose indices are in `index`. `hidden` and `sites` are those of the selected
+/// rows. The function selects the ids for the penalty and the candidate offsets.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

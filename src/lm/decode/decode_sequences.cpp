@@ -70,7 +70,7 @@ std::int64_t DecodeSession::fork(std::int64_t origin, std::uint64_t sample) {
 
 std::int64_t DecodeSession::fork_pages(std::int64_t origin, std::int64_t pages,
                                        std::uint64_t sample) {
-  // A failed rank tracks only the lengths of sequences, because its cache may have fewer tokens.
+  // A rank that has failed tracks only the lengths of sequences, because its cache may lack tokens.
   const std::int64_t copy =
       state_->failure.is_own() ? state_->cache.add() : state_->cache.fork(origin, pages);
   DecodeSequence& mine = state_->begin(copy, sample);

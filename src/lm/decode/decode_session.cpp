@@ -1,5 +1,5 @@
-// Implements the functions of a decode session that add one token to each sequence: pass(), draw()
-// and take().
+// Implements the functions of a decode session that belong to a turn, such as pass(), draw() and
+// take(), and hidden().
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -41,8 +41,9 @@ const PassView& DecodeSession::pass() {
   return view_;
 }
 
-/// Collects the newest states of all sequences whose input is completely processed in one tensor,
-/// so that the other rows of the pass can be freed.
+/// For each sequence whose input the pass has finished, keeps the newest hidden state. If the pass
+/// has other rows too, these states are copied to a new tensor, so that the rows of the pass can be
+/// freed.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   std::vector<std::int64_t> ended = fed;
   std::vector<std::int64_t> rows(fed.size());
@@ -70,7 +71,7 @@ void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
 }
 
 /// Returns the newest hidden state of each sequence, [S, D]. Only ranks with the head may call it.
-/// If all these rows are consecutive in one pass, they are not copied.
+/// If these states are consecutive rows of one tensor, they are not copied.
 at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const {
   std::vector<at::Tensor> parts;
   for (std::size_t s = 0; s < sequences.size();) {

@@ -30,7 +30,8 @@ struct DecodeSequence {
   std::uint32_t draws = 0;
   std::vector<std::int64_t> context;  // all ids of the sequence; -1: an unknown id
   SequenceInput input;
-  at::Tensor states;     // [rows, D] of the sequence's last pass, on ranks with the head
+  at::Tensor states;     // [rows, D] newest states of this and other sequences, on ranks with the
+                         // head
   std::int64_t row = 0;  // row of the newest token in `states`
 };
 
@@ -45,7 +46,7 @@ struct DecodeState {
 
   PagedCache cache;
   GroupFailure failure;
-  std::vector<DecodeSequence> sequences;  // the index is the number in the cache
+  std::vector<DecodeSequence> sequences;  // indexed by the number of the sequence in the cache
 };
 
 }  // namespace mgpu::lm

@@ -43,7 +43,8 @@ double DivergenceSums::divergence() const {
   const double log_sum = top + std::log(sum);
   const double reference_log_sum = reference_top + std::log(reference_sum);
   const double value = gap / sum + (reference_log_sum - log_sum);
-  return value < 0.0 ? 0.0 : value;  // rounding can give -1e-17; NaN stays
+  return value < 0.0 ? 0.0 : value;  // rounding can give a value such as -1e-17; NaN is returned as
+                                     // NaN
 }
 
 void DivergenceSums::rebase(double new_top, double new_reference_top) {

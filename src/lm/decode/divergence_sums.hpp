@@ -6,12 +6,12 @@
 
 #include <ATen/core/Tensor.h>
 
-// Sums for the KL of a model from a reference. Shapes in this header: n = tokens of sequences,
-// B = entries in a block of the vocabulary.
+// Sums for the KL divergence of a model from a reference model. Shapes in this header: n = tokens
+// of sequences, B = entries in a block of the vocabulary.
 namespace mgpu::lm {
 
 /// The sums of one token of a sequence, over the blocks of the vocabulary that were added so far.
-/// All logits here have been divided by the temperature.
+/// They refer to logits divided by the temperature. add() takes the logits before this division.
 struct DivergenceSums {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
 
@@ -21,14 +21,16 @@ struct DivergenceSums {
   double reference_top = kNone;  // largest logit of the reference
   double reference_sum = 0.0;    // sum of exp(logit of the reference - reference_top)
 
-  /// Adds one block of logits, which are divided by `temperature` here.
+  /// Divides one block of logits by `temperature`, and adds the result to the sums.
   void add(std::span<const float> of_model, std::span<const float> of_reference,
            double temperature);
 
-  /// Adds the sums of the same token over other blocks of the vocabulary.
+  /// Adds the sums of the same token over other blocks of the vocabulary, with the same
+  /// temperature.
   void add(const DivergenceSums& other);
 
-  /// Returns the KL in nats, which is never negative; NaN if a logit was not finite.
+  /// Returns the KL divergence in nats, which is never negative; NaN or infinity if a logit was NaN
+  /// or infinite.
   double divergence() const;
 
 private:
@@ -38,13 +40,14 @@ private:
 inline constexpr std::int64_t kDivergenceSums = 5;  // number of values in a DivergenceSums
 static_assert(sizeof(DivergenceSums) == kDivergenceSums * sizeof(double));
 
-/// Adds a block of logits to the sums of n tokens, row by row, in the memory of the CPU.
+/// Adds a block of logits in host memory to the sums of n tokens, row by row, as
+/// DivergenceSums::add() does.
 /// Shapes: of_model, of_reference [n, B] float32
 void add_by_rows(const at::Tensor& of_model, const at::Tensor& of_reference, double temperature,
                  std::span<DivergenceSums> rows);
 
-/// Does the same as add_by_rows(), but with float64 tensors on the device of the logits. So the
-/// sums may be rounded differently.
+/// Does the same as add_by_rows(), but computes with float64 tensors on the device of the logits.
+/// The sums may be rounded differently.
 void add_by_tensors(const at::Tensor& of_model, const at::Tensor& of_reference, double temperature,
                     std::span<DivergenceSums> rows);
 

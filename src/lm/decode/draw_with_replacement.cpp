@@ -37,7 +37,7 @@ struct DrawsHere {
   }
 };
 
-/// Returns the probability mass of the tokens that lower ranks hold, [N] float64.
+/// Returns the total probability of the tokens that lower ranks hold, [N] float64.
 at::Tensor share_before(const LanguageModel& model, const at::Tensor& log_sums_here,
                         const at::Tensor& log_sums) {
   const at::Tensor none = at::zeros(log_sums.sizes(), log_sums.options().dtype(at::kDouble));
@@ -70,7 +70,7 @@ DrawsWithReplacement draw_with_replacement(const LanguageModel& model, const at:
   at::Tensor ids = draws.ids;
   if (model.shard().is_tensor_parallel)
     ids = gather_bits(*model.peers(), ids.to(at::kInt)).amax(0).to(at::kLong);
-  // If rounding leaves a draw without a token, the draw takes the most probable token.
+  // If a draw got no token because of rounding, it gets the most probable token.
   return {draws.log_sums, at::where(ids < 0, folded.best_ids.expand_as(ids), ids)};
 }
 

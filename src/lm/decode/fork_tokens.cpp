@@ -19,7 +19,7 @@ at::Tensor slots_of(const PagedCache& cache, std::int64_t sequence, std::int64_t
   return integers(slots, cache.keys(0));
 }
 
-/// Returns the mean of the rows that each of `places` names, in the type of `all`.
+/// Returns the mean of all[p] over the index tensors p in `places`, in the type of `all`.
 at::Tensor mean_rows(const at::Tensor& all, std::span<const at::Tensor> places) {
   at::Tensor sum = all.index_select(0, places[0]).to(at::kFloat);
   for (const at::Tensor& place : places.subspan(1))
@@ -27,7 +27,8 @@ at::Tensor mean_rows(const at::Tensor& all, std::span<const at::Tensor> places) 
   return sum.div_(std::ssize(places)).to(all.scalar_type());
 }
 
-/// Copies keys and values of tokens of `origin` to the first tokens of `copy`.
+/// Copies the keys and values of the given tokens of `origin`, in all layers, to the first tokens
+/// of `copy`.
 void copy_tokens(PagedCache& cache, std::int64_t layers, std::int64_t origin,
                  const std::vector<std::int64_t>& tokens, std::int64_t copy) {
   std::vector<std::int64_t> from;
@@ -58,7 +59,7 @@ std::int64_t DecodeSession::fork_tokens(std::int64_t origin, std::span<const Ran
   const std::vector<std::int64_t>& context = state_->at(origin).context;
   for (const std::int64_t token : kept)
     mine.context.push_back(context.at(static_cast<std::size_t>(token)));
-  // A failed rank tracks only the lengths of sequences, because its cache may have fewer tokens.
+  // A rank that has failed tracks only the lengths of sequences, because its cache may lack tokens.
   if (state_->failure.is_own() || kept.empty()) return copy;
   state_->cache.extend(copy, std::ssize(kept));
   copy_tokens(state_->cache, model_->shard().layers.size(), origin, kept, copy);

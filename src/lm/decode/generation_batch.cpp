@@ -89,8 +89,8 @@ void GenerationBatch::open(std::size_t index) {
   prefills_.push_back(std::move(prefill));
 }
 
-/// Requests the scores of the prompt tokens of a pass, and a call of the SeeHidden callback with
-/// the hidden states of these tokens.
+/// Requests the scores of the prompt tokens and continuation tokens of a pass. Also requests a call
+/// of the SeeHidden callback with the hidden states of the prompt tokens.
 void GenerationBatch::look_at(const PassView& view) {
   scores_.clear();
   pieces_.clear();

@@ -17,7 +17,7 @@
 // Shapes in this header: D width.
 namespace mgpu::lm {
 
-/// Callbacks of a Generator. They have to outlive the batches.
+/// References to callbacks of a Generator, which have to outlive the batches.
 struct GenerationWatch {
   const StopText& stop_text;
   const SeeHidden& see_hidden;
@@ -25,23 +25,23 @@ struct GenerationWatch {
 
 /// A batch of prompts whose sequences share a decode session. Each step() takes the tokens drawn by
 /// the previous turn of the session (see DecodeSession), and starts the next turn. Between two
-/// steps, other batches of the group run. All ranks take the same tokens, so they make the same
-/// decisions.
+/// steps, the other batches of the Generator make their steps. All ranks of the group get the same
+/// tokens, so they make the same decisions.
 ///
-/// A prompt's sequence is prefilled in chunks. Each completion is a fork of this sequence, except
-/// the last one, which continues it. The cache pages reserved for a prompt are released when all
-/// its completions are done, because the completions share these pages.
+/// The sequence of a prompt may be prefilled over several passes. Each completion is a fork of this
+/// sequence, except the last completion, which continues the sequence itself. The completions share
+/// the cache pages reserved for the prompt, which are released when all its completions have ended.
 class GenerationBatch {
 public:
-  /// Runs at most config.batch_size completions at a time, with at most `pages` cache pages of the
-  /// pool.
+  /// Makes a batch that runs at most config.batch_size completions at a time, and uses at most
+  /// `pages` cache pages of the pool.
   GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
                   const GenerationWatch& watch, AdmissionQueue& queue, DecodePool& pool,
                   std::int64_t pages);
 
   /// Takes the results of the session's turn (a pass and its draws) that the last call started, and
-  /// starts the next turn. If the device can draw several tokens without the host, draws them in
-  /// this call instead. Returns false when all work is done or a rank has failed.
+  /// starts the next turn. If several tokens can be drawn without a host read, the call draws these
+  /// tokens instead of starting a turn. Returns false when all work is done or a rank has failed.
   bool step();
 
   /// Discards the results of the turn that the last step() started.
@@ -65,7 +65,8 @@ private:
     std::size_t prompt = 0;
     std::int64_t index = 0;  // which completion of the prompt, from 0
     std::int64_t sequence = 0;
-    std::int64_t reserved_pages = 0;  // 0: the completion uses the prompt's sequence
+    std::int64_t reserved_pages = 0;  // for a fork; 0: the completion continues the prompt's
+                                      // sequence
     Completion completion{};
     bool is_done = false;
   };
@@ -118,7 +119,7 @@ private:
   std::deque<Continuation> continuations_;
   std::vector<ActiveSequence> active_;
 
-  // These members describe the turn that the last step() started.
+  // The next members describe the turn that the last step() started.
   HeadRequests requests_;
   std::vector<ScoresFor> scores_;
   std::vector<PromptPiece> pieces_;

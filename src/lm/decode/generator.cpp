@@ -78,7 +78,7 @@ void Generator::pool_for(std::span<const Prompt> prompts) {
                              pages * config_.page_tokens);
   const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!pool_ || pool_->cache().free_pages() < pages * sequences) {
-    pool_.reset();  // free the old pool first
+    pool_.reset();  // frees the memory of the old pool before the new pool is allocated
     if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
     pool_.emplace(*model_, PagedCache::Sizes{pages * sequences, config_.page_tokens, pages,
                                              config_.cache_type});
@@ -118,8 +118,8 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   return results;
 }
 
-/// Runs `step` on all ranks of the model. After a failure it drops the pool, whose sequences have
-/// no owner any more, and resets the logit processors.
+/// Runs `step` on all ranks of the model. After a failure on any rank, frees the pool, because its
+/// sequences belong to the failed call. Also resets the logit processors.
 void Generator::run_on_all_or_reset(const std::function<void()>& step) {
   try {
     run_on_all_or_fail(model_->peers(), step);
@@ -156,7 +156,7 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
       works = turn();
   });
   if (failure && model_->peers() == nullptr) std::rethrow_exception(failure);
-  if (failure) throw cluster::DivergedFailure(report_of(failure));  // peers are blocked in the pass
+  if (failure) throw cluster::DivergedFailure(report_of(failure));  // peers may wait in the pass
   if (!pool.failure()) {
     all.front().drop_shared_prefix();
     return std::move(queue.results);
@@ -166,11 +166,13 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   throw Failure(*pool.failure());
 }
 
-/// Returns how many tokens of a common prefix all prompts can share. Each prompt keeps at least one
-/// separate token, whose hidden state predicts the next token.
+/// Returns the length of the common prefix that all prompts can share, in tokens; 0 if they cannot
+/// share one. At least one token of each prompt is not shared, because its hidden state has to
+/// predict the next token.
 std::int64_t Generator::shared_tokens(std::span<const Prompt> prompts) const {
   const bool is_looked_at = config_.scores_prompts || see_hidden_;
-  // If the rotation depends on the length of the prompt, equal tokens have different keys.
+  // If the rotation (RoPE) depends on the length of the prompt, equal tokens of two prompts have
+  // different keys.
   const bool depends_on_length = model_->config().rope.kind == RopeKind::dynamic;
   if (prompts.size() < 2 || is_looked_at || depends_on_length) return 0;
   std::span<const std::int64_t> shared = prompts.front().ids;

@@ -19,8 +19,9 @@ bool is_out_of_memory(const ErrorReport& report) {
   return report.exit == ExitCode::out_of_memory;
 }
 
-/// Returns whether this rank can report `error`, which the head threw, to the other ranks in
-/// agree(). That requires that all tensor-parallel ranks have made the same calls so far.
+/// Returns whether this rank can report `error`, an exception of the head's work, to the other
+/// ranks in ShardPeers::agree(). This requires that all tensor-parallel ranks have made the same
+/// collective calls so far.
 bool can_be_told(const std::exception& error) {
   if (dynamic_cast<const cluster::DivergedFailure*>(&error) != nullptr) return false;
   // All ranks know of a CollectiveFailure already.
@@ -66,7 +67,8 @@ void GroupFailure::attempt(const std::function<void()>& step) {
 at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache& cache) {
   const std::int64_t rows = count_rows(spans).tokens;
   const at::TensorOptions options = cache.keys(0).options().dtype(at::kFloat);
-  // All ranks have the same number of rows, so all of them enter this collective call, or none.
+  // All ranks have the same number of rows, so either all ranks or no ranks enter this collective
+  // call.
   if (lacks(rows)) run_on_all_or_fail(model_->peers(), [&] { reserve(rows, options); });
   if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->all_reduce_rows(spans));
   at::Tensor hidden;  // [W, D]
@@ -78,8 +80,8 @@ at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache&
 }
 
 /// Takes part in the communication of a pass that this rank cannot compute. Returns meaningless
-/// numbers, [W, D]. In a pipeline, they are NaN, so the rank with the head cannot draw from them;
-/// ranks without the head return [0, D].
+/// numbers, [W, D], or [0, D] on ranks without the head. In a pipeline, the numbers are NaN, so the
+/// rank with the head cannot draw from them.
 at::Tensor GroupFailure::dummy_hidden(std::span<const SequenceSpan> spans,
                                       const at::TensorOptions& options) {
   const auto [rows, outputs] = count_rows(spans);
@@ -117,9 +119,9 @@ PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& wo
   return outcome;
 }
 
-/// Runs the head's work with tensor parallelism. A failed rank calls agree() without running
-/// `work`. The other ranks learn of the failure in their next agree(), inside the head or after it.
-/// All ranks return the same outcome.
+/// Runs the head's work with tensor parallelism. A rank that has failed calls ShardPeers::agree()
+/// without running `work`. The other ranks learn of the failure in their next call of agree(), in
+/// `work` or after it. All ranks return the same outcome.
 PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work) {
   PassOutcome outcome;
   std::exception_ptr failure;

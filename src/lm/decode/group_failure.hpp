@@ -18,12 +18,12 @@ namespace mgpu::lm {
 /// Runs `step` on the ranks that hold a model. If it fails on one of them, all ranks throw. If
 /// several ranks fail, lack of memory takes precedence over other failures.
 ///
-/// Ranks:  collective over `peers`; nullptr if the model is on one rank.
+/// Ranks:  collective over `peers`, which is nullptr if the model is on one rank.
 void run_on_all_or_fail(ShardPeers* peers, const std::function<void()>& step);
 
-/// Keeps the ranks of a model in step when one of them fails in a pass, for example for lack of
-/// memory. The failed rank continues with meaningless numbers until all ranks know of the failure.
-/// One object serves all passes in flight.
+/// Lets the ranks of a model continue to make the same collective calls when one of them fails in a
+/// pass, for example for lack of memory. The failed rank continues with meaningless numbers until
+/// all ranks know of the failure. One object serves all passes that are running at the same time.
 class GroupFailure {
 public:
   explicit GroupFailure(const LanguageModel& model) : model_(&model) {}
@@ -32,16 +32,17 @@ public:
   /// in all-reduces. Does nothing without tensor parallelism.
   void reserve(std::int64_t rows, const at::TensorOptions& options);
 
-  /// Returns whether this rank has failed and the other ranks do not know yet.
+  /// Returns whether this rank has failed in a pass. With tensor parallelism, the result is false
+  /// again when the other ranks know of the failure.
   bool is_own() const { return own_.has_value(); }
 
-  /// Returns the failure that all ranks know of; empty if no rank has failed. A rank that has
-  /// failed itself returns its own report.
+  /// Returns the failure that all ranks know of; empty if no rank has failed. In a pipeline, a rank
+  /// that has failed itself returns its own report.
   const std::optional<ErrorReport>& known() const { return known_; }
 
-  /// Runs `step`, unless this rank has failed before. If `step` throws, the failure is stored, as
-  /// long as this rank can still make the same collective calls as other ranks of the model.
-  /// Otherwise, or if the model is on one rank, the failure is rethrown.
+  /// Runs `step`, unless this rank has failed before. If `step` throws, and this rank can still
+  /// make the same collective calls as the other ranks of the model, the failure is stored.
+  /// Otherwise, or if the model is on one rank, the exception is rethrown.
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
@@ -53,8 +54,8 @@ public:
   /// Ranks:  all ranks of the model; those without the head return immediately.
   void publish_outcome(const std::function<PassOutcome()>& work);
 
-  /// Returns the oldest outcome of publish_outcome() that was not received yet. If that outcome has
-  /// a failure, known() returns a failure from then on.
+  /// Returns the oldest outcome of publish_outcome() that this rank has not received yet. If that
+  /// outcome has a failure, known() returns a failure from then on.
   PassOutcome receive_outcome();
 
   /// Throws on all ranks if one of them has failed.

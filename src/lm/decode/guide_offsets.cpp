@@ -15,7 +15,8 @@ at::Tensor softplus_of(const at::Tensor& z) {
   return z.clamp_min(0.0) + z.abs().neg().exp().log1p();
 }
 
-/// Returns the atoms of a histogram, [O] float64 on the device of `like`.
+/// Returns the atoms of a histogram (the returns that its outputs stand for), [O] float64 on the
+/// device of `like`.
 at::Tensor atoms_of(const ValueHead& head, const at::Tensor& like) {
   const at::Tensor indices = at::arange(head.outputs, like.options().dtype(at::kDouble));
   if (head.outputs == 1) return indices + head.lowest;
@@ -23,20 +24,21 @@ at::Tensor atoms_of(const ValueHead& head, const at::Tensor& like) {
          head.lowest;
 }
 
-/// Returns z, the logarithms of the odds, limited to the range of odds in `settings`, [M].
+/// Returns the log odds z, [M], clamped to the logarithms of the bounds of the odds in `settings`.
 at::Tensor log_odds_of(const GuideSettings& settings, at::Tensor z) {
   if (settings.min_odds > 0.0) z = z.clamp_min(std::log(settings.min_odds));
   return z.clamp_max(std::log(settings.max_odds));
 }
 
-/// Returns the expected returns, [M].
+/// Returns the expected return E[R] for each row of outputs z, [M].
 at::Tensor expected_returns(const ValueHead& head, const at::Tensor& z) {
   if (head.kind == ValueKind::expectation) return z.select(1, 0);
   if (head.kind == ValueKind::bernoulli) return z.select(1, 0).sigmoid();
   return z.softmax(1).matmul(atoms_of(head, z));
 }
 
-/// Returns log E[exp(R / eta)], [M]; `strength` is 1 / eta. guide_offset() has the formulas.
+/// Returns log E[exp(R / eta)] for each row of outputs z, [M]. `strength` is 1 / eta. The formulas
+/// are those of log_mean_exp() in value_guide.cpp.
 at::Tensor log_mean_exps(const ValueHead& head, const at::Tensor& z, double strength) {
   if (head.kind == ValueKind::histogram)
     return (z + atoms_of(head, z) * strength).logsumexp({1}) - z.logsumexp({1});

@@ -7,14 +7,13 @@
 // Shapes in this header: M = rows of outputs, O = outputs of the value head.
 namespace mgpu::lm {
 
-/// Returns guide_offset() of each row, [M] float32 on the device of `outputs`. Nothing is read back
-/// to the host. On the CPU the bits of a row's offset depend on that row only.
+/// Returns guide_offset() of each row, [M] float32 on the device of `outputs`. The host reads
+/// nothing back. On the CPU the bits of a row's offset depend on that row only.
 /// Shapes: outputs [M, O] float32
 at::Tensor guide_offsets(const GuideSettings& settings, const ValueHead& head,
                          const at::Tensor& outputs);
 
-/// Returns guide_offsets() of outputs in the memory of the CPU. It calls guide_offset() for each
-/// row.
+/// Computes guide_offsets() for outputs in host memory, by a call of guide_offset() for each row.
 at::Tensor guide_offsets_by_rows(const GuideSettings& settings, const ValueHead& head,
                                  const at::Tensor& outputs);
 

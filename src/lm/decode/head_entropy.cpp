@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kNoTop = -1e300;  // less than any logit, and finite, so that 0 * kNoTop is 0
 
-/// Returns sums over the logits of N rows, [N, 3] float64: the largest logit, the sum of
-/// exp(logit - largest), and the sum of exp(logit - largest) (logit - largest).
+/// Returns the "sums" of N rows of logits, [N, 3] float64. Column 0 is the largest logit, column 1
+/// the sum of exp(logit - largest), column 2 the sum of exp(logit - largest) (logit - largest).
 at::Tensor sums_of(const at::Tensor& logits) {
   const at::Tensor top = logits.amax(1);
   const at::Tensor below = logits - top.unsqueeze(1);
@@ -24,14 +24,16 @@ at::Tensor sums_of(const at::Tensor& logits) {
   return at::stack({top, shares.sum(1), (shares * below).sum(1)}, 1);
 }
 
-/// Returns the two last sums of `sums` relative to another largest logit, [N] each.
+/// Returns columns 1 and 2 of `sums` after the largest logits have been replaced by `top`, [N]
+/// each.
 std::pair<at::Tensor, at::Tensor> moved(const at::Tensor& sums, const at::Tensor& top) {
   const at::Tensor step = sums.select(1, 0) - top;
   const at::Tensor factor = step.exp();
   return {sums.select(1, 1) * factor, (sums.select(1, 2) + sums.select(1, 1) * step) * factor};
 }
 
-/// Returns the sums of two parts of the vocabulary, of which `a` comes first.
+/// Returns the sums over two parts of the vocabulary together. `a` and `b` are the sums over the
+/// first and the second part.
 at::Tensor joined(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor top = at::maximum(a.select(1, 0), b.select(1, 0));
   const auto [sum_a, product_a] = moved(a, top);
@@ -49,7 +51,8 @@ at::Tensor no_sums(std::int64_t rows, const at::TensorOptions& options) {
 at::Tensor own_sums(const LanguageModel& model, const at::Tensor& hidden) {
   const at::Tensor all = no_sums(hidden.size(0), hidden.options().dtype(at::kDouble));
   for_each_piece(model, hidden, [&](const LogitsPiece& piece) {
-    // A sum of libtorch over one row has the same bits whatever the other rows are.
+    // On the CPU, each row is summed in a separate call of libtorch, so that the bits of a sum do
+    // not depend on the other rows.
     const std::int64_t count = piece.logits.size(0);
     const std::int64_t at_once = tensor::runs_on_gpu(piece.logits) ? count : 1;
     for (std::int64_t row = 0; row < count; row += at_once) {
@@ -61,7 +64,8 @@ at::Tensor own_sums(const LanguageModel& model, const at::Tensor& hidden) {
   return all;
 }
 
-/// Returns the sums over the parts of all ranks, added in the order of the ranks.
+/// Returns the sums over the whole vocabulary, from the sums of each rank, which are added in the
+/// order of the ranks.
 at::Tensor sums_of_ranks(ShardPeers& peers, const at::Tensor& mine) {
   const at::Tensor all = gather_bits(peers, mine.view(at::kInt)).view(at::kDouble);  // [R, N, 3]
   at::Tensor sums = all[0];

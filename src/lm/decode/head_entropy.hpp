@@ -7,7 +7,8 @@
 namespace mgpu::lm {
 
 /// Returns the entropy of the softmax of each row's logits, [N] float64 in nats on the device of
-/// `hidden`. The sums are in float64. On the CPU the bits of a row do not depend on the other rows.
+/// `hidden`. All sums are computed in float64. On the CPU the bits of a row do not depend on the
+/// other rows.
 ///
 /// Shapes: hidden [N, D] float32 on the model's device
 /// Memory: one block of logits in float64; the model's PassSizes set its size.

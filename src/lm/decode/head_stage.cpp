@@ -36,8 +36,8 @@ PassOutcome HeadStage::run(const HeadRequests& requests, std::span<const DrawSit
   return outcome;
 }
 
-/// Appends the log-probabilities of the targets of all requests to `scores`. Short requests share a
-/// call of the head.
+/// Appends the log-probabilities of the targets of all requests to `scores`. Requests with few
+/// states are combined into one call of apply_head().
 void HeadStage::score(std::span<const HeadRequests::Scored> requests,
                       std::vector<float>& scores) const {
   for (std::size_t i = 0; i < requests.size();) {

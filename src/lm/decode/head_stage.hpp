@@ -13,8 +13,8 @@
 // Shapes in this header: N rows, D width.
 namespace mgpu::lm {
 
-/// The work of the vocabulary head for one pass. The head scores known tokens, then calls the
-/// client's callback HeadRequests::look, and draws tokens.
+/// The work of the vocabulary head for one pass: it scores the tokens of HeadRequests::scored,
+/// calls HeadRequests::look, and draws tokens.
 struct HeadStage {
   const LanguageModel& model;
   const Sampler& sampler;

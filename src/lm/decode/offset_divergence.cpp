@@ -21,7 +21,8 @@ struct LogSum {
   void add(double logit) { sum += std::exp(logit - top); }
 };
 
-/// Returns the KL of row n. NaN stays, and rounding below 0 becomes 0.
+/// Returns the KL divergence of row n. A result that is negative because of rounding becomes 0; NaN
+/// is returned as NaN.
 double divergence_of_row(const OffsetSums& sums, std::int64_t n) {
   const std::int64_t candidates = sums.candidates.size(1);
   const float* logits = sums.candidates.const_data_ptr<float>() + n * candidates;
@@ -92,8 +93,8 @@ void OffsetDivergence::fold(const LogitsPiece& raw) {
   const at::Tensor scaled = raw.logits / temperature_;  // [n, B]
   const at::Tensor candidates = sums_->candidates.narrow(0, raw.row, scaled.size(0));
   candidates.copy_(at::where(places.is_elsewhere, candidates, scaled.gather(1, places.columns)));
-  // Sets the logits of the candidates to -infinity, so that `rest` does not count them. Adding -0
-  // changes no bits of the other logits.
+  // This sets the logits of the candidates to -infinity, so that `rest` does not include them.
+  // Candidates outside the piece add -0 to column 0, which changes no bits of its logit.
   const at::Tensor none = at::full_like(candidates, kForbidden);
   scaled.scatter_add_(1, places.columns, none.masked_fill_(places.is_elsewhere, -0.0));
   sums_->rest.fold({scaled, raw.row, raw.first_id}, {});
@@ -105,7 +106,8 @@ at::Tensor OffsetDivergence::result() {
   return divergence_of(*sums_);
 }
 
-/// Merges the sums of all ranks that hold a part of the vocabulary. Each candidate is on one rank.
+/// Merges the sums of all ranks that hold a part of the vocabulary. The logit of each candidate is
+/// on one rank, and -infinity on the others.
 void OffsetDivergence::combine_ranks() {
   const LanguageModel& model = rows_.model;
   if (!model.shard().is_tensor_parallel || rows_.hidden.size(0) == 0) return;

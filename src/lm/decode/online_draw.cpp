@@ -18,10 +18,10 @@ at::TensorOptions doubles_on(const at::Device& device) {
   return at::TensorOptions().dtype(at::kDouble).device(device);
 }
 
-using PieceStats = at::TensorAccessor<double, 3>;  // [R, N, 4]: top, sum, token, logit
+using PieceStats = at::TensorAccessor<double, 3>;  // [R, N, 4] of R ranks: top, sum, token, logit
 
-/// Returns the rank whose draw of row n is used. A rank's probability is its share of the sum of
-/// exp(score) over all ranks.
+/// Returns the rank whose draw of row n is used. The probability of a rank is its share of the sum
+/// of exp(score) over all ranks. `uniform` is a random number in [0, 1).
 std::int64_t chosen_rank(const PieceStats& stats, std::int64_t n, double uniform) {
   double top = -std::numeric_limits<double>::infinity();
   for (std::int64_t r = 0; r < stats.size(0); ++r)

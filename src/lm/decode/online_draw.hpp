@@ -9,8 +9,8 @@
 // Shapes in this header: N = all rows, n = rows of a piece, B = tokens of a piece.
 namespace mgpu::lm {
 
-/// Draws one token per row from logits that arrive in pieces. It reads each piece only once; see
-/// kernels::OnlineDrawArgs.
+/// Draws one token per row from logits that arrive in pieces (LogitsPiece), in one pass over the
+/// pieces; see kernels::OnlineDrawArgs.
 struct OnlineDraw {
   at::Tensor tops;    // [N] float64: largest score
   at::Tensor sums;    // [N] float64: sum of exp(score - top)
@@ -19,13 +19,14 @@ struct OnlineDraw {
 
   OnlineDraw(std::int64_t rows, const at::Device& device);
 
-  /// Updates the draw with one piece of the logits. `scores` are the logits after penalties and
-  /// temperature; they determine the probabilities.
+  /// Updates the draw with one piece of the logits. The probabilities are softmax(scores), where
+  /// `scores` are the logits after penalty, processors and temperature. `picked` comes from the
+  /// logits of `piece`.
   /// Shapes: scores as piece.logits; uniforms [n, 2] float64 on the same device
   void fold(const LogitsPiece& piece, const at::Tensor& scores, const at::Tensor& uniforms);
 
-  /// Selects, for each row, the draw of one rank, after each rank has drawn from its part of the
-  /// vocabulary.
+  /// Call it after the last piece, if the vocabulary is split over ranks. Selects, for each row,
+  /// the draw of one rank, because each rank has drawn from its part of the vocabulary.
   ///
   /// Shapes: uniforms [N] float64 on the CPU, in [0, 1)
   /// Ranks:  collective over the model's peers; every rank gets the same tokens.

@@ -61,7 +61,7 @@ at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits) {
   shape.insert(shape.begin(), peers.size());
   const at::Tensor all = at::zeros(shape, bits.options());
   all.select(0, peers.rank()).copy_(bits);
-  peers.all_reduce_if_all_can(all);  // integers, so the sum is exact
+  peers.all_reduce_if_all_can(all);  // sum of integers with zeros, so the bits are exact
   return all;
 }
 
@@ -96,8 +96,8 @@ void OnlineLogits::combine(const LanguageModel& model, const at::Tensor& targets
   merge_best(floats(3, best), all.narrow(2, 3 + best, best).to(at::kLong));
 }
 
-/// Merges the best tokens of all ranks. Lower ranks have lower token ids, so a stable sort by logit
-/// keeps equal logits in the order of ids.
+/// Merges the best tokens of all ranks into best_logits and best_ids. Lower ranks have lower token
+/// ids, so a stable sort by logit leaves tokens with equal logits in the order of their ids.
 void OnlineLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
   const std::int64_t best = best_ids.size(1);
   if (best == 0) return;

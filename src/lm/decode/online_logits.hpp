@@ -12,12 +12,12 @@
 // tokens.
 namespace mgpu::lm {
 
-// The values of PassSizes for a CPU. On every device, a draw uses separate random numbers for each
-// vocabulary block of kVocabularyBlock tokens.
+// The default values of PassSizes on a CPU. On every device, a draw uses separate random numbers
+// for each block of kVocabularyBlock tokens of the vocabulary.
 inline constexpr std::int64_t kVocabularyBlock = 4032;  // a multiple of kernels::cpu::panel_width()
 inline constexpr std::int64_t kHeadRows = 256;          // rows per call of the head
 
-/// Logits, which belong to rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
+/// Logits of rows [row, row + n) for tokens [first_id, first_id + B).
 struct LogitsPiece {
   at::Tensor logits;  // [n, B] float32
   std::int64_t row;
@@ -30,18 +30,17 @@ struct LogitsPiece {
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
-/// Returns the 32-bit integers `bits` of all R ranks, [R, ...]. The integers may hold the bits of
-/// other 32-bit types, such as float32.
+/// Returns the tensors `bits` of all R ranks, [R, ...] int32. The integers may hold the bits of
+/// other types, such as float32. Collective over `peers`.
 at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 
-/// Sums of exp(logit - top) with their tops, [N] each.
+/// For each row, the largest logit (top) and the sum of exp(logit - top), [N] each.
 struct TopsAndSums {
   at::Tensor tops;
   at::Tensor sums;
 };
 
-/// Returns the tops and sums over all R ranks, [N] each, from those of each rank, [R, N] each. The
-/// sums are added in the order of the ranks.
+/// Merges the tops and sums of R ranks, [R, N] each, into those of the whole vocabulary, [N] each.
 TopsAndSums merge_ranks(const TopsAndSums& of_ranks);
 
 /// The state of an online softmax over all rows, after the pieces so far; see

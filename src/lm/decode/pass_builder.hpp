@@ -11,7 +11,8 @@
 
 namespace mgpu::lm {
 
-/// The tokens of one pass: first one token of each sequence in `fed`, then tokens of prefills.
+/// The tokens of one pass: first one token of each sequence in `fed`, then the tokens of prefills
+/// in `pieces`.
 struct BuiltPass {
   std::vector<SequenceSpan> spans;
   std::vector<std::int64_t> fed;
@@ -25,7 +26,8 @@ public:
   void add(std::int64_t sequence, const SequenceInput& input);
   void forget(std::int64_t sequence);
 
-  /// Removes and returns all sequences that have one token for the next pass.
+  /// Removes and returns the sequences whose input is one token for the next pass
+  /// (SequenceInput::is_fed).
   /// Errors: Error when a prefill is pending.
   std::vector<std::int64_t> take_fed();
 

@@ -13,7 +13,7 @@ namespace mgpu::lm {
 struct PassOutcome {
   std::vector<float> scores;           // log-probabilities for HeadRequests::scored, in order
   std::vector<DrawnToken> tokens;      // one per sequence of the draw
-  std::optional<ErrorReport> failure;  // failure of a rank; if set, scores and tokens are empty
+  std::optional<ErrorReport> failure;  // failure of a rank; if set, ignore scores and tokens
 };
 
 std::string to_bytes(const PassOutcome& outcome);

@@ -19,13 +19,13 @@ public:
   explicit TokenBits(std::int64_t vocab)
       : vocab_(vocab), words_(static_cast<std::size_t>(vocab + 63) / 64) {}
 
-  /// Adds the ids. Unknown ids (-1) and ids beyond the vocabulary are left out.
+  /// Adds the ids, except unknown ids (-1) and ids outside the vocabulary.
   void add(std::span<const std::int64_t> ids) {
     for (const std::int64_t id : ids)
       if (id >= 0 && id < vocab_) words_[static_cast<std::size_t>(id) / 64] |= bit_of(id);
   }
 
-  /// Appends all ids to `ids`, ascending, and removes them from the set.
+  /// Appends the ids of the set to `ids`, in ascending order, and empties the set.
   void move_to(std::vector<std::int64_t>& ids) {
     for (std::size_t w = 0; w < words_.size(); ++w)
       for (; words_[w] != 0; words_[w] &= words_[w] - 1)

@@ -12,19 +12,18 @@
 // Shapes in this header: N rows, I = number of ids of all rows.
 namespace mgpu::lm {
 
-/// Lists the distinct token ids in the context of each row, for the repetition penalty. A draw
-/// samples one token for every row.
+/// The distinct token ids in the context (DrawSite::context) of each row of a draw, for the
+/// repetition penalty. A draw samples one token per row.
 struct PenalizedIds {
   at::Tensor ids;    // [I] int64, ascending within a row; undefined: no penalty
   at::Tensor spans;  // [N, 2] int64: row n has the ids at spans[n][0] .. spans[n][1] - 1
 };
 
-/// Returns the ids of all contexts of a draw. They are sent to the device together.
+/// Returns the ids of the contexts of all sites. All ids are sent to the device in one transfer.
 PenalizedIds penalized_ids(std::span<const DrawSite> sites, std::int64_t vocab,
                            const at::Device& device);
 
-/// Applies the repetition penalty to the logits of a piece, in place. Nothing is read back to the
-/// host.
+/// Applies the repetition penalty to the logits of a piece, in place. The host reads nothing back.
 void penalize(const PenalizedIds& penalized, const LogitsPiece& piece, double penalty);
 
 }  // namespace mgpu::lm

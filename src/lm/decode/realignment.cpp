@@ -22,7 +22,8 @@ namespace {
 
 constexpr double kSmallestNorm = 1e-6;  // smallest divisor when scale_rows() scales a state
 
-/// Makes libtorch compute on one thread, because sums of several threads may have other bits.
+/// Makes libtorch compute on one thread while the object exists. Otherwise the bits of a sum might
+/// depend on the number of threads.
 class OneThread {
 public:
   OneThread() : threads_(at::get_num_threads()) { at::set_num_threads(1); }
@@ -36,7 +37,8 @@ private:
   int threads_;
 };
 
-/// Returns rows of a layer's matrix, [count, in]. `first` is a multiple of the width of a panel.
+/// Returns rows first .. first + count - 1 of a linear layer's matrix, [count, in]. `first` must be
+/// a multiple of the width of a panel.
 at::Tensor linear_rows(const Linear& linear, std::int64_t first, std::int64_t count) {
   const Linear part = part_of(linear, first, count);
   if (part.weight.defined()) return part.weight;
@@ -44,14 +46,15 @@ at::Tensor linear_rows(const Linear& linear, std::int64_t first, std::int64_t co
   return rows.narrow(0, 0, count);
 }
 
-/// Rows of both matrices of the vocabulary, [count, D] each.
+/// Rows of W_out (the vocabulary head) and of W_in (the embedding), [count, D] each.
 struct VocabularyRows {
   at::Tensor out;
   at::Tensor in;
 };
 
-/// Returns rows first .. first + count - 1 of those that this rank holds. In a pipeline, an
-/// all-reduce gives all ranks the embedding's rows of the first rank and the head's of the last.
+/// Returns rows first .. first + count - 1 of this rank's part of the vocabulary. In a pipeline,
+/// the first rank has the embedding and the last rank has the head. An all-reduce then gives all
+/// ranks the rows of both matrices.
 VocabularyRows vocabulary_rows(const LanguageModel& model, std::int64_t first, std::int64_t count) {
   const LmWeights& weights = model.weights();
   const Shard& shard = model.shard();
@@ -66,7 +69,7 @@ VocabularyRows vocabulary_rows(const LanguageModel& model, std::int64_t first, s
   return {both[0], both[1]};
 }
 
-/// Sums over the rows of the vocabulary, in one tensor for one all-reduce.
+/// Sums over the rows of W_out and W_in. They are in one tensor, so that one all-reduce suffices.
 struct NormalSums {
   explicit NormalSums(const LanguageModel& model)
       : width(model.config().hidden_size),
@@ -88,7 +91,7 @@ struct NormalSums {
   at::Tensor all;
 };
 
-/// Returns the sums over the vocabulary rows of all ranks.
+/// Returns the sums over the whole vocabulary.
 /// Ranks: collective over the ranks of the model
 NormalSums sums_of(const LanguageModel& model) {
   std::optional<NormalSums> sums;
@@ -117,7 +120,7 @@ at::Tensor solved(const NormalSums& sums) {
   return matrix.to(at::kFloat).contiguous();
 }
 
-/// Scales each row of [N, D] on the CPU to the given norm.
+/// Scales each row of `rows`, [N, D] float32 on the CPU, to the given norm, in place.
 void scale_rows(const at::Tensor& rows, double norm) {
   const std::int64_t width = rows.size(1);
   float* value = rows.mutable_data_ptr<float>();

@@ -17,7 +17,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Fills in the log-probabilities of the tokens, from the logits of the unchanged model.
+/// Sets DrawnToken::log_prob of all tokens, from the unchanged logits of the model.
 void score(const SampledRows& rows, std::vector<DrawnToken>& tokens) {
   std::vector<std::int64_t> ids;
   for (const DrawnToken& token : tokens)
@@ -58,9 +58,9 @@ std::uint32_t first_block(const LanguageModel& model) {
                                     model.peers()->rank());
 }
 
-/// Returns the uniforms of the draws in each vocabulary block of this rank, [blocks, N, 2]. The
-/// first number of each pair decides whether the block replaces the draw so far, and the second
-/// selects the token. All numbers are sent to the device together.
+/// Returns the uniform random numbers for each vocabulary block of this rank, [blocks, N, 2]. The
+/// first number of each pair decides whether a token of the block replaces the token drawn so far.
+/// The second number selects the token in the block. All numbers are sent to the device together.
 at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t size = rows.model.shard().vocab.size();
   const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;
@@ -78,7 +78,8 @@ at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   return uniforms.to(rows.hidden.device());
 }
 
-/// Returns a random number in [0, 1) for each row, [N]. It selects the rank whose draw is used.
+/// Returns a random number in [0, 1) for each row, [N]. The number selects the rank whose draw is
+/// used.
 at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
@@ -88,8 +89,9 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns log_sums [N]. If the logits of a row are not finite after the processors have changed
-/// them, the row gets a value that is not finite. Such a row is refused later.
+/// Returns log_sums, [N]. If the logsumexp of a row's logits after the processors (`processed`) is
+/// not finite, the row gets this value instead. check_sums() or DecodeSession::read() rejects such
+/// a row later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});
@@ -97,8 +99,8 @@ at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLo
   return at::where(at::isfinite(sums), log_sums, sums);
 }
 
-/// Splits a piece into the vocabulary blocks that have separate random words, and calls visit(part)
-/// for each block.
+/// Splits a piece into vocabulary blocks of kVocabularyBlock tokens, which have separate random
+/// numbers, and calls visit(block) for each block.
 template <class Visit>
 void for_each_block(const LogitsPiece& piece, Visit visit) {
   for (std::int64_t first = 0; first < piece.logits.size(1); first += kVocabularyBlock) {
@@ -108,7 +110,8 @@ void for_each_block(const LogitsPiece& piece, Visit visit) {
   }
 }
 
-/// Returns DrawnToken::divergence of all rows, [N] float64 on the device.
+/// Returns DrawnToken::divergence of all rows, [N] float64 on the device; zeros without a candidate
+/// processor.
 at::Tensor divergences_of(const SampledRows& rows, OffsetDivergence& divergence) {
   const at::Tensor found = divergence.result();
   return found.defined()
@@ -142,7 +145,7 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
           divergences_of(rows, divergence)};
 }
 
-/// Returns the most probable token of each row.
+/// Returns the most probable token of each row, after penalty and processors.
 DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   OnlineLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
   OffsetDivergence divergence(rows, config);
@@ -158,7 +161,7 @@ DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums, divergences};
 }
 
-/// Returns all tokens after a single host read.
+/// Returns the drawn tokens on the host, after a single host read. Errors: those of check_sums().
 std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn) {
   const auto exact = [](const at::Tensor& column) { return column.to(at::kDouble); };
   const at::Tensor all =

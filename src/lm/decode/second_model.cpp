@@ -73,7 +73,7 @@ void SecondModelProcessor::dropped(std::int64_t sequence) {
 
 void SecondModelProcessor::follow_fork(std::int64_t origin, std::int64_t copy,
                                        std::int64_t tokens) {
-  run_passes();  // computes pending input, so that the fork need not compute it again
+  run_passes();  // processes pending input first, so that the fork need not process it again
   if (tokens == session_->length(mine(origin))) {
     mine_[copy] = session_->fork(mine(origin), 0);
     return;

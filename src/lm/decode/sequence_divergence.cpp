@@ -19,20 +19,21 @@ GenerationConfig scoring_of(std::int64_t batch_size) {
   return config;
 }
 
-/// The rows of a piece of a sequence that predict tokens of the completion.
+/// The consecutive rows of a piece (PromptPiece) that predict tokens of the completion.
 struct PredictingRows {
-  std::int64_t first_row = 0;    // in the piece
-  std::int64_t first_token = 0;  // in the completion
+  std::int64_t first_row = 0;    // index in the piece
+  std::int64_t first_token = 0;  // index in the completion of the first predicted token
   std::int64_t count = 0;
 };
 
-/// Returns the rows of a piece that predict tokens of a completion. Token t of the sequence is
-/// predicted at position t - 1.
+/// Returns the rows of a piece that predict tokens of the completion. The state at position t - 1
+/// of the sequence predicts token t.
 PredictingRows predicting_rows(const PromptPiece& piece,
                                const SequenceDivergence::Sequence& sequence) {
   const auto first = static_cast<std::int64_t>(piece.first);
   const auto end = first + static_cast<std::int64_t>(piece.count);
-  const std::int64_t begin = std::ssize(sequence.prompt) - 1;  // predicts the first token
+  const std::int64_t begin = std::ssize(sequence.prompt) - 1;  // the position that predicts token 0
+                                                               // of the completion
   const std::int64_t from = std::max(first, begin);
   return {from - first, from - begin, std::max<std::int64_t>(0, end - from)};
 }
@@ -114,7 +115,8 @@ void SequenceDivergence::run_batch(std::span<const Sequence> batch,
                                               : std::move(divergences_[next++]));
 }
 
-/// Copies the results from the first rank with the vocabulary head to the model's other ranks.
+/// Copies divergences_ from the first rank with the vocabulary head to the model's other ranks.
+/// Collective.
 void SequenceDivergence::share_divergences() {
   ShardPeers* peers = model_.peers();
   if (peers == nullptr) return;

@@ -1,4 +1,5 @@
-// Implements the steps of a decode session that need no host reads.
+// Implements the functions of a decode session that draw several tokens without host reads: steps()
+// and read().
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -18,7 +19,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns whether each token, or an earlier token of the same sequence, is a stop id, [T, S].
+/// Returns DrawnSteps::stopped for the drawn `ids`, both [T, S].
 at::Tensor stopped_by(const at::Tensor& ids, const std::vector<std::int64_t>& stop_ids) {
   at::Tensor stopped = at::zeros(ids.sizes(), ids.options().dtype(at::kBool));
   for (const std::int64_t stop : stop_ids)
@@ -65,7 +66,8 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
   return all;
 }
 
-/// Removes and returns the pending tokens, [S].
+/// Removes the pending token of each sequence from the queue (waiting_), and returns these tokens,
+/// [S]. `sequences` must be exactly the sequences with pending input.
 at::Tensor DecodeSession::take_waiting(std::span<const std::int64_t> sequences) {
   std::vector<std::int64_t> waiting = waiting_->take_fed();
   std::vector<std::int64_t> asked(sequences.begin(), sequences.end());

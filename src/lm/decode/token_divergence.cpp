@@ -14,7 +14,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Adds up the sums of all ranks that hold a part of the vocabulary, in the order of the ranks.
+/// Replaces `rows` by the sums over the whole vocabulary, which are added in the order of the
+/// ranks.
 void combine_ranks(const LanguageModel& model, std::vector<DivergenceSums>& rows,
                    const at::Tensor& like) {
   if (!model.shard().is_tensor_parallel || rows.empty()) return;

@@ -6,8 +6,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns how many candidates form the nucleus, counted from the first; size() + 1 if the nucleus
-/// needs more candidates than `candidates` has.
+/// Returns the number of the first candidates that form the nucleus, whose total probability is at
+/// least top_p. Returns candidates.size() + 1 if the nucleus needs more candidates.
 std::size_t nucleus_size(const std::vector<Candidate>& candidates, double top_p) {
   double before = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -40,7 +40,8 @@ std::optional<std::vector<Candidate>> top_k_top_p(const std::vector<ScoredToken>
   const double top = best.front().logit / temperature;
   std::vector<Candidate> result;
   for (std::size_t i = 0; i < count; ++i) {
-    const double score = best[i].logit / temperature;  // rounded to float32, as transformers does
+    const double score = best[i].logit / temperature;  // the division is rounded to float32, as in
+                                                       // transformers
     result.push_back({best[i].id, std::exp(score - (log_total ? *log_total : top))});
   }
   if (!log_total) scale(result, 1.0 / sum_of(result));

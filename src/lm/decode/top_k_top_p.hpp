@@ -9,7 +9,7 @@
 
 namespace mgpu::lm {
 
-/// A token and its logit after repetition penalty, block processors and offsets.
+/// A token and its logit after repetition penalty, block processors and candidate offsets.
 struct ScoredToken {
   std::int64_t id = 0;
   float logit = 0.0F;
@@ -20,7 +20,8 @@ struct Candidate {
   double probability = 0.0;
 };
 
-/// Returns whether `a` has the larger logit, or the lower id if both logits are equal.
+/// Returns whether `a` is more probable than `b`. If both logits are equal, the lower id counts as
+/// more probable.
 inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
@@ -29,9 +30,9 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 /// 0. Returns no value if `log_total` is given and the nucleus needs more tokens than `best` has.
 ///
 /// `best` is sorted by is_better(). `log_total` is the log of the sum of exp(logit / temperature)
-/// over the vocabulary. If it is given, a probability is a fraction of that sum, otherwise of the
-/// sum over the tokens that top k keeps. With top p, the probabilities of the result are scaled to
-/// the sum 1.
+/// over the vocabulary. If `log_total` is given, probabilities are relative to that sum, otherwise
+/// to the sum over the tokens that top k keeps. With top p, the probabilities of the result are
+/// scaled to the sum 1.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
 ///         whose probability is at least p.
@@ -40,7 +41,7 @@ std::optional<std::vector<Candidate>> top_k_top_p(const std::vector<ScoredToken>
                                                   std::optional<double> log_total);
 
 /// Returns the index of the first candidate at which the cumulative probability exceeds `uniform`
-/// times the sum of all probabilities.
+/// times the sum of all probabilities. `uniform` is in [0, 1).
 std::size_t pick(const std::vector<Candidate>& candidates, double uniform);
 
 }  // namespace mgpu::lm

@@ -17,7 +17,8 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr std::int64_t kFirstBest = 64;  // best tokens of the first attempt; suffice for most rows
+constexpr std::int64_t kFirstBest = 64;  // number of best tokens in the first attempt with top p;
+                                         // most rows need no more
 constexpr auto kMaxBest = static_cast<std::int64_t>(kernels::kMaxBest);
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
@@ -30,19 +31,19 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// The results of the online softmaxes and of the offsets: on the device in Attempt::results(), and
-/// on the host after read_sums().
+/// The results of one Attempt for N rows and their K best tokens, which Attempt::results() returns
+/// on the device, and read_sums() copies to the host.
 struct HostSums {
-  at::Tensor log_sums;     // [N] float32, without the temperature
-  at::Tensor log_totals;   // [N] with the temperature; [0] if they are not needed
+  at::Tensor log_sums;     // [N] float32, logsumexp of the changed logits
+  at::Tensor log_totals;   // [N] the same after the division by the temperature; [0]: not needed
   at::Tensor ids;          // [N, K] int64
   at::Tensor logits;       // [N, K] float32
   at::Tensor log_probs;    // [N, K] float32 under the model; [0] if they are unknown
   at::Tensor divergences;  // [N] float64; [0] without a candidate processor
 };
 
-/// Returns all results on the host, after a single read. float64 holds all ids and float32 numbers
-/// exactly.
+/// Returns `sums` on the host, after a single host read of one float64 tensor. float64 holds all
+/// ids and float32 numbers exactly.
 HostSums read_sums(const HostSums& sums) {
   const at::Tensor parts[] = {sums.log_sums, sums.log_totals, sums.ids,
                               sums.logits,   sums.log_probs,  sums.divergences};
@@ -64,7 +65,7 @@ HostSums read_sums(const HostSums& sums) {
   return host;
 }
 
-/// Returns the logits of the best tokens without the offsets that candidates among them got.
+/// Returns the logits of the best tokens before offsets were added to the candidates among them.
 at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& best) {
   if (!offsets.values.defined()) return best.best_logits;
   const auto [ids, order] = offsets.ids.sort(1);  // [N, candidates]
@@ -74,11 +75,12 @@ at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& 
                    best.best_logits);
 }
 
-/// The online softmaxes of one attempt. Each piece of the logits is folded into them once.
+/// One attempt to find the candidates of each row among its `best` most probable tokens. fold()
+/// adds each piece of the logits to all members.
 struct Attempt {
-  OnlineLogits folded;          // of the changed logits, with the best tokens
-  OnlineLogits tempered;        // of the changed logits, divided by the temperature
-  OnlineLogits unchanged;       // of the model's logits, if only offsets change them
+  OnlineLogits folded;          // sums over the changed logits, and the best tokens
+  OnlineLogits tempered;        // sums over the changed logits, divided by the temperature
+  OnlineLogits unchanged;       // sums over the model's logits, if only offsets change them
   OffsetDivergence divergence;  // of the offsets
 
   Attempt(const SampledRows& rows, const SamplingConfig& config, std::int64_t best)
@@ -121,7 +123,7 @@ struct Attempt {
 };
 
 /// Returns the candidates of each row among its `best` most probable tokens, after top k and top p.
-/// A row whose nucleus has more tokens gets no value.
+/// A row whose nucleus has more than `best` tokens gets no value.
 std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const SampledRows& rows,
                                                                      const SamplingConfig& config,
                                                                      std::int64_t best) {
@@ -156,8 +158,8 @@ struct WholeRow {
   double divergence = 0.0;
 };
 
-/// Returns all logits of the only row of `rows`, after penalty, processors and offsets. The host
-/// reads once. Collective over the ranks of a tensor-parallel model.
+/// Returns all logits of the only row of `rows`, after penalty, processors and offsets, with a
+/// single host read. Collective over the ranks of a tensor-parallel model.
 WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t vocab = rows.model.config().vocab;
   const at::Tensor row = at::zeros({vocab}, rows.hidden.options());
@@ -176,7 +178,7 @@ WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   return {all.narrow(0, 0, vocab), last.const_data_ptr<double>()[0]};
 }
 
-/// Returns the candidates of the only row of `rows`, among all its tokens.
+/// Returns the candidates of the only row of `rows`. They are chosen from the whole vocabulary.
 TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConfig& config) {
   const WholeRow row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;
@@ -189,8 +191,8 @@ TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConf
   return {*top_k_top_p(tokens, config, std::nullopt), {}, row.divergence};
 }
 
-/// Returns how many of the best tokens to try, one number per attempt. Rows for which all attempts
-/// fail are processed with all their tokens.
+/// Returns the numbers of best tokens for the attempts, in order. A row for which every attempt
+/// fails is processed with the whole vocabulary.
 std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t vocab) {
   if (config.top_k > kMaxBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
   if (config.top_k > 0) return {std::min(config.top_k, vocab)};

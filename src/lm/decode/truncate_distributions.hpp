@@ -11,7 +11,7 @@
 #include "changed_logits.hpp"
 #include "top_k_top_p.hpp"
 
-// Each row has the logits of the next token of one sequence. Shapes in this header: N = rows.
+// A row stands for the next token of one sequence. Shapes in this header: N = rows.
 namespace mgpu::lm {
 
 /// A row's candidates after top k and top p.
@@ -21,9 +21,10 @@ struct TruncatedDistribution {
   double divergence = 0.0;            // DrawnToken::divergence
 };
 
-/// Returns the candidates of all rows, after repetition penalty, temperature, top k and top p have
-/// been applied. It tries the best few tokens of each row first, then more tokens for the rows that
-/// need them. Rows that need all tokens are processed one at a time.
+/// Returns the candidates of all rows, after repetition penalty, processors, temperature, top k and
+/// top p have been applied. The function first looks at the best few tokens of each row, then at
+/// more tokens for the rows that need them. Rows that need the whole vocabulary are processed one
+/// at a time.
 /// Errors: Failure E704 when a logit is NaN or infinity, or all logits of a row are -infinity.
 std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& rows,
                                                           const SamplingConfig& config);
@@ -32,8 +33,8 @@ std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& row
 /// site.
 [[noreturn]] void refuse_row(const DrawSite& site);
 
-/// Throws Failure E704 if one of the logsumexp values in log_sums [N] is not finite. They must be
-/// on the CPU.
+/// Throws Failure E704 if one of the logsumexp values in log_sums, [N] float32 on the CPU, is not
+/// finite.
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums);
 
 }  // namespace mgpu::lm

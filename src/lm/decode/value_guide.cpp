@@ -21,15 +21,16 @@ double softplus(double z) {
 /// Returns log E[exp(R / eta)] of a return R that is 1 with probability sigmoid(z), else 0.
 /// `strength` is 1 / eta.
 ///
-/// It is softplus(1 / eta + z) - softplus(z). For large z, where that difference of large numbers
-/// loses digits, the same value is written with softplus of negative numbers.
+/// The value is softplus(1 / eta + z) - softplus(z). For z > 0, this difference of large numbers
+/// would lose digits, so the function computes an equal expression with softplus of negative
+/// numbers.
 double log_mean_exp(double z, double strength) {
   if (z <= 0.0) return softplus(strength + z) - softplus(z);
   return strength + softplus(-strength - z) - softplus(-z);
 }
 
-/// Returns log E[exp(R / eta)] of a return R that is one of the head's atoms, where `outputs` are
-/// the logits of the atoms. `strength` is 1 / eta.
+/// Returns log E[exp(R / eta)] of a return R whose distribution is a histogram. `outputs` are the
+/// logits of its atoms. `strength` is 1 / eta.
 double log_mean_exp(const ValueHead& head, std::span<const double> outputs, double strength) {
   double most = -std::numeric_limits<double>::infinity();
   double most_tilted = most;

@@ -5,8 +5,8 @@
 
 #include "lm/config/family.hpp"
 
-// Functions for Llama and similar families. These have RMS norms, rotary positions, grouped-query
-// attention, a gated MLP, and the same names of tensors.
+// Functions for Llama and similar families. These families have RMS norms, rotary position
+// embeddings, grouped-query attention, a gated MLP, and the same tensor names.
 namespace mgpu::lm {
 
 /// The largest numbers of layers and experts that a configuration may have. A damaged configuration
@@ -14,7 +14,8 @@ namespace mgpu::lm {
 inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 
-/// Reads all fields of a decoder like Llama, except biases and windows, which depend on the family.
+/// Reads the fields that all of these families have. Biases and sliding windows are not read,
+/// because they depend on the family.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
 /// Reads the sliding windows of Qwen, if `use_sliding_window` is true and `sliding_window` is not

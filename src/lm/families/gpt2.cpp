@@ -45,8 +45,8 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
   LayerWeights weights;
   weights.attention_norm = take_norm(source, layer + "ln_1", width);
   const Linear qkv = take_conv(source, layer + "attn.c_attn", 3 * width, width);
-  // One split makes the weights of q, k and v, because the gradient of a separate slice would be as
-  // large as the whole matrix.
+  // One split() makes q, k and v. With three separate slices, autograd would make three gradients
+  // as large as the whole matrix.
   const std::vector<at::Tensor> matrices = qkv.weight.split(width);
   const std::vector<at::Tensor> biases = qkv.bias.split(width);
   weights.q = {matrices[0], biases[0], {}};

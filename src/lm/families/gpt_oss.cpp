@@ -34,8 +34,8 @@ void read(const ConfigFields& fields, LmConfig& config) {
 }
 
 /// Returns the experts as views. Gate and up outputs are interleaved, and the matrices are stored
-/// as [in, out]. One unbind() makes the views of all experts, because the gradient of a separate
-/// slice would be as large as all experts together.
+/// as [in, out]. One unbind() makes the views of all experts. With separate slices, autograd would
+/// make a gradient as large as all experts together for each expert.
 std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
   const auto in_turns = [&](const at::Tensor& all) {
     return all.unflatten(-1, {-1, 2}).unbind(-1);  // gates, ups

@@ -12,12 +12,12 @@
 // head width.
 namespace mgpu::lm {
 
-/// Tells where the tokens of a pass are in their sequences, and where their keys and values are in
-/// memory. A slot is a row of the tensors of keys and values.
+/// The positions of the tokens of a pass in their sequences, and the slots of the keys and values
+/// to which they attend. A slot is the index of a row in the tensors of keys and values.
 struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
   at::Tensor sequences;   // [N] int64 index of the token's SequenceSpan
-  at::Tensor page_slots;  // [S, pages] int64 first slot of each cache page
+  at::Tensor page_slots;  // [S, pages] int64 first slot of each page of the span's sequence
   at::Tensor slots;       // [N] int64 slot of the token; undefined without a cache
   std::int64_t page_tokens = 1;
 };
@@ -25,12 +25,13 @@ struct AttentionIndex {
 /// Returns `values` as an int64 tensor on the device of `like`.
 at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
 
-/// Returns the slot of the first token of each cache page of the sequences, [S, pages] int64.
+/// Returns the slot of the first token of each cache page of the sequences, [S, pages] int64,
+/// padded with 0.
 at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
                       const at::Tensor& like);
 
-/// Returns the AttentionIndex for keys that are contiguous in the order of the tokens, without a
-/// cache.
+/// Returns the AttentionIndex for a pass without a cache. The key of token i of the pass is in slot
+/// i, and each span is one page.
 AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at::Tensor& like);
 
 /// Returns the AttentionIndex for keys in the cache. Call cache.extend() for all spans first.

@@ -17,17 +17,18 @@ struct Rows {
   std::int64_t count;
 };
 
-/// A block of queries of one span with the keys that they attend to. Shapes here: S query heads per
-/// key head, B queries, K keys.
+/// A block of queries of one sequence, with the keys that they attend to. Shapes here: S query
+/// heads per key head, B queries, K keys.
 class Block {
 public:
-  /// `first` is the index of the block's first query among the span's own tokens.
+  /// `first` is the index of the block's first query among the tokens of `range` (prefix excluded).
   Block(const TokenRange& range, std::int64_t first, const LayerConfig& layer)
       : scale_(layer.score_scale),
         window_(layer.window),
         first_query_(range.begin + first),
         queries_(std::min(kBlock, range.count - first)) {
-    const std::int64_t query = range.prefix_count + first;  // its position in the sequence
+    const std::int64_t query = range.prefix_count + first;  // position of the first query in the
+                                                            // sequence
     const std::int64_t key = window_ == 0 ? 0 : std::max<std::int64_t>(0, query - window_ + 1);
     first_offset_ = query - key;
     keys_ = first_offset_ + queries_;
@@ -91,13 +92,14 @@ public:
     return {all.narrow(-1, 0, keys_), all.narrow(-1, keys_, 1)};
   }
 
-  /// Sums x, [G, S * B, 1], over the queries of the block. Returns one sum per head, [H].
+  /// Returns the sums of x, [G, S * B, 1], over the queries of the block: one sum per query head,
+  /// [H].
   at::Tensor to_heads(const at::Tensor& x) const { return x.reshape({-1, queries_}).sum(-1); }
 
   double scale() const { return scale_; }
 
 private:
-  /// Returns the mask [queries, keys], true where a query must not attend to a key.
+  /// Returns a bool mask [B, K], which is true where a query must not attend to a key.
   at::Tensor hidden(const at::Tensor& like) const {
     const auto options = like.options().dtype(at::kLong);
     const at::Tensor distance =
@@ -111,9 +113,9 @@ private:
   std::int64_t window_;
   std::int64_t first_query_;  // index among the N tokens of the call
   std::int64_t queries_;
-  std::int64_t first_offset_ = 0;  // positions from the first key to the first query
+  std::int64_t first_offset_ = 0;  // position of the first query minus that of the first key
   std::int64_t keys_ = 0;
-  std::vector<Rows> key_rows_;  // of the prefix, if the block attends to it, and of the span
+  std::vector<Rows> key_rows_;  // rows of the keys: those in the prefix, if any, then the others
 };
 
 template <class Visit>

@@ -22,7 +22,7 @@ struct AttentionGrads {
 at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& sinks, const AttendedSequences& attended);
 
-/// Returns the gradients of all inputs. The attention probabilities are computed again.
+/// Returns the gradients of the inputs `in`. Recomputes the attention probabilities.
 ///
 /// Shapes: grad_out [N, H, C]
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.

@@ -14,7 +14,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Gives tensors by name.
+/// A WeightSource whose tensors are already in memory.
 class NamedTensors : public WeightSource {
 public:
   NamedTensors(std::span<const tensor::ParameterSpec> specs, std::span<const at::Tensor> tensors,
@@ -69,7 +69,7 @@ ClassifierTensors read_classifier(const fs::path& folder, const LmConfig& config
   NamedTensors source(specs, tensors, tensor::torch_device(device));
   ClassifierTensors read{bind_weights(config, source),
                          {tensors.end() - std::ssize(head), tensors.end()}};
-  read.decoder.head = {};  // a packed copy of the embedding would take memory
+  read.decoder.head = {};  // otherwise LanguageModel would make a packed copy of the embedding
   return read;
 }
 

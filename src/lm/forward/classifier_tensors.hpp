@@ -14,19 +14,19 @@
 
 namespace mgpu::lm {
 
-/// The weights of a classifier, whose vocabulary head is undefined.
+/// The weights of a classifier. The vocabulary head, decoder.head, is undefined.
 struct ClassifierTensors {
   LmWeights decoder;
-  std::vector<at::Tensor> head;  // float32 on the CPU
+  std::vector<at::Tensor> head;  // tensors of the classifier head, float32 on the CPU
 };
 
-/// Returns the config of a classifier's folder, with `tied_head` set, because the folder has no
+/// Returns the config of a classifier's folder. `tied_head` is true, because the folder has no
 /// lm_head.weight.
 /// Errors: those of read_lm_config().
 LmConfig read_classifier_config(const fs::path& folder);
 
-/// Reads the weights of a classifier's folder. `head` describes the tensors of its head. With
-/// `resident`, the ranks of a node share one copy of the weights. Local.
+/// Reads the weights of a classifier's folder. `head` describes the tensors of the classifier head.
+/// With `resident`, the ranks of a node share one copy of the weights. Local.
 /// Errors: those of WeightFiles and load_weights(); Failure E705 if a tensor is missing or has
 ///         another shape.
 ClassifierTensors read_classifier(const fs::path& folder, const LmConfig& config,

@@ -12,8 +12,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns the best experts of a token. If a logit is NaN, the experts are arbitrary and their
-/// shares are NaN.
+/// Returns the indices of the experts of a token, largest router logit first. If a logit is NaN,
+/// the experts are arbitrary and their shares are NaN.
 std::vector<std::size_t> best_of(const float* logits, const ExpertConfig& experts) {
   const auto count = static_cast<std::size_t>(experts.count);
   std::vector<std::size_t> best;
@@ -65,7 +65,7 @@ at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, cons
     const at::Tensor input = x.index_select(0, rows);
     const at::Tensor inner =
         clamped_activation(config.experts, project(input, expert.gate), project(input, expert.up));
-    // Each token occurs at most once in `rows`, so the order of additions does not matter on a GPU.
+    // Each token occurs at most once in `rows`, so the order in which a GPU adds does not matter.
     out.index_add_(0, rows, project(inner, expert.down).mul_(shares.unsqueeze(1)));
   }
   return out;

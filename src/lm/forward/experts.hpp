@@ -10,23 +10,23 @@
 
 namespace mgpu::lm {
 
-/// The tokens that use one expert, in ascending order. `shares` has the weight of the expert's
-/// output in the sum over the experts of each token.
+/// The tokens that use one expert (`rows`, ascending). `shares` has the weight of the expert's
+/// output in the output of each of these tokens.
 struct ExpertLoad {
   std::vector<std::int64_t> rows;
-  std::vector<float> shares;  // one weight per row
+  std::vector<float> shares;  // one weight per token
 };
 
 /// Assigns tokens to experts. A token uses the ExpertConfig::used experts with the largest router
-/// logits. The shares of these experts are a softmax over those logits.
+/// logits. The shares of these experts are the softmax of their router logits.
 ///
 /// Shapes: logits [N, E] for N tokens and E experts; returns one ExpertLoad per expert
 std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits);
 
 /// Applies the mixture of experts to each token. A token uses the ExpertConfig::used experts with
-/// the largest router logits. If logits are equal, lower indices are preferred. The outputs of
-/// these experts are weighted by a softmax over their logits, and added in the order of the
-/// experts. So the bits of a row depend on that row only.
+/// the largest router logits. If logits are equal, lower indices are preferred. The outputs of the
+/// used experts are weighted by the softmax of their router logits, and added in the order of the
+/// expert indices. So the bits of a row depend on that row only.
 ///
 /// Shapes: x [N, D]; returns [N, D]
 /// Source: transformers 5.23, modeling_gpt_oss.py.

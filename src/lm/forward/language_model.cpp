@@ -38,7 +38,7 @@ void extend_cache(std::span<const SequenceSpan> spans, PagedCache& cache) {
     cache.extend(span.sequence, tokens_of(span));
 }
 
-/// Returns the matrices in the order in which a pass reads them.
+/// Returns the matrices of the linear layers, in the order in which a pass reads them.
 std::vector<Linear*> linears_of(LmWeights& weights) {
   std::vector<Linear*> linears;
   for (LayerWeights& layer : weights.layers) {
@@ -55,8 +55,8 @@ std::int64_t panel_bytes(const Linear& linear) {
          static_cast<std::int64_t>(linear.weight.element_size());
 }
 
-/// Returns freed memory to the system. Otherwise glibc would keep it, because it is in the middle
-/// of the heap. It could be as large as a second copy of all weights.
+/// Returns freed memory to the operating system. glibc would keep this memory, because it is in the
+/// middle of the heap. It could be as much as a second copy of all weights.
 void give_back_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);
@@ -64,7 +64,7 @@ void give_back_free_memory() {
 }
 
 void pack_all(LmWeights& weights) {
-  // The bytes that are freed between two calls of give_back_free_memory().
+  // The number of bytes that are freed between two calls of give_back_free_memory().
   constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;
   const std::vector<Linear*> linears = linears_of(weights);
   std::int64_t bytes = 0;

@@ -14,13 +14,14 @@
 namespace mgpu::lm {
 namespace {
 
-/// The keys and values that a layer's queries attend to.
+/// The keys and values to which a layer's queries attend.
 struct KeysValues {
   at::Tensor keys;    // [slots, G, C]
   at::Tensor values;  // [slots, G, C]
 };
 
-/// Returns the embeddings of `ids`; zeros for tokens whose embeddings other ranks hold.
+/// Returns the embeddings of `ids`, [N, D] float32; zeros for ids outside `vocab`, this rank's part
+/// of the vocabulary.
 at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
   const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
   const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);
@@ -53,8 +54,8 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns a copy of `call` whose queries are only those of the tokens `outputs`. Keys and values
-/// are still computed with `call` itself, for all tokens.
+/// Returns a copy of `call` for the queries of the rows `outputs` only. The keys and values of all
+/// tokens are computed with `call` itself.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
@@ -72,8 +73,8 @@ at::Tensor rows_of_outputs(const at::Tensor& x, const Call& output_call) {
   return output_call.output_rows.defined() ? x.index_select(0, output_call.output_rows) : x;
 }
 
-/// Computes keys and values of the call's tokens. Returns them together with those of earlier
-/// tokens.
+/// Computes the keys and values of the call's tokens. With a cache, adds them to the cache, and
+/// returns all keys and values of the layer in the cache.
 KeysValues append_keys_values(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
                               const Call& call) {
   const LmConfig& config = call.config;
@@ -85,8 +86,8 @@ KeysValues append_keys_values(const LayerWeights& weights, std::size_t layer, co
   return {call.cache->keys(layer), call.cache->values(layer)};
 }
 
-/// Returns the attention output for the rows of `output_call` (the call, or only its requested
-/// tokens), over all keys and values of this layer.
+/// Returns the attention output for the rows of `output_call`, which is `call` or a result of
+/// only_outputs(). `x` has the rows of all tokens of the call.
 at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
                      const Call& call, const Call& output_call) {
   const LmConfig& config = call.config;
@@ -111,7 +112,7 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
 }
 
 /// Adds `values`, the output of attention or MLP, to the residual stream x. With tensor
-/// parallelism, first sums `values` over the ranks, in place; such a call is collective.
+/// parallelism, the call is collective, and first sums `values` over the ranks, in place.
 void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
   if (call.shard.is_tensor_parallel) call.peers->all_reduce(values);
   x.add_(values);
@@ -125,7 +126,7 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
   x = rows_of_outputs(x, output_call);
   if (x.size(0) == 0) return x;
   add_to(x, attended, call);
-  attended.reset();  // frees the memory before the MLP allocates its inner rows
+  attended.reset();  // frees the memory before the MLP allocates its activations
   if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
   add_to(x, mlp(call.config, weights, normalize(call.config, x, weights.mlp_norm)), call);
   return x;

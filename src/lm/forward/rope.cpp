@@ -48,7 +48,7 @@ at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
 }
 
 /// Returns the index of the pair of columns that makes `turns` full rotations within the original
-/// context. The index may have a fraction.
+/// context. The index may be fractional.
 double yarn_column(const RopeConfig& rope, std::int64_t head_dim, double turns) {
   const double original = static_cast<double>(rope.original_positions);
   return static_cast<double>(head_dim) * std::log(original / (turns * 2.0 * std::numbers::pi)) /

@@ -10,7 +10,7 @@
 // Shapes in this header: N tokens, H heads, C head width.
 namespace mgpu::lm {
 
-/// Cosine and sine of the tokens' angles, times the attention factor.
+/// Cosine and sine of the rotation angles (RoPE) of N tokens, times RopeConfig::attention_factor.
 struct Rotation {
   at::Tensor cosine;  // [N, 1, C / 2] float32
   at::Tensor sine;    // [N, 1, C / 2]
@@ -25,7 +25,7 @@ struct Rotation {
 at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
                                std::int64_t positions, std::int64_t length);
 
-/// Consecutive tokens of one sequence that are rotated.
+/// Consecutive tokens of one sequence whose queries and keys are rotated.
 struct RotatedSpan {
   std::int64_t first;   // position of the first token
   std::int64_t count;   // number of tokens
@@ -36,8 +36,8 @@ struct RotatedSpan {
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 
-/// Returns x after a rotation of the pairs (c, c + C / 2) of each head. If `weight` is defined,
-/// each head first gets an RMS norm.
+/// Returns x after a rotation of the column pairs (c, c + C / 2) of each head. If `weight` is
+/// defined, an RMS norm with this weight is applied to each head first.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},

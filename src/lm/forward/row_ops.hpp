@@ -9,8 +9,8 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// Operations that treat each token separately. Shapes: N tokens, D width. In float32 on the CPU the
-// bits of a row depend on that row only, not on N, its index or other rows.
+// Operations that treat each token separately. Shapes: N tokens, D width. In float32 on the CPU,
+// the bits of a token's row depend on that row only, not on N, the index of the row or other rows.
 namespace mgpu::lm {
 
 /// Returns the shape of the GEMM panels into which a CPU matrix is packed, in the matrix's type;
@@ -25,13 +25,13 @@ void pack(Linear& linear, const at::Tensor& panels);
 /// bias. `first` has to be the start of a panel.
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
-/// Returns x W^T + b, [N, out] float32. With a bfloat16 matrix, x is rounded to bfloat16, and sums
-/// are float32.
+/// Returns x W^T + b, [N, out] float32, for x [N, in] float32. If W is bfloat16, x is rounded to
+/// bfloat16 first, and the sums are float32.
 /// Errors: on the CPU, ShapeError when the width of x does not fit, or the linear layer is not
 ///         packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
-/// Returns the norm of each row of x, [N, D]: a layer norm or RMS norm, as LmConfig::norm says.
+/// Returns x, [N, D], after a layer norm or an RMS norm of each row, depending on LmConfig::norm.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
 /// Returns the RMS norm of x over its last dimension. x may have any number of other dimensions.

@@ -67,8 +67,8 @@ SequenceScorer SequenceScorer::open(const fs::path& folder, Device device,
           read.head.front().reshape({-1}).to(at::kDouble), read_pad_id(folder)};
 }
 
-/// Returns the tokens without the padding at the end. The output of the last of them is the score,
-/// which the padding would not change.
+/// Returns the tokens without the padding at the end, but at least one token. The score is the
+/// output at the last of these tokens, which does not depend on later padding.
 std::span<const std::int64_t> SequenceScorer::judged(const std::vector<std::int64_t>& ids) const {
   if (ids.empty()) throw ShapeError("SequenceScorer: a sequence has no tokens");
   std::span<const std::int64_t> kept(ids);
@@ -84,7 +84,7 @@ void SequenceScorer::score_pass(std::span<const SequenceSpan> spans,
   const double* weight = head_.const_data_ptr<double>();
   const double* state = states.const_data_ptr<double>();
   for (std::int64_t s = 0; s < states.size(0); ++s, state += width) {
-    double sum = 0.0;  // in the order of the columns, so that it does not depend on the pass
+    double sum = 0.0;  // adds in the order of the columns, so the bits do not depend on the pass
     for (std::int64_t d = 0; d < width; ++d)
       sum += weight[d] * state[d];
     scores.push_back(sum);

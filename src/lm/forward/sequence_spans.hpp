@@ -11,7 +11,8 @@
 
 #include "rope.hpp"
 
-// Tensors that inference and training derive from the SequenceSpans of a pass.
+// Functions that compute the input, positions and outputs of a pass from its SequenceSpans, for
+// inference and training.
 namespace mgpu::lm {
 
 /// Returns the concatenated ids of all spans, [N] int64 on the CPU; 0 for tokens given as
@@ -25,7 +26,7 @@ struct GivenRows {
   at::Tensor embeddings;  // [n, D] float32
 };
 
-/// The input of a pass.
+/// The input of the first layer in a pass: token ids, and embeddings for some of the rows.
 struct ModelInput {
   at::Tensor ids;                // [N] int64 on the model's device; arbitrary for rows of `given`
   std::vector<GivenRows> given;  // in the order of their rows
@@ -36,8 +37,8 @@ struct ModelInput {
 ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 
-/// Returns the positions of each span's tokens. The first position is the number of the sequence's
-/// tokens in `cache`, or 0 if `cache` is nullptr.
+/// Returns the positions of the tokens of each span. The first position of a span is the length of
+/// its sequence in `cache`, or 0 if `cache` is nullptr.
 /// Errors: ShapeError when there are too few learned positions.
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);

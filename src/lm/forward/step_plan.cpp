@@ -21,7 +21,7 @@ StepPlan::StepPlan(const LmConfig& config, std::span<const std::int64_t> sequenc
   for (const std::int64_t sequence : sequences)
     cache.extend(sequence, steps);
 
-  std::vector<std::int64_t> positions;  // positions of all tokens, ordered by step
+  std::vector<std::int64_t> positions;  // of all tokens, ordered by step, then sequence
   std::vector<std::int64_t> slots;
   std::vector<RotatedSpan> rotated;
   for (std::int64_t step = 0; step < steps; ++step) {

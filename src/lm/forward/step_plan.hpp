@@ -15,11 +15,13 @@
 
 namespace mgpu::lm {
 
-/// Positions and cache slots for the next steps of sequences that grow by one token per step. They
-/// do not depend on the drawn tokens, so all of them are sent to the device before the first step.
+/// Positions, rotations and cache slots for the next steps of sequences that grow by one token per
+/// step. They do not depend on the drawn tokens, so they are sent to the device before the first
+/// step.
 class StepPlan {
 public:
-  /// Extends the sequences in the cache by `steps` tokens. The plan is on the device of `like`.
+  /// Extends the sequences in the cache by `steps` tokens. The tensors of the plan are on the
+  /// device of `like`.
   /// Errors: ShapeError when there are too few learned positions or free pages; some of the
   ///         sequences may already be extended.
   StepPlan(const LmConfig& config, std::span<const std::int64_t> sequences, std::int64_t steps,

@@ -43,8 +43,8 @@ StepScorer StepScorer::open(const fs::path& folder, Device device, ResidentModel
   return {head, LanguageModel(config, std::move(read.decoder)), read.head.at(0), read.head.at(1)};
 }
 
-/// Returns the probability of a step from the hidden state [D] of its last token. The sums are in
-/// the order of the columns, so that they do not depend on the pass.
+/// Returns the probability that a step is right, from the hidden state [D] of its last token. The
+/// function adds in the order of the columns, so the bits do not depend on the pass.
 double StepScorer::probability(const float* state) const {
   std::array<double, 2> outputs{};
   const std::size_t width = weight_.size() / bias_.size();

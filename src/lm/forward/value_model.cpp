@@ -30,7 +30,7 @@ ValueHead require_value_head(const fs::path& folder) {
 
 ValueModel::ValueModel(const ValueHead& head, LmConfig config, LmWeights weights, Linear linear)
     : head_(head), linear_(std::move(linear)) {
-  weights.head = {};  // with tied weights it is the embedding, which needs no packed copy here
+  weights.head = {};  // otherwise LanguageModel would make a packed copy of a tied embedding
   const std::vector<std::int64_t> panels = panel_shape(linear_);
   if (panels.size() > 1) pack(linear_, at::empty(panels, linear_.weight.options()));
   backbone_ = std::make_unique<LanguageModel>(std::move(config), std::move(weights));

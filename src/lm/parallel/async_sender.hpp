@@ -25,7 +25,8 @@ public:
   AsyncSender& operator=(const AsyncSender&) = delete;
 
   /// Sends all queued tensors, and ends the thread. If an exception is unwinding the stack, it
-  /// cancels the communicator instead, and the peer learns of the failure in another way.
+  /// cancels the communicator first, so that pending sends fail soon. The peer must learn of the
+  /// failure in another way.
   ~AsyncSender();
 
   /// Queues a tensor; waits while the queue is full. Errors: the exception that an earlier send has
@@ -52,7 +53,7 @@ private:
   std::deque<PendingSend> pending_;
   bool is_ending_ = false;
   std::exception_ptr failure_;
-  std::thread thread_;  // last member, because it uses the others
+  std::thread thread_;  // the last member, because the thread uses the others
 };
 
 }  // namespace mgpu::lm

@@ -51,8 +51,8 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
   return list;
 }
 
-/// Returns the rank of each layer as texts in ascending order, to suggest a list that is allowed.
-/// Each rank keeps its number of layers.
+/// Returns the sorted ranks as texts, to suggest a valid list in which each rank has as many layers
+/// as before.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

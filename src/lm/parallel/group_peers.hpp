@@ -18,7 +18,7 @@
 
 namespace mgpu::lm {
 
-/// Communication between the ranks of a group that holds one model.
+/// Communication between the ranks of a group that holds one model (see ShardPeers).
 ///
 /// Ranks:  construction and destruction are collective over the group.
 class GroupPeers final : public ShardPeers {
@@ -54,10 +54,10 @@ private:
   Split split_;
   int rank_;
   int size_;
-  cluster::Event written_;  // recorded after pending work on a buffer
+  cluster::Event written_;  // marks the end of pending GPU work on a buffer
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
-  std::unique_ptr<cluster::Communicator> agreements_;  // in host memory; tensor parallelism only
+  std::unique_ptr<cluster::Communicator> agreements_;  // for agree(); tensor parallelism only
   std::int32_t has_failed_ = 0;        // 1 if any rank reported a failure to agree()
   std::vector<std::int64_t> sums_;     // rows of each all-reduce of this pass
   std::size_t next_sum_ = 0;           // index in sums_ of this pass's next all-reduce

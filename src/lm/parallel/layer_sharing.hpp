@@ -16,8 +16,8 @@ struct LayerCosts {
 
 /// Returns the number of layers per rank, at least one. The load of a rank is its cost divided by
 /// its capacity. The result minimizes the largest load, and then the sum of the squares of all
-/// loads. The cost of the KV cache is unknown here, but equal for all layers, so balanced layers
-/// also balance the cache.
+/// loads. The KV cache is not part of the cost. It is equally large for all layers, so an even
+/// distribution of layers also distributes the cache evenly.
 std::vector<std::size_t> share_out(const LayerCosts& costs, std::size_t layers);
 
 }  // namespace mgpu::lm

@@ -19,8 +19,8 @@ std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Returns how many elements GEMM packing adds to a matrix on the CPU. Packed matrices consist of
-/// whole panels.
+/// Returns how many padding elements a matrix gets when it is packed for the CPU kernels. Packed
+/// matrices consist of whole panels.
 std::int64_t padding_of(const Linear& linear) {
   if (!linear.weight.defined()) return 0;
   const std::int64_t outputs = linear.weight.size(0);
@@ -41,7 +41,7 @@ std::int64_t weights_of(const LmConfig& config, const Shard& shard, const Memory
   const std::int64_t others = count_of(tensors_of(weights)) - matrices;
   const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
   if (demand.device == DeviceKind::cuda) {
-    // With tied weights the head is the embedding, which is counted once.
+    // A head that is tied to the embedding is counted once.
     if (shares_head) matrices -= weights.head.weight.numel();
   } else {
     matrices += padding_of(weights.head);
@@ -70,7 +70,8 @@ std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
   return share_of_batch(demand.batch_size, batches) + share_of_prefill(prefill_of(demand), batches);
 }
 
-/// Returns the tokens that the cache has room for. All trees of a batch are in one cache, whole.
+/// Returns the number of tokens that the KV cache has room for. Trees are not divided among the
+/// batches of a pipeline: the cache holds all trees.
 std::int64_t cached_tokens(const MemoryDemand& demand, std::int64_t batches) {
   if (demand.tree_paths > 0)
     return std::max<std::int64_t>(1, demand.batch_size / demand.tree_paths) * demand.tree_pages *
@@ -88,7 +89,7 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
 }
 
 /// Returns the peak bytes of a pass: the largest of attention, MLP and head. Each includes the
-/// residual stream and its norm.
+/// residual stream and its normalized copy.
 std::int64_t activations_of(const LmConfig& held, const Shard& shard, const MemoryDemand& demand,
                             std::int64_t rows) {
   const PassSizes sizes = pass_sizes(demand.device);

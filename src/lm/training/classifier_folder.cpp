@@ -27,8 +27,8 @@ std::string_view without_head(std::string_view architecture) {
   return architecture;
 }
 
-/// Returns "Llama" for a model of transformers such as LlamaForCausalLM. `architectures` says
-/// which, or else `model_type`.
+/// Returns the class prefix in transformers, such as "Llama". It comes from the first entry of
+/// `architectures`, or else from `model_type`; "" if both are unknown.
 std::string class_prefix(const JsonValue& config) {
   const JsonValue* names = config.find("architectures");
   const JsonValue::List* list = names == nullptr ? nullptr : names->list();

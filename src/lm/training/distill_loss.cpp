@@ -20,7 +20,7 @@
 // gradient with respect to its logit is s_v - q_v S. If v belongs to the class r, which unites all
 // other tokens, the gradient is q_v / q_r (s_r - q_r S).
 //
-// Shapes: n rows of a block, K ids of the longest list, B tokens of a piece.
+// Shapes: n rows of a block, K ids of the longest list, B tokens of a LogitsPiece.
 namespace mgpu::lm::grad {
 namespace {
 
@@ -69,8 +69,8 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// Returns the sums of a block, as a BlockLoss does. `data` has the sums of the cross-entropy, and
-/// `divergences` has the divergence of each row.
+/// Returns the sums of a block, as a BlockLoss does. `data` has the sums of the cross-entropy
+/// (RowFacts::sums()), and `divergences` has the divergence of each row.
 at::Tensor total_of(const Distillation& how, const at::Tensor& data,
                     const at::Tensor& divergences) {
   const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;
@@ -130,8 +130,9 @@ struct Listed {
     columns = at.masked_fill(is_here.logical_not(), 0);
   }
 
-  /// Writes `values` [n, K] to the columns of the piece. On a GPU this replaces the whole piece.
-  /// To write single columns, the host would first wait for the GPU to count them.
+  /// Writes `values` [n, K] to the columns of the piece. On a GPU, the function overwrites the
+  /// whole piece. To write single columns, the host would first have to wait until the GPU has
+  /// counted them.
   void write(const LogitsPiece& piece, const at::Tensor& values) const {
     at::Tensor logits = piece.logits;
     if (tensor::runs_on_gpu(logits)) {
@@ -145,12 +146,12 @@ struct Listed {
   }
 
   at::Tensor is_here;  // [n, K] whether the id is in the piece
-  at::Tensor columns;  // [n, K] columns of the piece; 0 for ids elsewhere
+  at::Tensor columns;  // [n, K] columns of the piece; 0 for ids outside the piece
 
 private:
   /// Returns a copy of the logits in which `values` replace those at `columns`. Several entries of
-  /// a row may have column 0. The maximum selects the valid one, because ids elsewhere count as
-  /// -infinity.
+  /// a row may have column 0. The maximum selects the valid entry, because entries of ids outside
+  /// the piece count as -infinity.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");

@@ -16,7 +16,7 @@ namespace mgpu::lm::grad {
 /// Memory: see StoredTargetLoss. `how` and `targets` have to outlive the result.
 BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
 
-/// The forward pass over a batch of a teacher model that is in memory.
+/// The result of a forward pass of a teacher over a batch. The teacher is in the same process.
 struct TeacherPass {
   const LanguageModel& model;
   at::Tensor hidden;                   // [N, D]

@@ -32,7 +32,7 @@ void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
   ctx.saved_data["ranges"] = values;
 }
 
-/// Returns keys or values, [slots, G, C], in the slots of the sequences' AttentionIndex.
+/// Copies `rows`, the keys or values, into the slots of Sequences::index. Returns [slots, G, C].
 at::Tensor in_slots(const at::Tensor& rows, const Sequences& sequences) {
   return sequences.key_rows.defined() ? rows.index_select(0, sequences.key_rows) : rows;
 }

@@ -41,7 +41,8 @@ at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& lo
   return chosen.softmax(-1);
 }
 
-/// Computes the shares of the experts that each token uses, a softmax over their logits.
+/// Computes the routing weights (shares) of the experts that a token uses: a softmax over the
+/// logits of these experts.
 struct ShareFunction : Function<ShareFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits,
                             const std::vector<ExpertLoad>* loads) {

@@ -26,7 +26,7 @@ struct HeadArgs {
 
 /// Gradients of grad_scale * (sum of losses).
 struct HeadGradients {
-  at::Tensor hidden;  // [N, D], overwritten
+  at::Tensor hidden;  // [N, D]; the previous tensor is replaced
   at::Tensor weight;  // [V, D], accumulated; allocated if undefined
 };
 
@@ -35,7 +35,7 @@ struct HeadBlock {
   std::vector<LogitsPiece> pieces;  // in the order of LogitsPiece::first_id; LogitsPiece::row is 0
   at::Tensor targets;               // [n] as HeadArgs::targets
   at::Tensor token_index;           // [n] index of each token among the N tokens
-  std::span<const std::int64_t> tokens;  // n: the same on the host
+  std::span<const std::int64_t> tokens;  // [n] token_index on the host
 };
 
 /// For each row: the log of the sum of exponentials, the logit of the target, and the best token.
@@ -54,11 +54,12 @@ RowFacts facts_of(const HeadBlock& block);
 /// Adds `value`, multiplied by `weights` [n] if defined, to the logit of each row's target.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// Splits the tokens that have a target into blocks, and calls visit(block, hidden) for each block
-/// with its hidden states, [n, D].
+/// A function that processes a block, given the block and its hidden states, [n, D].
+using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
+
+/// Splits the tokens that have a target into blocks, and calls visit(block, hidden) for each block.
 ///
 /// Memory: the logits of one block, whose size head_blocks() determines.
-using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
 /// Returns the sums of the cross-entropy and of correct predictions (RowFacts::sums()). If `scale`

@@ -14,8 +14,9 @@
 #include "lm/forward/rope.hpp"
 
 // The operations of row_ops.hpp, rope.hpp and attention.hpp with gradients. In float32 on the CPU,
-// the results have the same bits as without gradients. float64 serves to check gradients and uses
-// libtorch. Shapes: N tokens, D width, V vocabulary, H query heads, G key heads, C head width.
+// the results have the same bits as without gradients. Operations in float64 are for gradient
+// checks, and use libtorch. Shapes: N tokens, D width, V vocabulary, H query heads, G key heads, C
+// head width.
 namespace mgpu::lm::grad {
 
 /// Returns the matrix product x w^T, [rows, out]. Both factors are rounded to the type `compute`.
@@ -34,8 +35,8 @@ void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w
 /// matrix. They return an undefined gradient to autograd, which still calls the hooks of the leaf.
 at::Tensor gradient_of_leaf(const at::Tensor& weight);
 
-/// Calls the hooks for an added gradient of `weight`, a leaf whose gradient does not pass through
-/// autograd.
+/// Calls the post-accumulate-grad hooks of `weight`. `weight` is a leaf whose gradient does not
+/// pass through autograd.
 void say_gradient_added(const at::Tensor& weight);
 
 /// Returns the rows `ids` of an embedding table, [N, D].
@@ -78,7 +79,7 @@ struct TokenRange {
 struct Sequences {
   AttentionIndex index;            // from index_without_cache() or index_of()
   std::vector<TokenRange> ranges;  // [sequences]
-  at::Tensor key_rows;  // [slots] int64: the row in each slot of `index`; undefined: slots are rows
+  at::Tensor key_rows;  // [slots] int64: row of each slot of `index`; undefined: slot i is row i
 };
 
 /// The inputs of attend() other than tensors. Both references have to outlive the call of attend().

@@ -90,7 +90,7 @@ void LmWindows::add_example(std::size_t window, std::size_t example) {
   windows_[window].predictions += examples_.predictions(example);
 }
 
-/// Returns how many tokens the example needs in its window.
+/// Returns how many tokens of a window the example needs, including room for a new completion.
 std::int64_t LmWindows::room_of(std::size_t example) const {
   const std::int64_t length = examples_.length(example);
   if (completion_ == 0) return length;

@@ -9,7 +9,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr Purpose kOnPolicyChoice{8};  // whether the student generates a sample's completion
+constexpr Purpose kOnPolicyChoice{8};  // selects the samples that the student completes
 
 }  // namespace
 

@@ -38,7 +38,7 @@ std::int64_t shared_ids(const LmConfig& config, const LmBatch& batch, std::size_
 
 using Pages = std::vector<std::int64_t>;  // the first slot of each page of a sequence
 
-/// The slots of the keys of a pass.
+/// The slots of a pass. Each slot has the keys of one row.
 class Slots {
 public:
   std::int64_t count() const { return std::ssize(rows_); }
@@ -67,7 +67,7 @@ Pages add_pages(const grad::TokenRange& range, const Pages& of_first, Slots& slo
   return pages;
 }
 
-/// Sets the pages of the keys, and the row in each slot.
+/// Sets page_slots, page_tokens and key_rows of `sequences`.
 void set_pages(const std::vector<grad::TokenRange>& ranges, const at::Tensor& like,
                grad::Sequences& sequences) {
   std::vector<Pages> pages;

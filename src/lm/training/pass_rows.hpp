@@ -15,24 +15,26 @@
 namespace mgpu::lm {
 
 /// The rows that a pass computes for the tokens of a batch. A row is the state of a token, which
-/// depends on the ids up to that token only. So if sequences begin with the same ids, a row can
-/// stand for one token of each of them.
+/// depends on the ids up to that token only. If several sequences begin with the same ids, one row
+/// can therefore stand for a token of each sequence.
 struct PassRows {
   std::vector<grad::TokenRange> ranges;  // [S] rows of each sequence
-  std::vector<std::int64_t> tokens;      // [M] a token of each row
+  std::vector<std::int64_t> tokens;      // [M] index of a token that the row stands for
   std::vector<std::int64_t> rows;        // [N] the row of each token
 
   bool are_shared() const { return tokens.size() < rows.size(); }
 };
 
 /// Returns the rows of a pass. With `shares`, each sequence is compared with the last earlier one
-/// that has no prefix. If both have the same group, it uses the rows of that sequence for the ids
-/// with which both begin. With RopeKind::dynamic, sequences share only if they are rotated alike.
+/// that has no prefix. If both are in the same group, the later sequence uses the rows of the
+/// earlier one for their common first ids. With RopeKind::dynamic, this also requires that equal
+/// positions have equal rotations.
 PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
-/// Returns the sequences of a pass with shared rows, on the device of `like`. Their keys are in
-/// pages of a few slots. A page of a shared prefix is in the page list of each sequence that has
-/// the prefix. If its last page is not full, each sequence has a copy.
+/// Returns the sequences of a pass with shared rows, on the device of `like`. The keys are in pages
+/// of a few slots, as in a paged KV cache. A page of a shared prefix is in the page list of each
+/// sequence that has the prefix. If the last page of the prefix is not full, each sequence has a
+/// copy of this page.
 ///
 /// Source: Kwon et al., SOSP 2023 (pages of a shared prompt).
 grad::Sequences shared_sequences(const PassRows& rows, const at::Tensor& like);

@@ -12,7 +12,8 @@
 // Shapes in this header: N tokens, D width.
 namespace mgpu::lm::grad {
 
-/// Returns the log-probabilities, and the entropies if requested, of all tokens that have a target.
+/// Returns the log-probabilities of all tokens that have a target. If requested, also returns the
+/// entropies and the log-probabilities at temperature 1.
 /// Memory: that of for_each_block().
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 

@@ -96,11 +96,11 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 /// tokens share one row.
 struct TrainableModel::Call {
   LmWeights weights;                      // views with autograd, for this batch only
-  at::Tensor ids;                         // [M] of the rows
+  at::Tensor ids;                         // [M] token id of each row
   at::Tensor targets;                     // [N]
-  std::vector<std::int64_t> last_tokens;  // [S] last token of each sequence; -1: it has no tokens
+  std::vector<std::int64_t> last_tokens;  // [S] index of each sequence's last token; -1: no tokens
   grad::Sequences sequences;
-  at::Tensor rows_of_tokens;            // [N] row of each token; undefined: rows are tokens
+  at::Tensor rows_of_tokens;            // [N] row of each token; undefined: token i has row i
   Rotation rotation;                    // undefined with learned positions
   std::vector<LayerCall> checkpointed;  // recomputed by the backward pass
 };

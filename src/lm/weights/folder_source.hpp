@@ -16,8 +16,9 @@ public:
   virtual void finish() = 0;
 };
 
-/// Returns a source of the tensors in `files`, which must outlive it. Its finish() accepts a stored
-/// head that `config` does not use, causal masks of GPT-2 and rotary frequencies of Llama.
+/// Returns a source of the tensors in `files`, which must outlive it. These extra tensors are no
+/// error in finish(): a stored head that `config` does not use, causal masks of GPT-2, and rotary
+/// frequencies of Llama.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
                                                   const LmConfig& config);
 

@@ -7,7 +7,7 @@
 namespace mgpu::lm {
 
 /// Returns zeros [count] float32 on the CPU, in huge pages if the system has them. A decode step
-/// reads all weights and keys just once. With small pages, the look-ups of page addresses would
+/// reads all weights and keys just once. With small pages, address translation (TLB misses) would
 /// take as long as the reads.
 ///
 /// Memory: pages are allocated at first touch.

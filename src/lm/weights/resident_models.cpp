@@ -48,8 +48,8 @@ enum class State : std::uint32_t { free, reading, ready, failed };
 /// descriptor `file` of the process with id `process`. The text is stored in `text` itself.
 struct Slot {
   std::atomic<State> state;
-  std::atomic<std::int32_t> users;  // ranks whose tensors lie in the file, each open() counted
-  std::uint64_t last_use;           // value of Table::uses at the last open()
+  std::atomic<std::int32_t> users;  // number of open() and about() calls that use the slot
+  std::uint64_t last_use;           // value of Table::uses at the last open() or about()
   std::uint64_t bytes;              // of weights; 0: the slot has a text
   std::uint64_t key;
   std::int32_t process;
@@ -104,7 +104,8 @@ public:
     if (::mprotect(address_, bytes_, PROT_READ) != 0) fail("mprotect");
   }
 
-  /// Gives the memory of the file back to the system. All views of it are zeros afterwards.
+  /// Gives the memory of the file back to the system. All mappings of the file contain zeros
+  /// afterwards.
   void empty() const {
     const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
     if (::fallocate(file(), mode, 0, static_cast<off_t>(bytes_)) != 0) fail("fallocate");
@@ -187,8 +188,8 @@ struct ResidentModels::Shared {
     bool is_mine;
   };
 
-  /// Returns the slot of a key, of which the caller is a user from now on if the slot is ready or
-  /// the caller's. If no slot has the key, reserves one for the caller to fill.
+  /// Returns the slot of a key. If no slot has the key, reserves one, which the caller has to fill.
+  /// Counts the caller as a user of the slot if the slot is ready or was reserved for the caller.
   Claim claim(std::uint64_t key) {
     const std::lock_guard guard(*this);
     Slot* vacant = nullptr;
@@ -215,7 +216,8 @@ struct ResidentModels::Shared {
     slot.last_use = ++table().uses;
   }
 
-  /// Returns the weights without users that were used least recently; nullptr if there are none.
+  /// Returns the slot of the least recently used weights that have no users; nullptr if there are
+  /// no such weights.
   Slot* oldest_unused() {
     Slot* oldest = nullptr;
     for (Slot& slot : table().slots) {
@@ -281,7 +283,7 @@ std::vector<at::Tensor> ResidentModels::open(
     bytes += padded(bytes_of(shape));
   std::shared_ptr<Mapping> mapping;
   Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
-    drop_unused(shortage(2 * bytes));  // a rank that computes needs about as much again
+    drop_unused(shortage(2 * bytes));  // the calculations of a rank need about as much again
     mapping = std::make_shared<Mapping>(Mapping::make(bytes));
     read(tensors_in(mapping, shapes));
     mapping->protect();
@@ -290,7 +292,7 @@ std::vector<at::Tensor> ResidentModels::open(
     mine.process = ::getpid();
     mine.file = mapping->file();
   });
-  // The last tensor that is destroyed ends the use of the slot.
+  // When the last of the tensors is destroyed, the slot has one user less.
   const std::shared_ptr<void> user(&slot, [shared = shared_](Slot* used) { --used->users; });
   if (!mapping)
     mapping = std::make_shared<Mapping>(Mapping::of(slot.process, slot.file, bytes, PROT_READ));

@@ -38,7 +38,8 @@ public:
   std::vector<RequestedTensor> requested_;
 };
 
-/// Adds each tensor of `weights` to the requested tensor of which it is a view.
+/// Finds the requested tensor of which each tensor of `weights` is a view, and adds the view to
+/// RequestedTensor::parts.
 void assign(LmWeights& weights, std::vector<RequestedTensor>& requested,
             const std::string& family) {
   std::map<const void*, RequestedTensor*> by_storage;
@@ -98,7 +99,8 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] {
     if (!is_reader()) return;
     texts = read_config_texts(folder_);
-    const LmConfig config = parse_lm_config(folder_, texts);  // bad values before bad weights
+    // Parses before it opens the weights, so that wrong values in config.json are reported first.
+    const LmConfig config = parse_lm_config(folder_, texts);
     if (resident_ == nullptr) files_ = std::make_unique<formats::WeightFiles>(folder_);
     texts.head = files_ ? find_stored_head(*files_, config) : find_stored_head(folder_, config);
   });
@@ -107,7 +109,7 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
 }
 
 /// The tensors of the folder that this rank needs. The constructor fills `weights` with meta
-/// tensors, and each call of keep() replaces those of one tensor of the folder by real tensors.
+/// tensors. Each call of keep() replaces the views of one tensor of the folder by real tensors.
 class SharedFolder::Request {
 public:
   Request(const LmConfig& config, const Shard& shard, const ModelHead* own,

@@ -12,7 +12,7 @@ namespace mgpu::lm {
 const formats::StoredTensor* find_tensor(const formats::WeightFiles& files,
                                          const std::string& name);
 
-/// Returns where the stored weights have the vocabulary head. The result is `as_configured` unless
+/// Finds out which stored tensor is the vocabulary head. The result is `as_configured` unless
 /// config.json ties the head to the embedding. If head and embedding are both stored, the function
 /// compares their values as float32, up to the first difference.
 StoredHead find_stored_head(const formats::WeightFiles& files, const LmConfig& config);

@@ -123,7 +123,7 @@ EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLis
   const auto per_control = static_cast<std::size_t>(grid.size()) / grid.controls.size();
   EvaluationResult result;
   result.returns.assign(grid.controls.size(), EpisodeReturns(episodes, 0.0));
-  using Sums = std::map<int, std::pair<EpisodeReturns, double>>;  // by task: sums, rollouts
+  using Sums = std::map<int, std::pair<EpisodeReturns, double>>;  // by task: sums, rollouts counted
   std::vector<Sums> sums(grid.controls.size());
   for (std::size_t id = 0; id < static_cast<std::size_t>(grid.size()); ++id) {
     const std::size_t row = id * episodes;

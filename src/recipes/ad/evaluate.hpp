@@ -25,7 +25,7 @@ struct Player {
   std::uint64_t seed = 0;
 };
 
-/// The mean return of each episode number, over all rollouts and tasks.
+/// Mean returns of several rollouts: index e has the mean over episode e + 1 of each rollout.
 using EpisodeReturns = std::vector<double>;
 double mean(const EpisodeReturns& returns);
 
@@ -33,22 +33,21 @@ double mean(const EpisodeReturns& returns);
 /// TrainTask::Evaluation::values.
 std::string return_name(int episode);
 
-/// Evaluates the current weights on unseen tasks in the middle of training. The result has the mean
-/// return of each episode. The ranks share the rollouts, and add up returns as whole numbers, so
-/// the result does not depend on the number of ranks.
+/// Evaluates the current weights on unseen tasks in the middle of training. Returns the mean return
+/// of each episode, over all rollouts and tasks. The ranks share the rollouts, and add up returns
+/// as whole numbers, so the result does not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
-/// The plan of the final evaluation: every rollout of every unseen task under each control of
-/// `grid`.
+/// Describes the final evaluation: every rollout of every unseen task under each Control of `grid`.
 struct FinalEvaluation {
   EvaluationGrid grid;
-  std::uint32_t phase = 0;       // phase id in the journal, a checksum of the weights
-  std::int64_t chunk_size = 32;  // rollouts of a chunk
+  std::uint32_t phase = 0;       // phase id in the journal, derived from a checksum of the weights
+  std::int64_t chunk_size = 32;  // number of rollouts in a chunk
 };
 
-/// Returns the plan of the final evaluation of the current weights of `model`. It plays no episode.
+/// Describes the final evaluation of the current weights of `model`, without playing an episode.
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const AdSettings& settings);
 
@@ -62,10 +61,10 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
 /// The results of the final evaluation. They are computed from table `samples` of results.h5 and
 /// from its list column `path`.
 struct EvaluationResult {
-  std::vector<EpisodeReturns> returns;  // for each of EvaluationGrid::controls
-  /// The mean over the rollouts of each task. Shapes: [controls][tasks]
+  std::vector<EpisodeReturns> returns;  // [controls]: means over all rollouts of each control
+  /// Means over the rollouts of each task. Shapes: [controls][tasks]
   std::vector<std::vector<EpisodeReturns>> by_task;
-  std::vector<AdPlots::Walk> walks;  // paths of rollout 0 of each task under Control::none
+  std::vector<AdPlots::Walk> walks;  // of rollout 0 of each task under Control::none
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

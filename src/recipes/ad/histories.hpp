@@ -13,7 +13,7 @@
 
 namespace mgpu::recipes {
 
-/// Returns a request to seal histories.h5 of a run.
+/// Returns the request with which store::seal() writes histories.h5 of a run from its journal.
 store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
                                      const ad::Environment& environment);
 

@@ -47,8 +47,8 @@ run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJourn
   return part;
 }
 
-/// Seals the histories in the journal. Returns nullopt, and seals nothing, if the histories come
-/// from a file or are already sealed.
+/// Writes the histories in the journal to histories.h5. Returns nullopt, and writes no file, if the
+/// histories come from data.path or histories.h5 is already complete.
 std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
                                                const run::SealPlace& place,
                                                const store::ChunkJournal& journal,

@@ -10,8 +10,8 @@
 
 namespace mgpu::recipes {
 
-/// The data of the charts: returns by episode, curves over steps, and paths. The page omits members
-/// that are empty.
+/// The data of the charts: returns by episode, curves over steps, and paths of the agent. The page
+/// omits charts whose members are empty.
 struct AdPlots {
   /// The ends of a band around a curve of returns; empty: no band.
   struct Band {
@@ -29,12 +29,12 @@ struct AdPlots {
     std::int64_t early_step = 0;
     std::vector<double> source;  // returns of the algorithm whose histories were distilled
     Band source_band;
-    std::vector<double> hide_rewards;  // returns if rewards are hidden: must stay low
+    std::vector<double> hide_rewards;  // returns if rewards are hidden: should stay low
     Band hide_rewards_band;
-    std::vector<double> clear_context;  // returns if the context is cleared: must not rise
+    std::vector<double> clear_context;  // returns if the context is cleared: should not rise
     Band clear_context_band;
-    double random = 0.0;   // mean return of uniformly random actions
-    double optimum = 0.0;  // the best possible return for these goals; 0: unknown
+    double random = 0.0;   // mean return of uniformly random actions, over all goals
+    double optimum = 0.0;  // best possible mean return on the unseen goals; 0: unknown
   };
   struct Walk {
     std::pair<int, int> goal;

@@ -20,12 +20,12 @@ using report::Plan;
 // accurate within a factor of 1.5 for one core of a server with AVX-512 and a small model.
 constexpr double kCpuFlops = 4e10;         // of forward and backward passes
 constexpr double kCpuRoundedFlops = 3e10;  // of passes with operands rounded to 16 bits
-constexpr double kCpuPlayFlops = 4e9;      // of play, with products of a matrix and a vector
+constexpr double kCpuPlayFlops = 4e9;      // of rollouts, which multiply matrices by vectors
 constexpr double kGpuFlops = 2e13;         // of matrix products as small as this model's
-constexpr double kGpuPassSeconds = 4e-3;   // seconds of a pass, to launch some 300 kernels
-constexpr double kHistorySteps = 2e7;      // environment steps per second of the explorer
+constexpr double kGpuPassSeconds = 4e-3;   // least seconds of a pass, for about 300 kernel launches
+constexpr double kHistorySteps = 2e7;      // environment steps per second of data.source=explorer
 
-/// Builds the plan of one run, part by part.
+/// Builds the estimate that --plan prints for one run.
 class TrainPlan {
 public:
   TrainPlan(const Config& config, const run::PlanMachine& machine, const AdSettings& settings,

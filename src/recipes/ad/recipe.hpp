@@ -28,8 +28,8 @@ public:
   /// checkpoints that exist at the same time.
   std::uint64_t disk_bytes() const override;
 
-  /// Estimates memory, time and disk space of a run from the shapes. Nothing is measured, so every
-  /// time is an estimate, and the plan shows the speed that it assumes.
+  /// Estimates memory, time and disk space of a run from the sizes of model and data. Nothing is
+  /// measured, so the plan shows the speed that it assumes for each time.
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 

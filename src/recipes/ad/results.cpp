@@ -151,7 +151,8 @@ void log_episodes(run::RunContext& run, const AdPlots::PerEpisode& episodes) {
 std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories) {
   const auto horizon = static_cast<std::size_t>(histories.shape().horizon);
   const auto episodes = static_cast<std::size_t>(histories.shape().episodes);
-  std::map<std::int32_t, std::pair<EpisodeReturns, double>> sums;  // by task: sums, histories
+  std::map<std::int32_t, std::pair<EpisodeReturns, double>>
+      sums;  // by task: sums, histories counted
   for (std::size_t i = 0; i < histories.size(); ++i) {
     auto& [sum, count] = sums[histories.task()[i]];
     sum.resize(episodes, 0.0);

@@ -18,7 +18,7 @@ namespace mgpu::recipes {
 /// With fewer goals than this, no interval is drawn around their mean.
 inline constexpr std::size_t kGoalsOfBand = 3;
 
-/// Returns the ends of the 95 % interval of the mean over tasks, for each episode. They are
+/// Returns the ends of the 95 % interval of the mean over tasks, for each episode. The ends are
 /// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). The
 /// draws are the same on every rank and in every run.
 /// Shapes: by_task [tasks], each with one return per episode
@@ -52,8 +52,8 @@ struct TrainVerdict {
   const TrainCurves& curves;
 };
 
-/// Adds numbers and charts of the training to the log and to `outcome`, from which the end table,
-/// summary.json and report.html are made.
+/// Logs the returns, and adds numbers and charts of the training to `outcome`. The end table,
+/// summary.json and report.html are made from `outcome`.
 void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
                           run::JobOutcome& outcome);
 

@@ -19,7 +19,7 @@ AdSettings read_ad_settings(const Config& config) {
   for (int episode = 1; episode <= settings.evaluate.episodes; ++episode)
     settings.loop.evaluation_values.push_back(return_name(episode));
   settings.label_smoothing = config.number("train.label_smoothing");
-  settings.loop.train.batch.fills_gpu = true;  // the models are small
+  settings.loop.train.batch.fills_gpu = true;  // few large passes, because the models are small
   settings.model.compute = settings.loop.optimizer.mixed_precision;
   return settings;
 }

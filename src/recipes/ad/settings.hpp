@@ -21,7 +21,8 @@ struct AdSettings {
   EvaluateConfig evaluate;
   double label_smoothing = 0.0;  // probability of the target that is spread over all actions
 
-  /// Returns the rules for windows over histories of this shape.
+  /// Returns the length of a window (the steps that the model sees at once) for histories of this
+  /// shape.
   /// Errors: Failure E131 (exit 78) when a window would be too short to learn from.
   ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
 };

@@ -9,7 +9,7 @@
 
 namespace mgpu::recipes {
 
-/// Sizes of a run of recipe `ad` that follow from its keys, for the plan.
+/// Sizes of a run of recipe `ad` that follow from its keys, for --plan.
 struct TrainSizes {
   explicit TrainSizes(const AdSettings& of);
 
@@ -17,19 +17,19 @@ struct TrainSizes {
   std::unique_ptr<ad::Environment> environment;
   ad::HistoryShape history;        // shape of the histories that the run plays; histories in
                                    // data.path are assumed to have it, too
-  std::int64_t window = 0;         // tokens of a window
+  std::int64_t window = 0;         // tokens of a window (ad::WindowRules)
   std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
   std::int64_t num_histories = 0;  // number of histories that the run plays
   std::int64_t num_rollouts = 0;   // rollouts of the final evaluation, under all controls
-  std::int64_t history_bytes = 0;  // size of all histories in memory
+  std::int64_t history_bytes = 0;  // size of all rows of table `histories`
   std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
   std::int64_t curve_bytes = 0;    // size of the curves in each checkpoint
 
-  /// Returns the floating-point operations of one forward pass over `tokens` tokens, each of which
-  /// attends to `context` tokens.
+  /// Returns the floating-point operations of one forward pass over `tokens` tokens, in windows of
+  /// `context` tokens with causal attention.
   double forward_flops(double tokens, double context) const;
 
-  /// Returns an upper bound of the rows that a rank has in one pass, with `ranks` ranks.
+  /// Returns the largest number of windows that a rank has in one pass, with `ranks` ranks.
   std::int64_t rows_at_once(int ranks, DeviceKind device) const;
 };
 

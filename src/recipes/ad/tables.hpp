@@ -23,8 +23,8 @@ store::TableSpec history_table(const ad::Environment& environment, const ad::His
 std::vector<std::byte> history_rows(const ad::Environment& environment,
                                     const ad::HistorySet& histories, const store::TableSpec& spec);
 
-/// The information that an evaluation hides from the agent in some rollouts, to measure whether its
-/// behavior depends on it.
+/// The information that an evaluation hides from the agent in some rollouts. The returns of these
+/// rollouts show whether the agent learns from that information.
 enum class Control : std::uint8_t { none, hide_rewards, clear_context };
 inline constexpr std::array kControls{Control::none, Control::hide_rewards, Control::clear_context};
 std::string_view name_of(Control control);

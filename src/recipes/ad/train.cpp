@@ -16,7 +16,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Holds model, windows and evaluation. Members that other members need are declared first.
+/// Holds the model and its training windows, and runs evaluations. Members that other members need
+/// are declared first.
 class AdTask final : public TrainTask {
 public:
   AdTask(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment,

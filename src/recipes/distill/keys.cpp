@@ -32,7 +32,7 @@ void refuse(const Config& config, const char* name, const std::string& why,
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
-/// Refuses all keys distill.* when no teacher is given.
+/// Refuses keys distill.* that differ from their defaults, because no teacher is given.
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;
@@ -64,8 +64,8 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
-/// Checks distill.on_policy. If the student samples completions, the run needs prompts for them,
-/// and a teacher model that evaluates them.
+/// Checks distill.on_policy. If the student samples completions, the data must have prompts, and
+/// the teacher must be a model, which computes distributions for the new completions.
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {
@@ -89,7 +89,8 @@ void check_on_policy(const Config& config) {
            "distill.ce_weight=0.5");
 }
 
-/// Refuses data keys together with stored targets, because the teacher's run supplies the examples.
+/// Refuses data keys together with stored targets, because the file of distill.targets also has the
+/// examples.
 void check_data(const Config& config) {
   if (config.is("distill.targets", "null")) return;
   if (!config.is("data.path", "null"))

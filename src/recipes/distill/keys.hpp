@@ -20,12 +20,13 @@ bool has_distill_keys(const Config& config);
 struct DistillSettings {
   std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` is used
   std::filesystem::path model;    // folder of a teacher model; empty: `targets` is used
-  bool has_bucket = true;         // true: the tokens outside a stored top k form one more class
+  bool has_bucket = true;         // true: tokens outside the stored top k form one additional class
   lm::Distillation how;
-  double on_policy = 0.0;  // share of the examples whose completion the student samples itself
+  double on_policy = 0.0;        // share of the examples whose completion the student samples
   lm::GenerationConfig drawing;  // how the student samples completions; the stop ids are not set
 
-  /// Returns how many tokens each example needs for a completion that the student samples; 0: none.
+  /// Returns how many tokens each example reserves for a completion that the student samples; 0:
+  /// the student samples no completions.
   std::int64_t completion_room() const { return on_policy > 0.0 ? drawing.max_new_tokens : 0; }
 };
 

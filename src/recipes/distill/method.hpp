@@ -32,7 +32,7 @@ public:
 
   /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
   /// tokenizer.json, and stored targets must fit the loss. The vocabularies may end with different
-  /// numbers of unused ids, see require_ids_below() for stored targets.
+  /// numbers of unused ids; for stored targets, see StoredTargets::require_ids_below().
   ///
   /// Errors: ConfigFailure E107 (exit 78) for a teacher that does not fit, Failure E603 (exit 66)
   ///         for a missing file, and those of read_lm_config() and StoredTargets.
@@ -40,7 +40,7 @@ public:
   void check_weights(const Config& config) const override;
 
   /// With stored targets, reads their examples and verifies the checksums of all targets. With a
-  /// teacher model, returns only the checksum of its folder.
+  /// teacher model, returns the checksum of its folder, and its head_note().
   /// Errors: those of StoredTargets.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
 

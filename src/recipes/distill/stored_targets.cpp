@@ -19,8 +19,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The lower bound of the tail with reverse_kl, which divides by the tail. The tail is the
-/// probability of all tokens outside the stored top k. The value is 1 minus the largest float32
+/// The lower bound of the tail for distill.loss=reverse_kl, which divides by the tail. The tail is
+/// the probability of all tokens outside the stored top k. The bound is 1 minus the largest float32
 /// below 1.
 constexpr float kLeastTail = 0x1p-24F;
 
@@ -191,8 +191,8 @@ void StoredTargets::require_ids_below(std::int64_t vocab) const {
   }
 }
 
-/// Appends the token ids of one top-k list to `into`. `ids` has several lists as the file stores
-/// them, and `item` is the index of the list in `ids`.
+/// Appends the token ids of one top-k list to `into`. `ids` has several lists in the format of the
+/// file, and `item` is the index of the list in `ids`.
 void StoredTargets::add_best_ids(const store::ReadColumn& ids, std::size_t item,
                                  std::vector<std::int64_t>& into) const {
   const auto k = static_cast<std::size_t>(facts_.top_k);

@@ -18,9 +18,9 @@ namespace mgpu::recipes {
 /// The attributes of group /teacher in results.h5 of job teacher.
 struct TeacherFacts {
   std::int64_t vocab = 0;
-  std::int64_t top_k = 0;      // number of stored tokens at each position; 0: targets were sampled
-  std::int64_t num_draws = 0;  // number of sampled tokens at each position; 0: top k
-  std::int64_t id_bits = 0;
+  std::int64_t top_k = 0;      // stored tokens at each position; 0: targets were sampled
+  std::int64_t num_draws = 0;  // sampled tokens at each position; 0: top k
+  std::int64_t id_bits = 0;    // bits of a token id in packed columns
   double temperature = 1.0;
 };
 
@@ -48,7 +48,7 @@ struct StoredExamples {
 /// Memory: 8 bytes for each row of each list column.
 class StoredTargets final : public lm::TargetSource {
 public:
-  /// Opens the file settings.targets. If `may_be_part`, rows may be missing.
+  /// Opens the file settings.targets. If `may_be_part` is true, the file may lack rows.
   /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is incomplete or not from
   ///         job teacher; E124 (exit 78) when its targets do not fit the loss or temperature of
   ///         `settings`.
@@ -69,8 +69,8 @@ public:
   std::uint32_t check_bytes() const;
 
   /// Refuses targets with a token that the student's vocabulary of `vocab` ids lacks. Reads the ids
-  /// only if the teacher's vocabulary is larger. Errors: Failure E605 (exit 65); those of
-  /// ListColumn.
+  /// only if the teacher's vocabulary is larger.
+  /// Errors: Failure E605 (exit 65); those of ListColumn.
   void require_ids_below(std::int64_t vocab) const;
 
   /// Sets the position of each example in the file. append() needs it.
@@ -115,8 +115,8 @@ private:
   std::vector<StoredPlace> places_;
 };
 
-/// Returns the loss of `settings` for stored targets with the facts `facts`. For sampled targets it
-/// is the cross-entropy, of which sampled targets give an unbiased estimate.
+/// Returns the loss of `settings` for stored targets with the facts `facts`. For sampled targets,
+/// the loss is the cross-entropy, which they estimate without bias.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

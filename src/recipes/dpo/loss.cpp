@@ -9,7 +9,7 @@
 namespace mgpu::recipes {
 namespace {
 
-// The first two constants are indices in the result of facts(). kChosenTokens is an index in the
+// kLogProb and kLogRatio are indices in the result of facts(). kChosenTokens is an index in the
 // result of digest(), after the reported values.
 constexpr std::size_t kLogProb = 0;
 constexpr std::size_t kLogRatio = 1;

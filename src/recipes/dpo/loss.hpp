@@ -11,8 +11,8 @@
 namespace mgpu::recipes {
 
 /// The losses of a pair. c and r are the log-ratios of the chosen and the rejected completion. The
-/// log-ratio of a completion is its log-probability minus its log-probability under the reference.
-/// s is the sigmoid function, and b is DpoSettings::beta.
+/// log-ratio of a completion is its log-probability under the trained model minus that under the
+/// reference. s is the sigmoid function, and b is DpoSettings::beta.
 enum class DpoKind : std::uint8_t {
   sigmoid,       // -log s(b (c - r)); Rafailov et al., arXiv 2305.18290
   ipo,           // (c / tokens - r / tokens - 1 / (2 b))^2; Azar et al., arXiv 2310.12036
@@ -25,9 +25,9 @@ enum class DpoKind : std::uint8_t {
 /// The settings of recipe `dpo`.
 struct DpoSettings {
   DpoKind kind = DpoKind::sigmoid;
-  double beta = 0.1;             // a larger value keeps the model closer to the reference
-  double label_smoothing = 0.0;  // robust only: share of pairs whose labels are wrong, below 0.5
-  double sft_weight = 0.0;       // weight of the cross-entropy of the chosen completions
+  double beta = 0.1;                  // a larger value keeps the model closer to the reference
+  double label_smoothing = 0.0;       // robust only: share of pairs in the wrong order, below 0.5
+  double sft_weight = 0.0;            // weight of the cross-entropy of the chosen completions
   std::filesystem::path reference{};  // folder of the reference; "": the model before the training
 };
 
@@ -57,7 +57,7 @@ PairLoss loss_of_pair(const DpoSettings& settings, const PairRatios& pair);
 ///
 /// The loss is the mean over the pairs of the global batch, plus sft_weight times the mean
 /// cross-entropy of all tokens of chosen completions. Function digest() returns the values that
-/// reported_values() describes, and then the number of these tokens.
+/// reported_values() describes, and then the number of tokens of chosen completions.
 class DpoLoss final : public lm::SequenceLoss {
 public:
   explicit DpoLoss(const DpoSettings& settings) : settings_(settings) {}

@@ -13,8 +13,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether the loss is in nats: the negative log-likelihood that `chosen` is the better
-/// completion of a pair.
+/// Returns whether the loss is in nats. It is if it consists of logarithms of the probability that
+/// `chosen` is the better completion.
 bool has_nats(DpoKind kind) {
   return kind == DpoKind::sigmoid || kind == DpoKind::robust || kind == DpoKind::sigmoid_norm;
 }

@@ -30,8 +30,8 @@ public:
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 
-  /// Returns the checksum of the reference model, if there is one. A run is only resumed with the
-  /// same reference model.
+  /// With dpo.reference, returns the checksum of the reference model and its head_note(). A run can
+  /// only be resumed with the same reference model.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::filesystem::path reference_folder() const override { return settings_.reference; }
 

@@ -10,7 +10,7 @@ namespace mgpu::recipes {
 namespace {
 
 constexpr double kAdded = 1e-4;           // added to a standard deviation, as in TRL
-constexpr double kLeastDeviation = 1e-8;  // least divisor of Baseline::group_z_score
+constexpr double kLeastDeviation = 1e-8;  // smallest divisor for Baseline::group_z_score
 
 double divisor_of(const RewardStats& group, const RewardStats& batch, RewardScale scale) {
   if (scale == RewardScale::none) return 1.0;

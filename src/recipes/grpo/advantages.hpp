@@ -17,10 +17,10 @@ enum class Baseline : std::uint8_t {
   group_z_score  // the mean of the group; the result is divided by the deviation (divisor N)
 };
 
-/// Facts about rewards. A reward that is NaN has no score and is left out.
+/// Statistics of rewards. A NaN reward means that a completion has no score; it is left out.
 struct RewardStats {
   std::int64_t scored = 0;  // number of rewards that are not NaN
-  double mean = 0.0;        // 0 without a score
+  double mean = 0.0;        // 0 if no reward has a score
   double squares = 0.0;     // sum of squared differences from the mean
   bool are_equal = true;    // all scores are the same, or there are fewer than two
 
@@ -28,12 +28,13 @@ struct RewardStats {
   double deviation() const;
 };
 
-/// Returns the facts about `rewards`, of which there may be any number.
+/// Returns the statistics of `rewards`, which may be empty.
 RewardStats stats_of(std::span<const double> rewards);
 
-/// Returns the reward minus its baseline, divided as `scale` says (group_z_score ignores `scale`).
-/// Returns 0 for NaN. Also returns 0 if the baseline comes from a group with fewer than two scores.
-/// As in TRL, 1e-4 is added to the standard deviation of `scale`.
+/// Returns the advantage: the reward minus its baseline, divided by the standard deviation that
+/// `scale` selects (group_z_score ignores `scale`). Returns 0 for NaN. Also returns 0 if the
+/// baseline comes from a group with fewer than two scores. As in TRL, 1e-4 is added to the standard
+/// deviation of `scale`.
 ///
 /// Source: Shao et al., arXiv 2402.03300, section 4.1.2
 double advantage_of(double reward, const RewardStats& group, const RewardStats& batch,

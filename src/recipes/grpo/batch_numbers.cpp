@@ -14,7 +14,7 @@ enum class Needs : std::uint8_t { nothing, reference, refills };
 struct BatchNumber {
   double BatchNumbers::*value;
   const char* name;
-  const char* scalar;  // TRL's name for the number, if TRL reports it
+  const char* scalar;  // name in TensorBoard: TRL's name if TRL reports the number
   const char* text;
   const char* unit;
   const char* chart;

@@ -12,26 +12,28 @@
 
 namespace mgpu::recipes {
 
-/// Facts about one completion. All ranks exchange them, except `tokens`, as SequenceFacts::values.
+/// Facts about one completion. The ranks exchange all facts except `tokens` as
+/// SequenceFacts::values.
 struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;
-  bool is_learned = true;     // false: GrpoSettings::masks_truncated leaves it out
-  std::int64_t below = 0;     // number of ratios below the clipping range
-  std::int64_t above = 0;     // number of ratios above the clipping range
+  bool is_learned = true;     // false: left out by GrpoSettings::masks_truncated
+  std::int64_t below = 0;     // ratios (new / old probability) below the clipping range
+  std::int64_t above = 0;     // ratios above the clipping range
   std::int64_t ratios = 0;    // number of all ratios
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
   double difference = 0.0;    // nats; result of largest_difference() for its tokens
-  double first_reward = 0.0;  // reward in this place before any refill; 0 if refills are off
-  std::int64_t refills = 0;   // how many times its group was replaced
-  std::int64_t tokens = 0;    // number in the completion; not part of to_values()
+  double first_reward = 0.0;  // reward at this batch index before any refill; 0: refills are off
+  std::int64_t refills = 0;   // how many times the group was replaced
+  std::int64_t tokens = 0;    // tokens of the completion; not part of to_values()
 
   std::vector<double> to_values() const;
   static CompletionFacts of(const lm::SequenceFacts& facts);
 };
 
-/// Numbers about a global batch. Some are reported, and others are divisors of the loss.
+/// Numbers about a global batch. Some are reported to the user, and others are needed for the loss
+/// of each completion.
 struct BatchNumbers {
   BatchNumbers(const lm::SequenceTable& all, const GrpoSettings& settings);
 
@@ -46,11 +48,11 @@ struct BatchNumbers {
   std::int64_t learned_tokens = 0;          // of the completions that are learned
   std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane
 
-  double group_deviation = 0.0;      // mean over the groups
+  double group_deviation = 0.0;      // standard deviation of rewards, mean over the groups
   double completion_length = 0.0;    // tokens, mean
   double truncated_share = 0.0;      // of the completions
   double zero_variance_share = 0.0;  // of the groups
-  double clip_share = 0.0;           // of the ratios
+  double clip_share = 0.0;           // of the ratios: those whose gradient is clipped
   double unscored_share = 0.0;       // of the completions
   double kl = 0.0;                   // nats per token
   double entropy = 0.0;              // nats per token

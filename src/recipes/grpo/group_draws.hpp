@@ -10,8 +10,9 @@ namespace mgpu::recipes {
 /// Chooses the prompts of the groups that are sampled together. Prompts are numbered in the order
 /// in which a training draws them, over all epochs.
 ///
-/// Groups whose rewards are all equal teach nothing, so refill() gives them the next prompts. The
-/// choice depends only on the rewards, so all ranks draw the same prompts.
+/// The model learns nothing from a group whose rewards are all equal, so refill() gives such a
+/// group the next prompt. The choice depends only on the rewards, so all ranks draw the same
+/// prompts.
 ///
 /// Source: dynamic sampling of Yu et al., arXiv 2503.14476, section 3.2. There, groups are sampled
 ///         until enough of them have different rewards; here, at most `max_refills` times.
@@ -46,7 +47,7 @@ private:
   std::vector<std::uint64_t> numbers_;  // [groups]
   std::vector<std::int64_t> refills_;   // [groups]
   std::int64_t max_refills_;
-  std::int64_t calls_ = 0;  // of refill(), since begin()
+  std::int64_t calls_ = 0;  // number of calls of refill() since begin()
   std::uint64_t next_ = 0;
 };
 

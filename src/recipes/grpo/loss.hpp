@@ -13,8 +13,8 @@
 namespace mgpu::recipes {
 
 /// Columns of a batch of completions. Token columns hold log-probabilities in nats, and the value
-/// at a position belongs to the next token. They are at the sampling temperature, unless stated
-/// otherwise.
+/// at a position belongs to the next token. Log-probabilities are at the sampling temperature,
+/// unless stated otherwise.
 inline constexpr const char* kSampledColumn = "sampled_log_prob";  // of the sampler, temperature 1
 /// Log-probabilities of training's forward pass, with the weights that sampled the completions.
 inline constexpr const char* kOldColumn = "old_log_prob";
@@ -25,8 +25,8 @@ inline constexpr const char* kTruncatedColumn = "is_truncated";  // per sequence
 /// forward pass with the same weights.
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
 /// The next two columns are per sequence, and exist if GrpoSettings::refills is above 0. The first
-/// has the reward of the completion that was in this place before any refill. The second says how
-/// many times the group was replaced.
+/// has the reward of the completion that had the same index in the batch before any refill. The
+/// second says how many times the group was replaced.
 inline constexpr const char* kFirstRewardColumn = "first_reward";
 inline constexpr const char* kRefillsColumn = "refills";
 
@@ -45,8 +45,8 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 /// GrpoSettings::refills is above 0, it has kFirstRewardColumn and kRefillsColumn.
 ///
 /// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
-/// sequences. A reward above 0 counts as a correct prediction. digest() returns what
-/// BatchNumbers::to_digest() returns.
+/// sequences. A reward above 0 counts as a correct prediction. digest() returns the result of
+/// BatchNumbers::to_digest().
 class GrpoLoss final : public lm::SequenceLoss {
 public:
   explicit GrpoLoss(GrpoSettings settings) : settings_(std::move(settings)) {}

@@ -46,7 +46,7 @@ public:
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
   std::optional<TrainTask::DataPlace> data_place() const override;
 
-  /// Opens the rewards, and returns the SampledPolicy that samples and judges completions.
+  /// Opens the reward functions, and returns the SampledPolicy that samples and judges completions.
   /// Ranks:  collective over the world.
   /// Errors: those of the constructor of SampledPolicy.
   std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const override;

@@ -41,7 +41,7 @@ struct PolicyRule {
 /// One completion. Log-probabilities are those at the sampling temperature, in nats.
 struct PolicySequence {
   std::span<const double> now;        // [L] under the current weights
-  std::span<const double> old;        // [L] when it was sampled
+  std::span<const double> old;        // [L] under the weights that sampled the completion
   std::span<const double> reference;  // [L] under the start model; empty if PolicyRule::beta is 0
   double advantage = 0.0;
 };
@@ -54,7 +54,7 @@ struct PolicyLoss {
 
 PolicyLoss loss_of(const PolicyRule& rule, const PolicySequence& sequence);
 
-/// Counts the ratios below the clipping range, above it, and all ratios. With one ratio per
+/// Counts of the ratios below the clipping range, above it, and in total. With one ratio per
 /// completion, `all` is 1. For variants without clipping, all counts are 0.
 struct ClipCounts {
   std::int64_t below = 0;

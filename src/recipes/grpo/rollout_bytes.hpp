@@ -12,14 +12,14 @@ namespace mgpu::recipes {
 
 /// A completion in a message between ranks.
 struct SentRollout {
-  std::size_t place = 0;  // in the global batch
+  std::size_t place = 0;  // index in the global batch
   double reward = 0.0;    // NaN: no score
   bool is_truncated = false;
-  std::vector<std::int64_t> ids{};  // of the completion; empty if its rank keeps it
+  std::vector<std::int64_t> ids{};  // of the completion; empty if the sender keeps it
   std::vector<double> sampled{};    // log-probabilities of the sampler, one per id
 };
 
-/// Appends a completion that its rank keeps, without ids and log-probabilities.
+/// Appends a completion that the sending rank keeps, without ids and log-probabilities.
 void append_reward(std::size_t place, const Rollout& row, std::string& bytes);
 
 /// Appends a completion for another rank.

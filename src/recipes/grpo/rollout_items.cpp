@@ -87,7 +87,7 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
 /// samplings have the same number of prompts, so `rollout` determines the first prompt.
 void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
   sampled_model_ = &model;
-  rollout_ = -1;  // in case sampling fails
+  rollout_ = -1;  // no valid completions, in case sampling fails
   next_rollout_ = rollout;
   is_first_round_ = true;
   const std::uint64_t groups = draws_.numbers().size();
@@ -97,8 +97,8 @@ void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t r
   std::iota(made_.begin(), made_.end(), first_);
 }
 
-/// Ends a sampling: stores the facts about refills, measures the completions of this rank, and
-/// allows steps to use them.
+/// Ends a sampling: stores the facts about refills, calls measure() for the completions of this
+/// rank, and allows steps to use the completions.
 void RolloutItems::finish() {
   for (std::size_t place = first_; settings_.refills > 0 && place < first_ + count_; ++place) {
     rows_[place].first_reward = first_rewards_[place];
@@ -109,8 +109,9 @@ void RolloutItems::finish() {
   rollout_ = next_rollout_;
 }
 
-/// Computes the log-probabilities with which the loss compares: those under the start model, if it
-/// is set, and those under the current weights, if several steps use the completions.
+/// Computes log-probabilities that the loss needs for this rank's completions. They are those under
+/// the start model, if it is set, and those under the current weights, if several steps use the
+/// completions.
 void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");
@@ -118,7 +119,7 @@ void RolloutItems::measure(const lm::TrainableModel& model) {
     measure(model, first_ + begin, std::min(kMeasuredAtOnce, count_ - begin));
 }
 
-/// Measures `count` completions, from place `first` of the global batch on.
+/// Does the same for `count` completions, beginning with index `first` of the global batch.
 void RolloutItems::measure(const lm::TrainableModel& model, std::size_t first, std::size_t count) {
   const std::span<Rollout> rows = std::span(rows_).subspan(first, count);
   lm::LmBatch batch;

@@ -43,12 +43,12 @@ struct RolloutTools {
 ///
 /// Completions are sampled right before the first step that uses them, with the current weights.
 /// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
-/// completion depend only on the seed, on the number of its prompt in the order of GroupDraws and
-/// on its place in the group. So they do not depend on the number of ranks.
+/// completion depend only on the seed, on the number of its prompt (see GroupDraws) and on its
+/// index in the group. So they do not depend on the number of ranks.
 ///
 /// GrpoSettings::refills is the maximum number of rounds that replace groups whose rewards are all
-/// equal. In each round, each rank samples a share of the new completions. The ranks then send them
-/// to those ranks that learn from them.
+/// equal. In each round, each rank samples a share of the new completions. Then all ranks receive
+/// the new completions, and each rank keeps those that it learns from.
 class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);
@@ -108,13 +108,13 @@ private:
   std::size_t first_ = 0;      // this rank's rows are [first_, first_ + count_)
   std::size_t count_ = 0;
 
-  // A sampling in progress.
+  // The state of a sampling in progress.
   const lm::TrainableModel* sampled_model_ = nullptr;  // nullptr: all completions are ready
   std::int64_t next_rollout_ = -1;                     // number of the sampling
-  bool is_first_round_ = true;                         // nothing has been replaced yet
-  std::vector<std::size_t> made_;      // places of completions that this rank samples in a round
-  std::vector<double> rewards_;        // [global batch] of all ranks
-  std::vector<double> first_rewards_;  // [global batch] before anything was replaced
+  bool is_first_round_ = true;                         // true: no group has been replaced yet
+  std::vector<std::size_t> made_;  // batch indices of completions that this rank samples in a round
+  std::vector<double> rewards_;    // [global batch] rewards from all ranks
+  std::vector<double> first_rewards_;  // [global batch] rewards before the first refill
 
   GroupDraws draws_;
 };

@@ -59,8 +59,8 @@ Rollout rollout_of(std::span<const std::int64_t> prompt, const lm::Completion& c
 
 }  // namespace
 
-/// Returns the prompts of the completions at the places `made_`. Another rank may sample the rest
-/// of the group of the first or last prompt.
+/// Returns the prompts of the completions with the batch indices `made_`. Another rank may sample
+/// the rest of the group of the first or last prompt.
 std::vector<lm::Prompt> RolloutItems::prompts_to_sample() const {
   const auto members = static_cast<std::size_t>(settings_.group_size);
   std::vector<lm::Prompt> prompts;
@@ -77,7 +77,7 @@ std::vector<lm::Prompt> RolloutItems::prompts_to_sample() const {
   return prompts;
 }
 
-/// Samples the completions at the places `made_`.
+/// Samples the completions with the batch indices `made_`.
 void RolloutItems::sample() {
   const std::vector<lm::Prompt> prompts = prompts_to_sample();
   if (prompts.empty()) return;
@@ -102,7 +102,7 @@ double RolloutItems::penalty_of(const Rollout& row) const {
                      0.0, 1.0);
 }
 
-/// Gives rewards to the completions at the places `made_`.
+/// Computes the rewards of the completions with the batch indices `made_`.
 void RolloutItems::judge() {
   if (made_.empty()) return;
   const auto judging = tools_.clock.enter("rewards");

@@ -22,14 +22,14 @@ struct Rollout {
   std::vector<std::int64_t> ids{};  // prompt and completion
   std::int64_t prompt = 0;          // number of tokens of the prompt
   std::vector<double> sampled{};    // of the sampler, at temperature 1
-  std::vector<double> old{};        // of training, with the weights of sampling; empty if
-                                    // GrpoSettings::iterations is 1
+  std::vector<double> old{};        // of training's forward pass, with the weights of sampling;
+                                    // empty if GrpoSettings::iterations is 1
   std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
   bool is_truncated = false;
   double difference = 0.0;    // result of largest_difference() with `sampled`, nats
-  double first_reward = 0.0;  // of the completion that was in its place before any refill
-  std::int64_t refills = 0;   // how many times its group was replaced
+  double first_reward = 0.0;  // of the completion with this index before any refill
+  std::int64_t refills = 0;   // how many times the group was replaced
 };
 
 /// The completions of a global batch as tensors of a checkpoint. A checkpoint between two steps
@@ -64,7 +64,8 @@ public:
   /// GrpoSettings::refills is 0.
   std::vector<std::uint64_t> prompts() const;
 
-  /// Gives all ranks the completions of every rank. put() stored each completion on one rank only.
+  /// Gives every rank the completions of all ranks. Before, put() has stored each completion on one
+  /// rank only.
   /// Ranks:  collective over `group`.
   void add_ranks(const cluster::Group& group);
 

@@ -25,7 +25,7 @@ namespace mgpu::recipes {
 /// The loss of recipe `grpo`, with the objects that sample and judge completions.
 class SampledPolicy final : public OpenMethod {
 public:
-  /// Opens the rewards with rows::open_rewards(), and reads the tokenizer of the model's folder.
+  /// Opens the reward functions with rows::open_rewards(), and reads the tokenizer of `folder`.
   /// Moves the stop ids out of `data`.
   /// Ranks:  collective over the world.
   /// Errors: those of rows::open_rewards() and of the tokenizer, on all ranks.
@@ -47,11 +47,11 @@ private:
   PhaseClock& clock_;
   int rank_;  // in the world
   std::optional<text::TextFolder> folder_;
-  std::unique_ptr<lm::ResidentModels> own_models_;  // nullptr: run has them or needs no model
+  std::unique_ptr<lm::ResidentModels> own_models_;  // nullptr: RunContext::models is used
   std::optional<rewards::WeightedRewards> rewards_;
   std::unique_ptr<lm::TrainableModel> start_;  // nullptr if GrpoSettings::beta is 0
   RolloutState state_;
-  RolloutItems* items_ = nullptr;  // of make_items()
+  RolloutItems* items_ = nullptr;  // result of make_items()
 };
 
 }  // namespace mgpu::recipes

@@ -8,8 +8,8 @@
 namespace mgpu::recipes {
 namespace {
 
-// The first three constants are indices in the result of facts(). kKlOfDigest is an index in the
-// result of digest().
+// kJudgedLogProb, kJudgedLogRatio and kIsGood are indices in the result of facts(). kKlOfDigest is
+// an index in the result of digest().
 constexpr std::size_t kJudgedLogProb = 0;
 constexpr std::size_t kJudgedLogRatio = 1;
 constexpr std::size_t kIsGood = 2;
@@ -19,7 +19,7 @@ constexpr std::size_t kKlOfDigest = 5;
 struct Judged {
   double log_prob = 0.0;
   double log_ratio = 0.0;
-  double count = 0.0;  // 0: the means are NaN
+  double count = 0.0;  // 0: means over these completions are NaN
 };
 
 }  // namespace
@@ -77,7 +77,7 @@ std::vector<double> KtoLoss::digest(const lm::SequenceTable& all) const {
 
 lm::SequenceTerm KtoLoss::weigh(const lm::MeasuredSequence& sequence,
                                 const lm::SequencePlace& place) const {
-  if (place.member() > 0) return {};  // the other completion is for the estimate alone
+  if (place.member() > 0) return {};  // the second sequence only serves the KL estimate
   const std::vector<double>& values = place.facts().values;
   const bool is_good = values[kIsGood] > 0.0;
   const double kl = place.digest[kKlOfDigest];

@@ -9,10 +9,10 @@
 
 namespace mgpu::recipes {
 
-/// The losses of a judged completion. Its log-ratio r is its log-probability minus its
-/// log-probability under the reference. The estimate of the KL divergence is z. The sigmoid
-/// function is s, and b is KtoSettings::beta. The first formula is for a good completion, and the
-/// second for a bad one.
+/// The losses of a judged completion. The log-ratio r is the log-probability of the completion
+/// under the trained model minus that under the reference. The estimate of the KL divergence is z.
+/// The sigmoid function is s, and b is KtoSettings::beta. The first formula is for a good
+/// completion, and the second for a bad one.
 enum class KtoKind : std::uint8_t {
   kto,                // 1 - s(b (r - z)), or 1 - s(b (z - r)); Ethayarajh et al., arXiv 2402.01306
   apo_zero_unpaired,  // 1 - s(b r), or s(b r); D'Oosterlinck et al., arXiv 2408.06266
@@ -32,7 +32,7 @@ struct KtoSettings {
 /// The sequence column that is 1 for a good completion, and 0 for a bad one.
 inline constexpr const char* kLabelColumn = "label";
 
-/// The loss of a completion, and its derivative with respect to its log-ratio.
+/// The loss of a completion, and the derivative of the loss with respect to the log-ratio.
 struct JudgedLoss {
   double loss = 0.0;
   double slope = 0.0;
@@ -43,10 +43,10 @@ struct JudgedLoss {
 JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_ratio, double kl);
 
 /// Kahneman-Tversky optimization. With KtoSettings::has_kl() the sequences are groups of two: a
-/// row's prompt with its completion, then with the completion of another row. The estimate z
-/// is the mean log-ratio of all second sequences of the global batch, but at least 0. It has no
-/// gradient. Without has_kl() each sequence is its own group. Sequence column kReferenceColumn has
-/// the log-probabilities of the reference, and kLabelColumn the labels.
+/// row's prompt with its completion, then with the completion of another row. The estimate z is the
+/// mean log-ratio of all second sequences of the global batch, but at least 0. It has no gradient.
+/// Without has_kl() each sequence is a separate group. Sequence column kReferenceColumn has the
+/// log-probabilities under the reference, and kLabelColumn has the labels.
 ///
 /// The loss is the mean over the rows of the global batch. The digest has the values that
 /// reported_values() describes.

@@ -45,7 +45,8 @@ void share(const cluster::Group& world, std::vector<std::string>& texts) {
   });
 }
 
-/// Broadcasts lists by name; afterwards all ranks have lists of the same names.
+/// Broadcasts named lists from rank 0. Afterwards all ranks have the same lists under the same
+/// names.
 template <class T>
 void share(const cluster::Group& world,
            std::map<std::string, std::vector<T>, std::less<>>& columns) {

@@ -18,11 +18,12 @@ struct LeftOut {
   std::string first;  // the first such row: "data.jsonl:3: it is an empty line"
 };
 
-/// The training and evaluation data of a language model. Every rank has them.
+/// The training and evaluation data of a language model. Every rank has all members, unless stated
+/// otherwise.
 struct LmData {
   lm::LmExamples training;
   lm::LmExamples evaluation;  // empty: not requested
-  MethodData method;  // what LmMethod::read() returned; its examples are moved to `training`
+  MethodData method;          // result of LmMethod::read(), without the examples
   /// Token ids that end a completion, from the folder of the trained model.
   std::vector<std::int64_t> stop_ids;
   std::uint32_t folder_crc = 0;   // model_fingerprint() of the trained model; 0: random weights

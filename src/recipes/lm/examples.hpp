@@ -27,8 +27,8 @@ public:
   /// Makes prepare() apply a template to each row.
   void set_template(rows::RowTemplate row_template) { template_ = std::move(row_template); }
 
-  /// Returns `options` for reading the columns that the template needs, instead of those of the
-  /// training method. Without a template, returns `options`.
+  /// Returns `options`, changed to read the columns that the template needs instead of those that
+  /// the training method needs. Without a template, returns `options` unchanged.
   input::RowOptions with_columns(input::RowOptions options) const;
 
   /// Applies the template to `row`. The resulting row has `prompt` and `completion`, or `messages`.
@@ -57,15 +57,17 @@ public:
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
   /// Adds one example: a row's prompt with its completion, which the loss covers. The row has the
-  /// members that rows::RowEncoder::encode_judged() names. Errors: those of add_pair().
+  /// members that rows::RowEncoder::encode_judged() names.
+  /// Errors: those of add_pair().
   void add_judged(const formats::JsonValue& row, lm::LmExamples& examples);
 
   /// Adds one example, a prompt with the steps of a solution. The loss covers the last token of
-  /// each step. Errors: JsonError if the example has more than seq_len tokens, or no step ends
-  /// after its first token.
+  /// each step.
+  /// Errors: JsonError if the example has more than seq_len tokens, or if no step ends after the
+  ///         first token of the example.
   void add_steps(const rows::StepTokens& tokens, lm::LmExamples& examples) const;
 
-  /// Returns the encoder of rows, for methods that need tokens of texts.
+  /// Returns the encoder of rows, for methods that tokenize texts themselves.
   const rows::RowEncoder& rows() const { return rows_; }
 
   std::int64_t seq_len() const { return seq_len_; }
@@ -83,7 +85,8 @@ private:
   std::optional<rows::RowTemplate> template_;
 };
 
-/// Returns `options` with the rows of LmMethod::open_file(), if the method reads the file itself.
+/// Returns `options`. If the method reads the file itself, the returned options have the rows of
+/// LmMethod::open_file().
 /// Errors: those of LmMethod::open_file().
 input::RowOptions opened(input::RowOptions options, const LmMethod& method);
 

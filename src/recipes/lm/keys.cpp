@@ -10,7 +10,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether a key selects the rows of a file, or says how rows are read.
+/// Returns whether a key selects the rows of a file, or defines how they are read.
 bool is_of_rows(const std::string& name) {
   return input::is_format_key(name) || name == "data.on_bad_row" || name == "data.start" ||
          name == "data.max_samples" || name == "data.chat_template" || name == "data.template" ||
@@ -21,12 +21,12 @@ bool is_of_data_path_only(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
-/// Returns whether a key applies to the rows of a data set, not only to those of a file.
+/// Returns whether a key that is_of_rows() accepts also applies to the rows of a built-in data set.
 bool is_of_any_rows(const std::string& name) {
   return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }
 
-/// Refuses keys about rows if there are no rows to which they apply.
+/// Refuses keys about rows (is_of_rows()) that have no rows to apply to.
 void refuse_row_keys(const Config& config) {
   if (!config.is("data.path", "null")) return;
   const bool has_rows = datasets::dataset_of(config) != nullptr;
@@ -109,15 +109,15 @@ std::optional<rows::RowTemplate> read_template(const Config& config) {
   return made;
 }
 
-/// Returns whether a tokenizer is needed. It is not needed if a generated data set gives all rows
-/// as token ids, without data.eval_path, and the method needs no tokenizer.
+/// Returns whether a tokenizer is needed. None is needed if all rows are token ids of a built-in
+/// data set, data.eval_path is null, and the method needs no tokenizer.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts == nullptr || dataset->has_texts(config) ||
          !config.is("data.eval_path", "null") || method.needs_tokenizer();
 }
 
-/// Refuses train.share_prompts=false if no two sequences belong together.
+/// Refuses train.share_prompts=false if the method has no groups of sequences with the same prompt.
 void check_shared_prompts(const Config& config, const LmMethod& method) {
   if (config.flag("train.share_prompts") || method.items_together() > 1) return;
   throw config.problem("E124", "train.share_prompts",

@@ -19,7 +19,8 @@ namespace mgpu::recipes {
 /// train.seq_len and others.
 void add_lm_train_keys(KeyTable& table);
 
-/// Returns whether job train trains a language model: model.path or model.init names a folder.
+/// Returns whether job train trains a language model. It does if model.path or model.init names a
+/// folder.
 bool trains_language_model(const Config& config);
 
 /// Returns the folder of the trained model, from model.path or model.init. The folder of model.init
@@ -29,7 +30,7 @@ std::filesystem::path read_trained_folder(const Config& config);
 /// Returns data.eval_path; empty if it is null.
 std::filesystem::path read_eval_path(const Config& config);
 
-/// Returns the number of tokens of a window, train.seq_len.
+/// Returns train.seq_len, the number of tokens of a window (see lm::LmWindows).
 std::int64_t read_seq_len(const Config& config);
 
 /// The settings of job train with a language model, read from the keys.
@@ -46,12 +47,12 @@ struct LmTrainSettings {
   /// Options to read the rows of data.eval_path, or of the validation split of a data set. Unset:
   /// the loss on held-out rows is not measured.
   std::optional<input::RowOptions> eval_rows;
-  /// data.template and data.labels, which turn each row with a label into a prompt and its
-  /// completion. Unset: the rows are not changed.
+  /// The template of data.template and data.labels, which makes a prompt and a completion from a
+  /// row with a text and a label. Unset: the rows are not changed.
   std::optional<rows::RowTemplate> row_template{};
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template
-  std::int64_t seq_len = 0;     // tokens of a window
+  std::int64_t seq_len = 0;     // train.seq_len, tokens of a window
   lm::TrainingOptions options;  // options of the model; the head of LmMethod::head() is not set
 };
 

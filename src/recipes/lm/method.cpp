@@ -7,7 +7,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// An OpenMethod (a method that is ready to train) for a loss that needs no second model.
+/// An OpenMethod for a loss that needs no other model or file.
 class LossAlone final : public OpenMethod {
 public:
   explicit LossAlone(const lm::TokenLoss& loss) : loss_(loss) {}

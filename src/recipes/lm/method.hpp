@@ -26,35 +26,35 @@ namespace mgpu::recipes {
 class ExampleEncoder;
 struct LmData;
 
-/// The use of rows: they train the model, or measure the held-out loss.
+/// The purpose of rows: training the model, or measuring the loss on held-out data.
 enum class RowUse : std::uint8_t { training, held_out };
 
-/// Data that LmMethod::read() returns on rank 0, in addition to rows or instead of them. All ranks
-/// receive `numbers` and `crc`.
+/// Data that LmMethod::read() returns on rank 0, in addition to rows of files or instead of them.
+/// load_lm_data() sends all members except `note` to the other ranks.
 struct MethodData {
-  std::optional<lm::LmExamples> examples{};  // training examples, instead of those of rows
-  std::vector<std::int64_t> numbers{};       // numbers that LmMethod::open() needs
-  std::uint32_t crc = 0;  // checksum of the data; a resumed run must have the same
+  std::optional<lm::LmExamples> examples{};  // training examples; unset: they come from rows
+  std::vector<std::int64_t> numbers{};       // numbers that LmMethod::open() needs on each rank
+  std::uint32_t crc = 0;  // checksum of the data; it must be equal in a resumed run
   std::string note{};     // for the log; empty: no note
 };
 
-/// The costs of a step for plans, in addition to the passes of the trained model.
+/// The costs of a step that --plan adds to those of the passes of the trained model.
 struct MethodCosts {
-  std::int64_t resident_parameters = 0;  // parameters of models that only run forward
-  double sampled = 0.0;                  // share of tokens that the trained model has sampled
+  std::int64_t resident_parameters = 0;  // parameters of further models, which only run forward
+  double sampled = 0.0;                  // share of tokens that the trained model samples
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
   /// The number of temporary tensors that the loss needs. Each has the size of one piece of the
   /// logits, which is HeadBlocks::rows x HeadBlocks::vocabulary_block.
   std::int64_t loss_pieces = 0;
-  /// The most tokens that a sequence has after the prompt of its group. 0: groups have no prompt,
-  /// or one of unknown length.
+  /// The maximum number of tokens that a sequence has after the prompt of its group. 0: groups have
+  /// no common prompt, or its length is unknown.
   std::int64_t own_tokens = 0;
 };
 
 /// Describes the loss of a training, for the page and the curves.
 struct LossMeaning {
   std::string name = "cross-entropy";
-  std::string per = "token";  // the loss is a mean over these
+  std::string per = "token";  // the loss is a mean over tokens, pairs, ...
   std::string unit = "nats";  // of the loss; "": it has no unit
   /// The next two members say whether the loss of training and the loss on held-out rows are
   /// cross-entropies. The perplexity of a cross-entropy is exp(loss).
@@ -66,8 +66,9 @@ struct LossMeaning {
   std::string distance{};  // name of D: "forward KL"
 };
 
-/// The loss of a training, and the sources that add targets or completions to windows. It keeps
-/// open the files and models that loss and sources need.
+/// The opened form of an LmMethod, made by LmMethod::open(). It has the loss, and it adds data to
+/// the training examples, such as targets of a teacher or sampled completions (lm::WindowSources).
+/// It keeps the files and models open that the loss and these additions need.
 class OpenMethod {
 public:
   OpenMethod() = default;
@@ -80,16 +81,17 @@ public:
   virtual const lm::TokenLoss& loss() const = 0;
   virtual lm::WindowSources sources() const { return {}; }
 
-  /// Returns the items of the training, which refer to `windows`. By default each item is a window,
-  /// with the data that sources() adds to its examples.
+  /// Returns the items that the model is trained on. They refer to `windows`, which must outlive
+  /// them. By default each item is a window, with the data that sources() adds to the examples of
+  /// the window.
   virtual std::unique_ptr<lm::LmItems> make_items(const lm::LmWindows& windows);
 
-  /// Receives the model with the weights from which the training starts, also in a resumed run.
-  /// Local.
+  /// Gets the model with the weights from which the training starts. A resumed run calls this
+  /// function before it loads the checkpoint. Local.
   virtual void begin(const lm::TrainableModel& /*start*/) {}
 
-  /// LmTask calls the next three functions in its functions of the same names. before_save() is
-  /// collective over `world`.
+  /// The next three functions do the work of the TrainTask functions with the same names.
+  /// before_save() is collective over `world`.
   virtual std::vector<KeptTensor> kept_tensors() { return {}; }
   virtual void before_save(const cluster::Group& /*world*/) {}
   virtual void after_load() {}
@@ -113,8 +115,8 @@ public:
   /// may_have (optional columns).
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
-  /// Opens a file of data.path or data.eval_path that has rows in a form that only this method
-  /// reads. nullptr: the file has rows in one of the formats of input::RowFile.
+  /// Opens a file of data.path or data.eval_path that has a format which only this method reads.
+  /// Returns nullptr if the file has one of the formats of input::RowFile.
   /// Errors: those of reading the file.
   virtual std::shared_ptr<const input::GeneratedRows> open_file(
       const std::filesystem::path& /*path*/) const {
@@ -138,20 +140,20 @@ public:
   /// there is no loss on held-out rows.
   virtual bool has_prompts_only() const { return false; }
 
-  /// Returns the share of the examples of data.path that complete() leaves out of the training and
-  /// keeps as held-out ones. 0: held-out rows are those of data.eval_path or of a data set.
+  /// Returns the share of the data of data.path that complete() holds out from the training. 0:
+  /// held-out rows are those of data.eval_path or of a built-in data set.
   virtual double held_out_share() const { return 0.0; }
 
   /// Returns how many examples encode() gives for a row, if group_size() is above 1.
   virtual std::int64_t examples_of_row() const { return group_size(); }
 
   /// Changes `examples`, the examples of all rows of a file, for methods that compare rows. For
-  /// example, it forms groups from several rows. Only rank 0 calls it.
+  /// example, an override forms groups from several rows. Only rank 0 calls this function.
   /// Errors: Failure if there are too few rows.
   virtual void complete(std::int64_t /*seq_len*/, RowUse /*use*/,
                         lm::LmExamples& /*examples*/) const {}
 
-  /// Returns how many tokens each example needs after its prompt, for a completion that the model
+  /// Returns how many tokens each example reserves after its prompt for a completion that the model
   /// samples. 0: no completion is sampled.
   virtual std::int64_t completion_room() const { return 0; }
 
@@ -173,11 +175,12 @@ public:
                            const std::filesystem::path& /*folder*/) const {}
 
   /// Reads the data that training needs in addition to rows. `vocab` is the size of the trained
-  /// model's vocabulary. Only rank 0 calls it.
+  /// model's vocabulary. Only rank 0 calls this function.
   virtual MethodData read(std::int64_t /*seq_len*/, std::int64_t /*vocab*/) const { return {}; }
 
-  /// Checks that the models that the method uses have weights in their folders. A plan needs no
-  /// weights, so it does not call this function. Errors: Failure E603 (exit 66).
+  /// Checks that the folders of further models that the method uses, such as a teacher, contain
+  /// weights. --plan needs no weights and does not call this function.
+  /// Errors: Failure E603 (exit 66).
   virtual void check_weights(const Config& /*config*/) const {}
 
   /// Returns how messages to the user name the training data. nullopt: the data are the rows of
@@ -185,15 +188,17 @@ public:
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
   /// Opens the files and models that the loss of training needs, and returns the object that holds
-  /// them. It may move members of `data` to this object, which must not outlive the method.
+  /// them. It may move members of `data` into the returned object, which must not outlive this
+  /// LmMethod.
   /// Ranks:  collective over the world.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 
-  /// Returns tensors like those of OpenMethod::kept_tensors(), to read a checkpoint without open().
+  /// Returns tensors with the names and shapes of OpenMethod::kept_tensors(). They serve --merge
+  /// and --plan, which do not call open().
   virtual std::vector<KeptTensor> kept_tensors() const { return {}; }
 
-  /// Returns the loss on held-out rows. Unless open() is overridden, it is also the loss of
-  /// training.
+  /// Returns the loss on held-out rows. It is also the loss of training, unless a method overrides
+  /// open().
   virtual const lm::TokenLoss& loss() const;
 
   /// Returns an additional head for the model, which the loss uses; nullopt: none.
@@ -228,8 +233,8 @@ public:
   /// show.
   virtual std::vector<ReportedValue> reported_values() const { return {}; }
 
-  /// Returns whether the loss compares the model with the model before the training. Then examples
-  /// have the sequence column kReferenceColumn, which is computed before the first step.
+  /// Returns whether the loss compares the trained model with a reference model. Then examples have
+  /// the sequence column kReferenceColumn, which is computed before the first step.
   virtual bool needs_reference() const { return false; }
 
   /// Returns the folder of another model that serves as the reference. Returns "" if the reference

@@ -34,8 +34,8 @@ double loss_of_guess(const LmPlots& plots) {
   return std::log(static_cast<double>(plots.vocab));
 }
 
-/// Adds a line at loss_of_guess() to a chart of cross-entropies, unless the first value `first` is
-/// far below it. In that case the line would leave little room for the curves.
+/// Adds a line at loss_of_guess() to a chart of cross-entropies, unless `first`, the first value of
+/// the curve, is far below the line. The line would then leave little room for the curves.
 void add_guess(const LmPlots& plots, double first, report::LineChart& chart) {
   const double guess = loss_of_guess(plots);
   if (plots.vocab > 1 && first > 0.5 * guess)
@@ -63,8 +63,8 @@ report::LineChart wide_chart(const char* title, const std::string& y_label, cons
   return chart;
 }
 
-/// Returns a chart of the training loss. It also shows the loss on held-out rows if both losses
-/// have the same meaning.
+/// Returns a chart of the training loss. It also shows the loss on held-out rows, unless only one
+/// of the two losses is a cross-entropy.
 report::Figure loss_figure(const LmPlots& plots) {
   if (plots.train_loss.empty()) return {};
   const LossMeaning& meaning = plots.meaning;
@@ -167,8 +167,8 @@ report::DrawnCurve held_out_value(const ValueCurves& value, const std::string& c
   return drawn;
 }
 
-/// Returns one chart. Its values are consecutive in plots.values and begin with
-/// plots.values[first].
+/// Returns one chart of reported values. It has plots.values[first] and the values after it that
+/// have the same chart title.
 report::Figure values_figure(const LmPlots& plots, std::size_t first) {
   const std::string& title = plots.values[first].about.chart;
   const std::string& unit = plots.values[first].about.unit;

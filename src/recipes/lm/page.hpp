@@ -27,7 +27,7 @@ struct LmPlots {
   std::int64_t vocab = 0;    // number of tokens of the vocabulary
   std::string held_out;      // names the held-out rows: "data.eval_path"
   std::string accuracy;      // LmMethod::accuracy()
-  std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": the loss
+  std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": to lower the loss
   double epochs = 0.0;       // visits of each sequence, on average
   double fill = 0.0;         // share of the positions of sequences that examples fill
   double mean_tokens = 0.0;  // mean number of tokens of a sequence

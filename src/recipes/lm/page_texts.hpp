@@ -11,8 +11,9 @@
 
 namespace mgpu::recipes {
 
-/// Returns texts of the start model, if the method changes the answers of a model that can already
-/// answer. Otherwise returns none. Call it before the newest checkpoint is loaded.
+/// Returns texts that the start model writes, for comparison with the trained model. Returns none
+/// for random start weights, and for methods that neither need a reference nor sample completions
+/// of prompts. Call this function before the newest checkpoint is loaded.
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
                                      const LmTrainSettings& settings);

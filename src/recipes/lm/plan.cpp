@@ -25,7 +25,7 @@ using report::Plan;
 // 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed matrices
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed matrix panels
 
 /// Returns the maximum number of examples that the rows can give; 0 if rows cannot be counted.
 std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& method) {
@@ -35,7 +35,7 @@ std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& metho
     for (const auto& options : {settings.rows, settings.eval_rows})
       if (options) rows += input::count_rows(opened(*options, method), kAll);
   } catch (const Failure&) {
-    return 0;  // the run names the reason
+    return 0;  // the run will report the failure
   }
   return rows * method.group_size();
 }
@@ -56,7 +56,7 @@ struct LmSizes {
       other_reference = run::num_parameters(lm::read_lm_config(folder, lm::FolderWeights::ignored));
   }
 
-  /// Returns whether a pass certainly computes the prompt of a group only once.
+  /// Returns whether it is certain that a pass computes the prompt of a group only once.
   bool shares_prompts() const {
     const bool rotates_alike =
         model.rope.kind != lm::RopeKind::dynamic || settings.seq_len <= model.max_positions;
@@ -72,7 +72,7 @@ struct LmSizes {
     return std::min(count, (count + items_together - 2) / items_together + 1);
   }
 
-  /// Returns the most tokens that a pass of `count` sequences computes.
+  /// Returns the maximum number of tokens that a pass of `count` sequences computes.
   std::int64_t tokens_in(std::int64_t count) const {
     if (!shares_prompts() || count == 0) return count * settings.seq_len;
     const std::int64_t prompt = settings.seq_len - costs.own_tokens;
@@ -111,8 +111,9 @@ struct LmSizes {
     return kPanels + static_cast<std::uint64_t>(std::min(tokens, blocks.rows) * columns) * 4;
   }
 
-  /// Returns the memory that sampling needs: keys and values of all completions of a batch, and on
-  /// the CPU packed copies of the model's matrices. It is freed before a pass begins.
+  /// Returns the memory that sampling needs: keys and values of all completions that are sampled
+  /// together, and on the CPU packed copies of the model's matrices. This memory is freed before a
+  /// pass begins.
   std::uint64_t drawing_bytes(bool on_gpu) const {
     if (costs.sampled == 0.0) return 0;
     const std::int64_t cached = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
@@ -127,7 +128,7 @@ struct LmSizes {
   MethodCosts costs;
   std::int64_t items_together;  // LmMethod::items_together()
   std::int64_t parameters;
-  std::int64_t referenced;           // examples that the reference computes before the training
+  std::int64_t referenced;           // examples whose reference log-probabilities are computed
   std::int64_t other_reference = 0;  // parameters of a reference from another folder
 };
 
@@ -191,7 +192,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
   });
 }
 
-/// Returns the most tokens that the passes of rank 0 compute in a step.
+/// Returns the maximum number of tokens that the passes of rank 0 compute in a step.
 std::int64_t tokens_of_step(const LmSizes& sizes, const run::PlanMachine& machine) {
   std::int64_t tokens = 0;
   for (const train::MicroBatch& pass :
@@ -247,8 +248,8 @@ std::uint64_t LmRecipe::disk_bytes() const {
   std::uint64_t companions = 0;
   for (const auto& [name, text] : model_files())
     companions += text.size();
-  // A checkpoint holds weights, two moments, and what the method keeps. Disk space is needed for
-  // the kept checkpoints, the best one and the one that is being written.
+  // A checkpoint holds weights, two moments, and the tensors that the method keeps. Disk space is
+  // needed for the kept checkpoints, the best one and the one that is being written.
   for (const KeptTensor& kept : method_->kept_tensors())
     companions += kept.values.nbytes();
   // Curves have six numbers of each step and evaluation, and those of the method.
@@ -257,7 +258,8 @@ std::uint64_t LmRecipe::disk_bytes() const {
                                     sizes.settings.loop.planned_evaluations());
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions + static_cast<std::uint64_t>(curve_bytes);
-  constexpr std::uint64_t kReferenceBytes = 128;  // of an example, in the journal and in the file
+  constexpr std::uint64_t kReferenceBytes =
+      128;  // of an example, in the journal and in reference.h5
   return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one +
          static_cast<std::uint64_t>(sizes.referenced) * kReferenceBytes;
 }

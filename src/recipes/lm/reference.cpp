@@ -88,7 +88,7 @@ std::vector<std::byte> reference_rows(const ExampleList& examples, const lm::Tra
   return rows.finish();
 }
 
-/// Returns whether the file exists and its bytes are those that were written.
+/// Returns whether the file exists on all ranks and its checksums are right.
 bool is_intact(run::RunContext& run, const std::filesystem::path& path) {
   const cluster::Group& world = run.topology.world();
   const bool exists = world.all_reduce(std::int32_t{std::filesystem::exists(path) ? 1 : 0},

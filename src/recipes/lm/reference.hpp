@@ -28,8 +28,8 @@ using OpenReference = std::function<const lm::TrainableModel&()>;
 
 /// Returns the log-probability of each example, first for `training`, then for `held_out`. It reads
 /// them from reference.h5 in the run directory. If this file is missing or damaged, the model that
-/// `open` returns computes them, and the file is written. The result nullopt means that a stop was
-/// requested, and a later attempt continues.
+/// `open` returns computes them, and the file is written. Returns nullopt if a stop was requested;
+/// the next start of the run then continues.
 ///
 /// Each example is computed alone, so the file does not depend on the number of ranks.
 ///

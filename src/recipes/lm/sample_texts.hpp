@@ -14,9 +14,10 @@ namespace mgpu::recipes {
 /// An example of the data, and what the trained model writes after its prompt.
 struct SampleText {
   std::string prompt;
-  std::string expected;  // the completion in the data, cut to the length that was asked for; or the
-                         // right answer of a prompt without a completion
-  std::string generated;                // the most probable token at each position
+  /// The completion in the data, cut to the maximum length of `generated`. For a prompt without a
+  /// completion, its right answer.
+  std::string expected;
+  std::string generated;                // text of the trained model, decoded greedily
   double log_prob = 0.0;                // mean log-probability of a generated token, in nats
   std::optional<std::string> before{};  // what the start model writes; nullopt: not generated
 };
@@ -25,8 +26,9 @@ struct SampleText {
 inline constexpr std::int64_t kSampledBytes = std::int64_t{1} << 30;
 
 /// Returns greedy completions for some examples, which are evenly spread over `examples`. An
-/// example without a prompt is divided in the middle. Returns none if kSampledBytes forbids it. The
-/// result depends only on the weights, the examples and the tokenizer.
+/// example without a prompt is divided in the middle, and its first half is completed. Returns none
+/// if the model is too large (kSampledBytes). The result depends only on the weights, the examples
+/// and the tokenizer.
 ///
 /// Memory: on the CPU a packed copy of the weights.
 /// Errors: those of TrainableModel::decoder() and Generator::run().

@@ -25,7 +25,7 @@ namespace {
 /// over `world`.
 void load_folder(const cluster::Group& world, const std::filesystem::path& folder,
                  lm::TrainableModel& model) {
-  at::Tensor weights;  // copy on the host; with the CPU backend the model's own tensor
+  at::Tensor weights;  // copy on the host; on the CPU the model's own tensor
   cluster::run_together(world, [&] {
     if (world.rank() == 0) model.load(formats::WeightFiles(folder));
     weights = tensor::read_back(model.parameters().weights());

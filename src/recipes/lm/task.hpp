@@ -21,7 +21,7 @@
 
 namespace mgpu::recipes {
 
-/// Returns windows of train.seq_len tokens, into which the training examples are packed.
+/// Packs the training examples into windows of train.seq_len tokens.
 lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
                          lm::LmExamples examples);
 
@@ -77,8 +77,8 @@ public:
   const LmMethod& method() const { return method_; }
 
 private:
-  /// Opens the model of LmMethod::reference_folder() in `other`, and returns it. Ranks: collective
-  /// over the world.
+  /// Opens the model of LmMethod::reference_folder() in `other`, and returns the model.
+  /// Ranks:  collective over the world.
   const lm::TrainableModel& open_reference(std::optional<lm::TrainableModel>& other) const;
 
   run::RunContext& run_;

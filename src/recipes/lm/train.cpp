@@ -58,8 +58,8 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
   log_schedule(run, settings.loop, trainer);
 }
 
-/// Logs a note about the model, a note about the data, and a warning for each file with rows that
-/// are left out.
+/// Logs the note `of_model`, the note of the method, and a warning for each file with rows that are
+/// left out.
 void log_notes(run::RunContext& run, const std::string& of_model, const LmData& data) {
   for (const std::string& note : {of_model, data.method.note})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
@@ -168,8 +168,8 @@ void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) 
   plots.values = value_curves(curves, steps);
 }
 
-/// Returns the facts that the page shows in addition to curves and texts, which stay empty. `steps`
-/// is the number of finished steps.
+/// Returns the data of the page without curves and texts, which the caller adds. `steps` is the
+/// number of finished steps.
 LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const ResultNames& names,
                  std::int64_t steps) {
   const lm::LmWindows& windows = task.windows();
@@ -204,8 +204,8 @@ void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
   outcome.page = std::make_unique<LmPage>(std::move(plots));
 }
 
-/// Refuses sequences that need more learned positions than `model` has. The message calls the model
-/// `what`.
+/// Refuses a train.seq_len above the number of learned position embeddings of `model`. The message
+/// calls the model `what`.
 void require_positions(const Config& config, const LmTrainSettings& settings,
                        const lm::LmConfig& model, const std::string& what) {
   if (model.rope.kind != lm::RopeKind::none || settings.seq_len <= model.max_positions) return;

@@ -41,7 +41,7 @@ store::ListColumn open_lists(const std::filesystem::path& path, const char* name
   return column;
 }
 
-/// Returns the column with the rows of the questions in their data set, or refuses the file.
+/// Returns column `question_index`, the row of each question in its data set, or refuses the file.
 store::ReadColumn read_questions(const std::filesystem::path& path) {
   store::ReadColumn column = store::read_table(path, "samples").column("question_index");
   if (column.spec.type != store::ColumnType::i64 || column.spec.width != 1)
@@ -135,7 +135,7 @@ struct CollectedRows::Question {
 
   JsonValue row_of(std::int64_t path) const;
 
-  std::int64_t first;  // index of its first path among those of all questions
+  std::int64_t first;  // index of the first path of the question among all paths
   std::int64_t paths;
   std::int64_t index;
   std::string prompt;
@@ -205,7 +205,7 @@ const CollectedRows::Question& CollectedRows::question_at(std::int64_t row) cons
     return *question_;
   std::int64_t low = 0;
   std::int64_t high = columns_->path_right.rows();
-  while (high - low > 1) {  // the last question that begins at or before the path
+  while (high - low > 1) {  // finds the last question that begins at or before the path
     const std::int64_t middle = (low + high) / 2;
     (columns_->path_right.begin_of(middle) <= row ? low : high) = middle;
   }

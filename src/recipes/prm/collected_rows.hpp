@@ -10,16 +10,16 @@
 
 namespace mgpu::recipes {
 
-/// Reads the solutions in a result file of job collect. Each solution gives a row. A row has the
-/// members `prompt`, `completions` (texts of the steps), `labels` and `values`, as rows of texts
-/// have. It also has the tokens that the model drew:
+/// Reads the solutions in a result file of job collect. Each solution gives a row. Like a row of a
+/// text file, it has the members `prompt`, `completions` (texts of the steps), `labels` and
+/// `values`. It also has the tokens that the model sampled:
 ///
 /// - `prompt_ids` and `output_ids`, tokens of the question and of the solution,
 /// - `ends`, the number of tokens of the solution up to the end of each step,
 /// - `question`, the row of the question in its data set.
 ///
-/// Questions without solutions have no row. The file is not trusted. Only one thread at a time may
-/// use the object.
+/// Questions without solutions have no row. The file is not trusted: row() throws if its lists
+/// contradict each other. Only one thread at a time may use the object.
 class CollectedRows final : public input::GeneratedRows {
 public:
   /// Errors: Failure E603 (missing, exit 66), E605 (no result file of job collect, exit 65), E604

@@ -19,8 +19,8 @@ bool has_prm_keys(const Config& config);
 /// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
 void check_prm_keys(const Config& config);
 
-/// Reads the keys prm.*. The steps are judged at the last of their tokens if data.path is a result
-/// file of job collect, and otherwise at the separator.
+/// Reads the keys prm.*. Each step is judged at its last token if data.path is a result file of job
+/// collect, and otherwise at the separator after the step.
 PrmSettings read_prm_settings(const Config& config);
 
 /// Returns whether a file is taken for a result file of job collect: its extension is .h5 or .hdf5.

@@ -10,8 +10,9 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The facts of a solution are its question, the number n of its steps, their logits and labels.
-/// Both lists are filled up with zeros, so that all solutions have the same number of facts.
+/// Reads SequenceFacts::values of a solution: the question, the number of steps, the logits of the
+/// steps, and their labels. Both lists are padded with zeros, so that all solutions have equally
+/// many values.
 class SolutionFacts {
 public:
   explicit SolutionFacts(std::span<const double> values) : values_(values) {}
@@ -42,8 +43,8 @@ void for_pairs(const SolutionFacts& a, const SolutionFacts& b, See see) {
       if (a.label(i) > b.label(j)) see(i, j);
 }
 
-/// Adds the pairs of one solution's steps with the steps of `other`. Each pair counts for the
-/// solution with the better step.
+/// Adds the pairs of a step of `own` with a step of `other`. The loss of a pair counts for the
+/// solution with the better step; the gradient counts for both.
 void add_pairs(const SolutionFacts& own, const SolutionFacts& other, lm::SequenceTerm& term,
                std::span<double> slopes) {
   for_pairs(own, other, [&](std::size_t better, std::size_t worse) {
@@ -105,7 +106,8 @@ std::vector<double> PrmLoss::digest(const lm::SequenceTable& all) const {
   return {area_within_questions(steps), area_under_curve(steps), calibration_error(steps)};
 }
 
-/// Adds the losses of single steps. `own` has the facts of the solution.
+/// Adds the losses of single steps (bce or mse) and their derivatives. `own` has the facts of the
+/// solution.
 void PrmLoss::weigh_steps(std::span<const double> own, lm::SequenceTerm& term,
                           std::span<double> slopes) const {
   const SolutionFacts solution(own);

@@ -18,8 +18,8 @@ namespace mgpu::recipes {
 inline constexpr const char* kStepLabelColumn = "step_label";
 /// The sequence column with the number of the solution's question.
 inline constexpr const char* kQuestionColumn = "question";
-/// The sequence column with the most steps that a solution of the data has. All sequences have the
-/// same value.
+/// The sequence column that holds the largest number of steps of any solution in the data. All
+/// sequences have the same value.
 inline constexpr const char* kMostStepsColumn = "most_steps";
 
 /// The losses of recipe `prm`. y is the label of a step, z the logit of the head at its last token,
@@ -34,11 +34,11 @@ enum class PrmLossKind : std::uint8_t {
 struct PrmSettings {
   PrmLossKind kind = PrmLossKind::bce;
   lm::StepHead head{};
-  bool learns_values = true;     // false: `labels` of the rows, which are 0 or 1
-  double threshold = 0.5;        // a step whose label is above it counts as right
-  bool shuffles_labels = false;  // the control: steps of a question exchange their labels
+  bool learns_values = true;     // learn `values` of rows that have them; false: learn `labels`
+  double threshold = 0.5;        // a step whose learned number is above it counts as right
+  bool shuffles_labels = false;  // as a control, steps of a question exchange their labels
   double held_out = 0.0;         // share of questions that are held out
-  std::uint64_t seed = 0;        // run.seed, for these draws
+  std::uint64_t seed = 0;        // run.seed, for shuffled labels and held-out questions
 };
 
 /// Judges the steps of solutions. The head is applied at the last token of each step. The loss of
@@ -50,8 +50,8 @@ class PrmLoss final : public lm::SequenceLoss {
 public:
   explicit PrmLoss(const PrmSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports for a batch. A number is NaN if the batch has no
-  /// question, or no steps, that it could be computed from.
+  /// Describes the numbers that the loss reports for a batch. A number is NaN if it cannot be
+  /// computed from the batch, for example an AUC without wrong steps.
   static std::vector<ReportedValue> reported_values();
 
   lm::ValueRequest request() const override {

@@ -55,8 +55,9 @@ std::vector<double> numbers_of_steps(const JsonValue& row, const char* name, std
   return numbers;
 }
 
-/// Returns the tokens of a prompt and of the solution that a model drew, with the ends of the
-/// steps. `text` is the text of all steps. Errors: JsonError, also if the tokens have another text.
+/// Returns the tokens of a prompt and of the solution that a model sampled, with the ends of the
+/// steps. `text` is the text of all steps.
+/// Errors: JsonError, also if the tokens of the solution decode to another text.
 rows::StepTokens drawn_tokens(const JsonValue& row, std::size_t steps, const std::string& text,
                               const rows::RowEncoder& encoder) {
   rows::StepTokens tokens{rows::ids_of(row.at("prompt_ids"), "prompt_ids"), {}};

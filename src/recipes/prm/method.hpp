@@ -12,12 +12,12 @@
 
 namespace mgpu::recipes {
 
-/// Learns a process reward model, which judges the steps of solutions. Its head replaces the
-/// vocabulary head. Checkpoints are model folders that transformers loads as a
+/// Trains a process reward model, which judges the steps of solutions. The head of this model
+/// replaces the vocabulary head. Checkpoints are model folders that transformers loads as a
 /// ForTokenClassification model.
 ///
 /// Rows are solutions: result files of job collect, or rows with `prompt`, `completions` and
-/// `labels`. In a result file, each question has its own list of solutions. Other rows with equal
+/// `labels`. A result file lists the solutions of each question. Rows of other files with equal
 /// prompts are solutions of one question.
 class PrmMethod final : public LmMethod {
 public:
@@ -29,13 +29,15 @@ public:
   std::shared_ptr<const input::GeneratedRows> open_file(
       const std::filesystem::path& path) const override;
 
-  /// Adds one example: the prompt with all steps. The last token of each step is learned.
+  /// Adds one example: the prompt with all steps. The last token of each step, or of the separator
+  /// after it, is marked as learned.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
-  /// Leaves out the questions that prm.held_out selects, or for held-out rows all others. Numbers
-  /// the questions. With prm.shuffle_labels, the steps of each question exchange their labels. For
-  /// pairwise training, makes groups of two solutions of the same question.
+  /// For training, leaves out the questions that prm.held_out selects; for held-out rows, leaves
+  /// out all others. Numbers the questions. With prm.shuffle_labels, the steps of each question
+  /// exchange their labels. For prm.loss=pairwise, makes groups of two solutions of the same
+  /// question from the training rows.
   /// Errors: Failure E531 (exit 65) if no question is left, or if no question has two solutions
   ///         with different labels, which pairwise training needs.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;

@@ -8,7 +8,7 @@
 // may have several solutions.
 namespace mgpu::recipes {
 
-/// The text column whose text is equal for all solutions of a question.
+/// The key in LmExamples::texts of a text that is equal for all solutions of a question.
 inline constexpr const char* kQuestionTexts = "question";
 
 /// Which questions are kept: those that are held out, or all others.
@@ -19,11 +19,11 @@ struct HeldOutPart {
 };
 
 /// Removes the examples of questions that `part` does not keep. Whether a question is held out
-/// depends only on the seed, the share, and its text in kQuestionTexts.
+/// depends only on the seed, the share, and the text of the question in kQuestionTexts.
 void keep_questions(const HeldOutPart& part, lm::LmExamples& examples);
 
-/// Replaces kQuestionTexts by kQuestionColumn, which numbers the questions in the order of their
-/// first solutions, and adds kMostStepsColumn.
+/// Replaces the texts kQuestionTexts by sequence column kQuestionColumn. It numbers the questions
+/// in the order of their first solutions. Also adds kMostStepsColumn.
 void number_questions(lm::LmExamples& examples);
 
 /// Permutes the labels of the steps of each question at random.

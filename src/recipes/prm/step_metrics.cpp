@@ -13,8 +13,8 @@ namespace {
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kBins = 10;
 
-/// Returns whether a logit is NaN, as after a diverged step of training. Judged steps without a
-/// logit have no order.
+/// Returns whether a logit is NaN, as after a diverged step of training. Steps cannot be sorted by
+/// NaN logits.
 bool lacks_logits(std::span<const JudgedStep> steps) {
   return std::ranges::any_of(steps, [](const JudgedStep& step) { return std::isnan(step.logit); });
 }
@@ -22,7 +22,7 @@ bool lacks_logits(std::span<const JudgedStep> steps) {
 /// Returns the area under the ROC curve of steps sorted by logit, lowest first. No logit is NaN.
 double area_of_sorted(std::span<const JudgedStep> steps) {
   double right = 0.0;
-  double wrong = 0.0;  // wrong steps before the current run of equal logits
+  double wrong = 0.0;  // wrong steps with a lower logit than the current steps
   double pairs = 0.0;  // pairs in the right order; equal logits count half
   for (std::size_t first = 0; first < steps.size();) {
     std::size_t end = first;

@@ -6,26 +6,26 @@
 
 namespace mgpu::recipes {
 
-/// A judged step.
+/// A step of a solution, judged by the model.
 struct JudgedStep {
   std::int64_t question = 0;
   double logit = 0.0;  // of the probability that the step is right
-  double label = 0.0;  // what is learned, from 0 to 1
+  double label = 0.0;  // value or label that is learned, from 0 to 1
   bool is_right = false;
 };
 
 /// Returns the area under the ROC curve: the probability that a right step has a higher logit than
-/// a wrong one, where equal logits count half. NaN without right or without wrong steps, or if a
-/// logit is NaN.
+/// a wrong one, where equal logits count half. Returns NaN without right or without wrong steps, or
+/// if a logit is NaN.
 double area_under_curve(std::span<const JudgedStep> steps);
 
-/// Returns the mean of area_under_curve() over the questions that have right and wrong steps. NaN
-/// without such a question, or if a logit is NaN.
+/// Returns the mean of area_under_curve() over the questions that have right and wrong steps.
+/// Returns NaN without such a question, or if a logit is NaN.
 double area_within_questions(std::span<const JudgedStep> steps);
 
-/// Returns the expected calibration error: the mean distance of the mean label from the mean
-/// probability in ten bins of equal width, weighted by the steps of each bin. NaN without steps, or
-/// if a logit is NaN.
+/// Returns the expected calibration error over ten bins of equal width: the distance of the mean
+/// label from the mean probability, weighted by the number of steps in each bin. Returns NaN
+/// without steps, or if a logit is NaN.
 /// Source: Guo et al., arXiv 1706.04599, eq. 3.
 double calibration_error(std::span<const JudgedStep> steps);
 

@@ -18,8 +18,8 @@ namespace {
 
 using formats::JsonError;
 
-/// Returns the margin of a row; 0 without a margin. It may be a text, because CSV files have only
-/// texts.
+/// Returns the margin of a row; 0 without a margin. The margin may be the text of a number, because
+/// CSV files have only texts.
 double margin_of(const formats::JsonValue& row) {
   const formats::JsonValue* margin = rows::member_of(row, kMarginColumn);
   if (margin == nullptr) return 0.0;
@@ -45,8 +45,8 @@ formats::JsonValue with_prompt(const formats::JsonValue& row) {
   return formats::JsonValue(std::move(members));
 }
 
-/// Appends an example without the padding at its end. The first token is kept, even if it is
-/// padding.
+/// Appends an example without the padding tokens at its end. The first token is kept even if it is
+/// a padding token.
 void append_unpadded(const lm::LmExamples& from, std::size_t example, std::int64_t padding,
                      lm::LmExamples& to) {
   const std::int64_t begin = from.begin(example);

@@ -11,13 +11,13 @@
 
 namespace mgpu::recipes {
 
-/// Trains a reward model on pairs of completions. It is a language model with a single output
-/// in place of the vocabulary head. The Python library transformers loads its checkpoints as a
-/// ForSequenceClassification model.
+/// Trains a reward model on pairs of completions. A reward model is a language model with a single
+/// output in place of the vocabulary head. The Python library transformers loads the checkpoints as
+/// a ForSequenceClassification model.
 ///
 /// transformers takes the output at the last token that is not `pad_token_id` of config.json. To
 /// compute the same rewards, this class leaves out padding tokens at the end of an example. If the
-/// tokenizer has no padding token, its eos token is used, as in TRL.
+/// tokenizer has no padding token, its eos token counts as the padding token, as in TRL.
 class RewardMethod final : public LmMethod {
 public:
   explicit RewardMethod(const RewardModelSettings& settings)
@@ -28,7 +28,7 @@ public:
   /// Adds two examples to `examples`, the chosen and the rejected completion, and the column
   /// kMarginColumn.
   /// Errors: those of ExampleEncoder::add_pair(); JsonError if both examples are equal without
-  ///         padding, or `margin` is no number.
+  ///         padding, or if `margin` is no number.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

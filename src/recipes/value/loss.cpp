@@ -9,7 +9,7 @@
 namespace mgpu::recipes {
 namespace {
 
-// The next two constants are indices in the result of facts().
+// kMeanValue and kReturn are indices in the result of facts().
 constexpr std::size_t kMeanValue = 0;  // mean over the learned tokens
 constexpr std::size_t kReturn = 1;
 

@@ -16,8 +16,8 @@ namespace mgpu::recipes {
 /// The sequence column with the return of a completion: its label.
 inline constexpr const char* kReturnColumn = "return";
 
-/// The losses of recipe `value`. y is the return of the completion, z an output of the head after
-/// one of its tokens, and s the sigmoid function.
+/// The losses of recipe `value`. y is the return of a completion, z the output of the head at a
+/// token of the completion, and s the sigmoid function.
 enum class ValueLossKind : std::uint8_t {
   bce,            // -y log s(z) - (1 - y) log s(-z); head bernoulli
   mse,            // head bernoulli: (s(z) - y)^2; head expectation: (z - y)^2
@@ -31,9 +31,9 @@ struct ValueSettings {
   ValueLossKind kind = ValueLossKind::bce;
   bool has_pairs = false;  // rows are preferences: prompt, chosen, rejected
   double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
-  // Above 0: the preferred completion of each pair is drawn with the Bradley-Terry model.
+  // Above 0: the preferred completion of each pair is drawn at random with the Bradley-Terry model.
   double preference_beta = 0.0;
-  std::uint64_t seed = 0;  // run.seed, for these draws
+  std::uint64_t seed = 0;  // run.seed, for draws of preferences
 
   bool draws_preferences() const { return preference_beta > 0.0; }
   bool compares_pairs() const { return kind == ValueLossKind::bradley_terry; }

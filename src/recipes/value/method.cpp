@@ -28,8 +28,8 @@ std::int64_t cut_of(const JsonValue& row) {
   return static_cast<std::int64_t>(*number);
 }
 
-/// Sets is_learned to 0 for the first `cut` learned tokens of each example. Errors: JsonError if an
-/// example then has no learned token.
+/// Sets is_learned to 0 for the first `cut` learned tokens of each example.
+/// Errors: JsonError if an example then has no learned token.
 void leave_out(std::int64_t cut, lm::LmExamples& examples) {
   for (std::size_t example = 0; example < examples.size(); ++example) {
     const std::int64_t end = examples.ends[example];

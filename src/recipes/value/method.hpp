@@ -11,7 +11,7 @@
 
 namespace mgpu::recipes {
 
-/// Learns a value model, which predicts the return of a completion after each of its tokens. With
+/// Trains a value model, which predicts the return of a completion after each of its tokens. With
 /// value.lm_weight=0, the value head replaces the vocabulary head. Checkpoints are model folders
 /// that transformers loads as a ForTokenClassification model.
 class ValueMethod final : public LmMethod {

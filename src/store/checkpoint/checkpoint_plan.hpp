@@ -10,7 +10,7 @@
 
 namespace mgpu::store {
 
-/// A tensor of a checkpoint: all that describes it, but not its data.
+/// The description of a tensor in a checkpoint, without its data.
 struct TensorFacts {
   std::string name;
   std::string dtype_name;
@@ -36,8 +36,8 @@ CheckpointPlan plan_from_json(std::string_view text);
 std::vector<TensorFacts> facts_of(const formats::SafetensorsFile& file,
                                   const formats::SafetensorsDigest& digest);
 
-/// Checks that tensors have the names, types and shapes of the plan. Errors: Failure E612 with a
-/// table of the differences.
+/// Checks that the tensors have the names, types and shapes that `plan` lists. Errors: Failure E612
+/// with a table of the differences.
 void check_fits(const CheckpointPlan& plan, std::span<const formats::NamedTensor> model,
                 std::span<const formats::NamedTensor> trainer);
 

@@ -20,7 +20,7 @@ void add_warnings(const fs::path& damaged, const fs::path& aside, const ErrorRep
 }
 
 /// Returns the newest intact checkpoint, or nullptr if the run has no checkpoints. Newer
-/// checkpoints that are damaged are set aside.
+/// checkpoints that are damaged are renamed to .bad.
 /// Errors: Failure E611 when every checkpoint is damaged.
 std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
                                               std::vector<std::string>& warnings) {

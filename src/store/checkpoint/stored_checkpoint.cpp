@@ -32,7 +32,7 @@ void let_go(std::span<const std::byte> bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
-/// Returns the CRC of a part of a mapped file, without keeping its pages in memory.
+/// Returns the CRC-32C of `bytes`, a part of a mapped file, without keeping their pages in memory.
 std::uint32_t crc_of_mapped(std::span<const std::byte> bytes) {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   std::uint32_t crc = 0;
@@ -60,7 +60,7 @@ std::unique_ptr<formats::SafetensorsFile> open_tensors(const fs::path& path,
   formats::check_size(path, expected);
   auto file = formats::read_of_checkpoint(
       path, [&] { return std::make_unique<formats::SafetensorsFile>(path); });
-  check_tensors(*file, expected);  // checked first, because it can name the damaged tensor
+  check_tensors(*file, expected);  // first, because it can name the damaged tensor
   formats::check_sha256(path, expected);
   return file;
 }

@@ -83,7 +83,7 @@ void ChunkJournal::append(std::uint32_t phase, std::uint64_t chunk,
 
 void ChunkJournal::commit() {
   cluster::run_together(state_->group, [&] { state_->writer->close(); });
-  // run_together() was a barrier after the last close, so all ranks may read from here on.
+  // When run_together() returns, all ranks have closed their ledgers, so all ranks may read them.
   state_->index.add(cluster::all_gather_records(state_->group, state_->fresh));
   state_->fresh.clear();
 }

@@ -11,8 +11,9 @@ namespace mgpu::store {
 namespace {
 
 // Head: fingerprint u32, number of columns u32, first row i64, rows i64; for each column: number of
-// bytes u64, CRC-32C u32, zero u32. The columns follow in order. A text or ragged column is a u64
-// length per row, then the texts or the lists' items.
+// bytes u64, CRC-32C u32, zero u32. The columns follow in order. A text or ragged column begins
+// with a u64 length per row: the bytes of a text, or the items of a list. All texts or items
+// follow.
 constexpr std::size_t kFixedBytes = 24;
 constexpr std::size_t kColumnBytes = 16;
 

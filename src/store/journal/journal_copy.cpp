@@ -11,8 +11,8 @@
 namespace mgpu::store {
 namespace {
 
-/// A stored chunk that can be copied. `directory` is the index of its run directory among those
-/// that copy_chunks() got.
+/// A stored chunk that can be copied. `directory` is an index into the `directories` of
+/// copy_chunks().
 struct Source {
   std::size_t directory = 0;
   ChunkEntry entry;

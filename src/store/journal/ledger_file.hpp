@@ -51,8 +51,8 @@ private:
   std::uint64_t size_ = 0;
 };
 
-/// Returns every intact frame of `attempt` in a ledger file. The time is linear in the size of the
-/// file.
+/// Returns the intact frames of `attempt` in a ledger file, and the damaged ranges. The time is
+/// linear in the size of the file.
 ///
 /// A broken frame at the end was torn when the process that wrote it was killed. A broken frame
 /// before an intact one means that the file is damaged.
@@ -66,7 +66,8 @@ class LedgerWriter {
 public:
   LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
 
-  /// Writes a frame and returns it. Syncs if the last sync was `sync_s` seconds ago or longer.
+  /// Writes a frame, and returns its ids and place. Syncs if the last sync was `sync_s` seconds ago
+  /// or longer.
   ///
   /// Errors: Failure E601 (cannot be created), E602 (write failed). The file may then end in a torn
   ///         frame, and later calls fail.

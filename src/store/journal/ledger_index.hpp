@@ -20,15 +20,15 @@ struct LedgerIndex {
   std::vector<ChunkEntry> entries;  // sorted by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 
-  /// Adds records, and keeps one record of each chunk: the first by (attempt, rank, offset). A
-  /// record with an empty payload cancels the earlier records of its chunk.
+  /// Adds records, and keeps one record of each chunk: the first by (file, offset). A record with
+  /// an empty payload cancels the earlier records of its chunk.
   void add(const std::vector<ChunkEntry>& found);
 };
 
 /// Reads the ledgers in folder `parts`: those of all attempts before `attempt`, or of all attempts
 /// if `attempt` is empty.
 ///
-/// Ranks:  collective; one rank reads each file, and all ranks get all records.
+/// Ranks:  collective; each file is read by one rank, and all ranks get all records.
 /// Errors: Failure E603 (cannot be read), E605 (written by another version) on all ranks.
 LedgerIndex read_ledgers(const cluster::Group& group, const fs::path& parts,
                          std::optional<std::uint32_t> attempt);

@@ -36,7 +36,7 @@ public:
 
 std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths) {
   std::vector<QuarantinedRow> rows;
-  std::vector<const Death*> open;  // deaths not yet blamed on a sample
+  std::vector<const Death*> open;  // deaths not yet attributed to a sample
   for (const Death& death : deaths) {
     const WorkSpan& span = death.span;
     const bool is_known = std::ranges::any_of(rows, [&](const QuarantinedRow& row) {

@@ -10,11 +10,12 @@
 
 namespace mgpu::store {
 
-/// Writes the numbers of the samples that a rank works on now to a file. Each write overwrites the
-/// file's single line in place, so the file is complete whenever the process dies.
+/// Writes to a file which samples a rank is working on. Each write overwrites the file's single
+/// line in place, so the file is complete whenever the process dies.
 class WorkMark {
 public:
-  /// Creates the file, which says that the rank is idle. The file already has its final size.
+  /// Creates the file, which says that the rank is idle. The file already has its final size, so
+  /// later writes need no more disk space.
   /// Errors: Failure E601 (cannot be created), E602 (write failed).
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 

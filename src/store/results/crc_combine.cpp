@@ -18,7 +18,8 @@ std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
 }  // namespace
 
 std::uint32_t crc32c_combine(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t bytes_b) {
-  // Appending n zero bits multiplies by x^n; the pre- and post-conditioning cancel out.
+  // Appending n zero bits to A multiplies its CRC by x^n. The pre- and post-conditioning of the
+  // CRCs cancel out.
   std::uint32_t shift = 0x80000000U;   // the polynomial 1
   std::uint32_t square = 0x00800000U;  // the polynomial x^8, which stands for one byte
   for (; bytes_b != 0; bytes_b >>= 1) {

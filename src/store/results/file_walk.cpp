@@ -44,7 +44,7 @@ private:
   void read_child(hid_t group, const std::string& name) {
     H5L_info_t link{};
     hdf5::check(H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT));
-    if (link.type != H5L_TYPE_HARD) return;  // readers refuse these
+    if (link.type != H5L_TYPE_HARD) return;  // readers refuse soft and external links
     Hid object = hdf5::own(H5Oopen(group, name.c_str(), H5P_DEFAULT));
     H5O_info_t info{};
     hdf5::check(H5Oget_info2(object.get(), &info, H5O_INFO_BASIC));
@@ -107,7 +107,7 @@ private:
     std::uint32_t crc = 0;
     for (std::int64_t first = 0; first < rows; first += at_once)
       for (std::string& text : hdf5::read_texts(dataset, first, std::min(at_once, rows - first))) {
-        text.resize(is_heap ? text.size() + 1 : size, '\0');  // the bytes that were summed
+        text.resize(is_heap ? text.size() + 1 : size, '\0');  // the checksummed bytes
         crc = crc32c(std::string_view(text), crc);
         tell(text.size());
       }

@@ -9,9 +9,9 @@ namespace mgpu::store {
 /// The byte that an inspecting process writes as a sign of progress.
 inline constexpr char kProgress = '\0';
 
-/// Reads all groups, number attributes and data sets of an HDF5 file that this program can read.
-/// Compares the data with the checksums in the file. Calls after_piece(bytes) with the size of each
-/// piece of data. Local.
+/// Reads all groups, and the numeric attributes and data sets of an HDF5 file that this program can
+/// read. Compares the data with the checksums in the file. Calls after_piece(bytes) with the size
+/// of each piece of data. Local.
 /// Errors: Failure E603 (missing, exit 66), E604 (damaged, exit 80), E605 (unsupported, exit 65).
 void walk_file(const std::filesystem::path& path,
                const std::function<void(std::uint64_t)>& after_piece);

@@ -28,7 +28,7 @@ struct HidTraits {
 /// Owner of any HDF5 id, except that of a file opened through MPI-IO.
 using Hid = UniqueHandle<HidTraits>;
 
-/// Thrown when an HDF5 call failed; what() has the innermost line of its error stack.
+/// Thrown when an HDF5 call failed; what() has the innermost line of HDF5's error stack.
 class Hdf5Error : public Error {
 public:
   Hdf5Error(std::string detail, Where where);

@@ -11,8 +11,9 @@
 
 namespace mgpu::store {
 
-/// Checks the offsets of a list column: they must ascend from 0 to the number of items. add() takes
-/// them in several pieces, in order. The constructor and finish() throw Failure E605.
+/// Checks the offsets of a list column. They must begin with 0, must not decrease, and must end
+/// with the number of items. The caller passes them to add() in several pieces, in order. The
+/// constructor and finish() throw Failure E605.
 class OffsetsCheck {
 public:
   OffsetsCheck(const ColumnSpec& spec, std::int64_t rows) {

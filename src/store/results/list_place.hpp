@@ -5,8 +5,8 @@
 
 #include "hdf5.hpp"
 
-// Places of list columns in a result file. Format 2 has arrays/<table>/<column>. Format 1 had
-// arrays/<column>, and texts among the table's own data sets.
+// Where a result file stores list columns. Format 2 has groups arrays/<table>/<column>. Format 1
+// has groups arrays/<column>, and stores texts as HDF5 strings among the table's data sets.
 namespace mgpu::store {
 
 /// Attribute with value 1 that marks lists whose values are the bytes of texts.
@@ -22,8 +22,8 @@ inline std::string place_of_lists(const std::string& table, const std::string& c
 /// if the column has no lists there. Errors: Hdf5Error.
 std::string find_lists(hid_t file, const std::string& table, const std::string& column);
 
-/// Returns names_in_group() of an HDF5 group; empty if the group is missing. Errors: those of
-/// names_in_group().
+/// Returns the names in an HDF5 group, see names_in_group(); empty if the group is missing. Errors:
+/// those of names_in_group().
 std::vector<std::string> children_of(hid_t file, const std::string& group);
 
 /// find_list_columns() returns the names of a table's list columns of numbers, and

@@ -11,7 +11,8 @@
 namespace mgpu::store {
 namespace {
 
-/// Returns the bytes of one column for all `entries` journaled chunks. Each rank reads a part.
+/// Returns the bytes of one column for all `entries` journaled chunks. Each rank reads some of the
+/// chunks.
 /// Ranks:  collective over `group`.
 std::vector<std::byte> gather_column(const cluster::Group& group, RowReader& reader,
                                      const ColumnPlan& column, std::size_t entries) {

@@ -29,7 +29,7 @@ void remove_leftovers(const fs::path& path) {
   }
 }
 
-/// Syncs the file on each rank, so that the part that its node has cached reaches the disk.
+/// Syncs the file on each rank, so that the data that the rank's node has cached reach the disk.
 void sync_everywhere(const SealWork& work) {
   cluster::run_together(work.group, [&] {
     DurableFile file(work.temporary, work.request.what, DurableFile::Mode::append);

@@ -45,7 +45,7 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   for (std::int64_t pass = 0; pass < passes.count() && !problem; ++pass) {
     const EntryRange all = {passes.range(pass, 0).first,
                             passes.range(pass, work.group.size() - 1).last};
-    if (work.plan.rows_in(column, all) == 0) continue;  // only empty lists
+    if (work.plan.rows_in(column, all) == 0) continue;  // all lists of this pass are empty
     const EntryRange range = passes.range(pass, work.group.rank());
     std::vector<std::byte> bytes;
     problem = cluster::try_together(work.group, [&] {

@@ -18,7 +18,7 @@ namespace {
 using hdf5::Hid;
 
 constexpr std::int64_t kFormatVersion = 2;
-constexpr std::uint64_t kObjectBytes = 8 << 10;  // more than a data set's or group's metadata
+constexpr std::uint64_t kObjectBytes = 8 << 10;  // upper bound for the metadata of an object
 
 [[noreturn]] void fail_write(const SealWork& work, const std::string& reason, bool disk_full) {
   ErrorReport report{"E602",
@@ -160,8 +160,8 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the columns that are sealed in the table's own group: the ids and plain columns, without
-/// lists, texts and omitted columns.
+/// Returns the columns that are sealed in the table's own group: column `id` and the columns of one
+/// number or several per row, without lists, texts and omitted columns.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();

@@ -12,7 +12,7 @@
 
 #include "seal_plan.hpp"
 
-// The steps by which seal() writes a result file, in the order in which it takes them.
+// The steps by which seal() writes a result file, in order.
 namespace mgpu::store {
 
 /// Rows of one column that this rank wrote, and their checksum.

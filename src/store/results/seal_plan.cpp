@@ -51,7 +51,8 @@ TablePlan plan_table(const ChunkJournal* journal, const ChunkedTable& table, boo
 /// Sets kind and unit_entries, which depend only on shapes and configuration, never on the number
 /// of ranks.
 void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
-  if (column.part != ColumnPart::whole) return;  // lists: HDF5 chunks would cut journaled chunks
+  // Lists stay contiguous, because HDF5 chunks would split journaled chunks.
+  if (column.part != ColumnPart::whole) return;
   const auto row_bytes = static_cast<std::int64_t>(column.spec.row_bytes());
   const std::int64_t entry_bytes = table.table->chunk_rows * row_bytes;
   const bool worth_it = table.rows * row_bytes >= kMinCompressedBytes;
@@ -99,7 +100,8 @@ std::int64_t SealPlan::first_row(const ColumnPlan& column, std::size_t entry) co
   if (column.part == ColumnPart::values) return table.list_starts[*column.source][entry];
   const std::int64_t row =
       std::min(table.rows, static_cast<std::int64_t>(entry) * table.table->chunk_rows);
-  return row + (column.part == ColumnPart::offsets ? 1 : 0);  // offset 0 is not the end of a row
+  // A data set of offsets begins with 0, so the end of the list of row r is in its row r + 1.
+  return row + (column.part == ColumnPart::offsets ? 1 : 0);
 }
 
 std::int64_t SealPlan::rows_in(const ColumnPlan& column, EntryRange range) const {

@@ -67,8 +67,8 @@ struct SealPlan {
 };
 
 /// Returns the plan of a seal.
-/// Errors: Error when a table has a column `id`, or two columns would be written to the same data
-///         set. The same error is thrown for missing chunks, unless the file may be partial.
+/// Errors: Error when a table has a column `id`, when two columns would be written to the same data
+///         set, or when chunks are missing and SealRequest::partial is not set.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
 /// Fills in TablePlan::list_starts. Each rank reads some of the journaled chunks.
@@ -77,9 +77,9 @@ SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 /// Errors: the same Failure on all ranks: E603 (cannot be read), E604 (damaged).
 void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
-/// Divides the entries of a column among the ranks, in one or more rounds, called passes. In a pass
-/// the ranks take neighboring ranges. So a pass covers one range of the file, at any number of
-/// ranks.
+/// Divides the entries of a column (TablePlan::entries) among the ranks, in one or more rounds,
+/// called passes. In a pass, the ranks take adjacent ranges. So a pass covers one contiguous range
+/// of the file, whatever the number of ranks is.
 class Passes {
 public:
   /// A rank holds at most `bytes_per_rank` bytes of the column at a time, but at least one unit

@@ -34,7 +34,7 @@ ColumnType readable_type(hid_t type, const std::string& name) {
              (is_signed ? "signed" : "unsigned") + " integers");
 }
 
-/// Refuses data that lies outside the file.
+/// Throws Failure E605 if the data of a data set lie outside the file.
 void check_storage(hid_t dataset, const std::string& name) {
   const Hid creation = hdf5::own(H5Dget_create_plist(dataset));
   const H5D_layout_t layout = H5Pget_layout(creation.get());
@@ -93,7 +93,7 @@ Hid open_to_read(const std::filesystem::path& path) {
 Hid open_uninspected(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) fail_missing();
-  hdf5::check(H5PLset_loading_state(0));  // loads no filter plugin that the file names
+  hdf5::check(H5PLset_loading_state(0));  // forbids the filter plugins that a file names
   const Hid access = hdf5::serial_access();
   return hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
 }

@@ -24,7 +24,7 @@ namespace mgpu::store {
 /// Throws Failure E603 (exit 66): there is no such file.
 [[noreturn]] void fail_missing();
 
-/// Calls require_inspected() for an HDF5 file, then opens it for reading. The caller must hold a
+/// Calls require_inspected() for an HDF5 file, then opens it for reading. The caller must hold an
 /// hdf5::Quiet.
 /// Errors: those of require_inspected(); Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
@@ -58,7 +58,7 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
 /// One data set of a file that is not trusted. Its type, storage, shape and size have been checked.
 class StoredColumn {
 public:
-  /// `max_bytes` is the most that the file can hold, see most_bytes(). Errors: Failure E605;
+  /// `max_bytes` is the most data that the file can hold, see most_bytes(). Errors: Failure E605;
   /// Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
@@ -84,7 +84,7 @@ private:
   std::int64_t rows_ = 0;
 };
 
-/// Bytes of the pieces in which a column is read.
+/// Size in bytes of the pieces in which a column is read.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 /// Calls visit(piece) for the pieces of a whole column. Returns the checksum of the pieces, after a

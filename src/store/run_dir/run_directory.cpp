@@ -72,8 +72,8 @@ std::string with_value(std::string identity, const std::string& key, const std::
   return identity.replace(at, before.size(), ", " + key + "=" + value);
 }
 
-/// Returns the request. In its keys, replaces `auto` by the values that the run of `record` has
-/// chosen. A key stays `auto` if that run has chosen no value for it.
+/// Returns the request with the values that the run of `record` has chosen in place of `auto`, in
+/// its identity and keys. A key stays `auto` if that run has chosen no value for it.
 RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
   for (const std::string& key : request.resolved_later) {
     const auto found = record.keys.find(key);
@@ -136,7 +136,7 @@ std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::str
 Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes) {
   for (const fs::path& folder : candidates(request, notes)) {
     RunLock lock(folder);
-    // While we waited for the lock, its last holder may have finished the run.
+    // While this process waited for the lock, the last holder may have finished the run.
     if (!RunRecord::read(folder).finished || request.reopens) return {folder, std::move(lock)};
   }
   return make_new(request);
@@ -276,8 +276,8 @@ fs::path link_curves(const fs::path& folder, const RunRequest& request,
   return link;
 }
 
-/// Removes a folder while other ranks may still rename and remove their own files in it, which ends
-/// a call of remove_all() early. Tries for at most a second.
+/// Removes a folder in which other ranks may still rename and remove their own files. Such a change
+/// can end remove_all() early, so this function tries again for at most a second.
 void remove_contested(const fs::path& folder) {
   std::error_code error;
   for (int attempt = 0; attempt < 100; ++attempt) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 255;  // of a file, in bytes
 
-/// Returns why a run cannot have this name, or nullptr. Names become folders, so they have no
-/// separators, blanks or colons, and do not begin with a dot.
+/// Returns why a run cannot have this name; nullptr if it can. The name becomes a folder, so it has
+/// no separators, blanks or colons, and does not begin with a dot.
 const char* why_no_name(const std::string& name) {
   if (name.size() > kLongestName) return "becomes a file name: at most 255 characters";
   const bool is_name = !name.empty() && has_only_alphanumeric_or("_.+-", name) &&

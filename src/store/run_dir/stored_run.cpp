@@ -1,4 +1,4 @@
-// Finds runs, and reads facts about a run from its run.json.
+// Returns the folder of links to all runs, and facts about a run from its run.json.
 #include <mgpu/store/run_dir/run_directory.hpp>
 
 #include "run_record.hpp"

@@ -7,16 +7,16 @@
 
 namespace mgpu::lm {
 
-/// A fixed number of cache pages, each with the number of sequences that use it. An extent is a
-/// block of `extent` consecutive pages. A sequence of up to `extent` pages gets consecutive pages
-/// if a whole extent is free, because contiguous memory is read faster.
+/// A fixed number of cache pages, with the number of sequences that use each page (its users). An
+/// extent is a block of `extent` consecutive pages. A sequence of up to `extent` pages gets
+/// consecutive pages if a whole extent is free, because contiguous memory is read faster.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);
 
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
 
-  /// Returns the most pages that had users at the same time.
+  /// Returns the largest number of pages that had users at the same time.
   std::int64_t most_used() const { return most_used_; }
 
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }

@@ -20,8 +20,8 @@ constexpr std::int64_t bytes_of(CacheType type) {
 }
 
 /// A paged KV cache: keys and values of the tokens of each sequence, in pages of a fixed pool. A
-/// fork shares the pages of its origin. If a shared last page has room, extend() first copies the
-/// page for the extended sequence. Not thread-safe.
+/// fork shares the pages of its origin. If the last page of a sequence is shared and not full,
+/// extend() first replaces it by a copy. Not thread-safe.
 class PagedCache {
 public:
   struct Sizes {
@@ -56,10 +56,11 @@ public:
   /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns by how many pages the sum of pages_for() over `sequences` exceeds the pages that are
-  /// needed. pages_for() counts a copy of a shared last page for each sequence. If all users of the
-  /// page are in `sequences`, one of them keeps the original instead of a copy. Each sequence must
-  /// occur once and grow by at least one token.
+  /// Returns by how many pages the sum of pages_for() over `sequences` exceeds the number of pages
+  /// that extending all these sequences takes. The numbers differ because pages_for() counts a copy
+  /// of a shared last page for each sequence. If all users of the page are in `sequences`, the last
+  /// one that is extended keeps the original. Each sequence must occur once and grow by at least
+  /// one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
   /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these
@@ -67,8 +68,8 @@ public:
   /// Errors: ShapeError when the pool has too few pages; the cache is unchanged.
   void extend(std::int64_t sequence, std::int64_t tokens);
 
-  /// Returns the slot of the first token of each page of a sequence. A slot is a row of keys() and
-  /// values().
+  /// Returns the slot of the first token of each page of a sequence. A slot is the index of a row
+  /// of keys() and values().
   std::vector<std::int64_t> page_slots(std::int64_t sequence) const;
   std::int64_t slot(std::int64_t sequence, std::int64_t token) const;
 
@@ -78,7 +79,7 @@ public:
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);
 
-  // keys() and values() return those of one layer, in the cache's type.
+  // keys() and values() return the keys and the values of one layer, in the cache's type.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }      // [slots, G, C]
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }  // [slots, G, C]
 

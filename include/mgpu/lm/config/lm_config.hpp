@@ -68,12 +68,13 @@ struct GenerationDefaults {
 /// The name of the vocabulary head's matrix in every model folder.
 constexpr const char* kHeadName = "lm_head.weight";
 
-/// Which matrix is the vocabulary head, if config.json says that the head is tied to the embedding.
-/// This depends on the tensors that the folder has, as in transformers.
+/// Says which matrix is the vocabulary head. If config.json ties the head to the embedding, this
+/// depends on the stored tensors, as in transformers. In all other cases, the value is
+/// `as_configured`.
 enum class StoredHead : std::uint8_t {
-  as_configured,  // no head is stored, or it equals the embedding
-  untied,         // the stored head differs from the stored embedding, and is used
-  is_embedding,   // only the head is stored, and is the embedding too
+  as_configured,  // as config.json says: no head is stored, or it has the values of the embedding
+  untied,         // the stored head differs from the stored embedding; the stored head is used
+  is_embedding,   // only the head is stored; this matrix is the embedding, too
 };
 
 /// The configuration of a decoder-only language model. The names of the fields are the same for all
@@ -91,7 +92,7 @@ struct LmConfig {
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;
   Activation activation = Activation::silu;
-  RopeConfig rope;         // with RopeKind::none, positions are learned
+  RopeConfig rope;         // if its kind is `none`, position embeddings are learned
   bool qkv_bias = false;   // biases of the query, key and value projections
   bool out_bias = false;   // bias of the attention output projection
   bool mlp_bias = false;   // biases inside the MLP
@@ -100,7 +101,7 @@ struct LmConfig {
   bool head_norm = false;  // RMS norm of each query and key head before the rotation
   bool tied_head = false;  // the vocabulary head uses the embedding matrix
   StoredHead stored_head = StoredHead::as_configured;
-  std::string stored_type;  // type of the weights, such as "bfloat16"; "": config.json names none
+  std::string stored_type;  // `dtype` of config.json, such as "bfloat16"; "": absent
   GenerationDefaults generation;
 
   friend bool operator==(const LmConfig&, const LmConfig&) = default;
@@ -110,8 +111,8 @@ struct LmConfig {
 enum class FolderWeights : std::uint8_t { used, ignored };
 
 /// Reads config.json and, if it exists, generation_config.json, as written by transformers 4 and 5.
-/// If config.json ties the head to the embedding and `weights` is `used`, it also looks for a
-/// stored head.
+/// If config.json ties the head to the embedding and `weights` is `used`, the function also checks
+/// which head the weight files have (StoredHead).
 ///
 /// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (unsupported family or
 ///         feature, with a list of the supported ones), E702 (invalid value); with a tied head also
@@ -130,7 +131,7 @@ LmConfigTexts read_config_texts(const fs::path& folder);
 /// Reads the same files, and also sets LmConfigTexts::head if `weights` is `used`. Errors: those of
 /// read_lm_config().
 LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
-/// Parses `texts`; `folder` is for messages. Errors: Failure E623, E701, E702.
+/// Parses `texts`. `folder` is only named in error messages. Errors: Failure E623, E701, E702.
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
 
 /// Returns a note for the user if config.json of `folder` ties the head to the embedding, but the

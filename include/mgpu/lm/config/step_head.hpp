@@ -7,18 +7,18 @@
 
 namespace mgpu::lm {
 
-/// Says at which token of a step a process reward model judges the step.
+/// The token at which a process reward model judges a step of a solution.
 enum class StepPlace : std::uint8_t {
-  separator,   // the last token of a text that follows each step, as in PRMTrainer of TRL
-  last_token,  // the last of the tokens that a policy drew for the step
+  separator,   // the last token of a separator text after each step, as in PRMTrainer of TRL
+  last_token,  // the last token that the policy sampled for the step
 };
 
 /// Returns "separator" or "last_token".
 const char* name_of(StepPlace place);
 
-/// The head of a process reward model, which judges the steps of a solution. The model is stored
-/// as a ForTokenClassification. Member `step_head` of its config.json has the place; transformers
-/// keeps this member and ignores it.
+/// The head of a process reward model, which judges the steps of a solution. The model is stored as
+/// a ForTokenClassification. The member `step_head` of its config.json stores `place` and
+/// `separator`. transformers keeps this member and ignores it.
 struct StepHead {
   /// 1: the output is the logit of the probability that a step is right. 2: the outputs are the
   /// logits of a wrong and of a right step.
@@ -32,9 +32,9 @@ struct StepHead {
   }
 };
 
-/// Returns `config`, the text of a config.json, with the member `step_head` and without
-/// `value_head`.
-/// Errors: Failure E623 if `config` is not a JSON object; `path` names it in messages.
+/// Returns `config`, the text of a config.json, with `head` as its member `step_head` and without a
+/// member `value_head`.
+/// Errors: Failure E623 if `config` is not a JSON object; `path` is its name in messages.
 std::string with_step_head(const fs::path& path, const std::string& config, const StepHead& head);
 
 /// Returns whether the first architecture in config.json of `folder` ends with

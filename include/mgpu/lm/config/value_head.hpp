@@ -9,8 +9,8 @@
 
 namespace mgpu::lm {
 
-/// The kinds of value heads. The kind defines the meaning of the outputs that the head has after
-/// each token of a completion. R is the return of the completion.
+/// The kinds of value heads. The kind defines what the outputs of the head mean. The head has
+/// outputs at each token of a completion. R is the return of the completion.
 enum class ValueKind : std::uint8_t {
   bernoulli,    // one output: the logit of the probability that R is 1, where R is 0 or 1
   histogram,    // K outputs: the logits of a distribution over K atoms, the values that R can have
@@ -21,7 +21,7 @@ enum class ValueKind : std::uint8_t {
 const char* name_of(ValueKind kind);
 
 /// The head of a value model. The model is stored as a ForTokenClassification, and its config.json
-/// has the head as member `value_head`. The library transformers keeps this member and ignores it.
+/// has the head as member `value_head`. transformers keeps this member and ignores it.
 struct ValueHead {
   ValueKind kind = ValueKind::bernoulli;
   std::int64_t outputs = 1;  // K of a histogram; otherwise 1
@@ -41,18 +41,18 @@ struct ValueHead {
   friend bool operator==(const ValueHead&, const ValueHead&) = default;
 };
 
-/// Returns the expected return that the outputs of the head stand for.
+/// Converts the outputs of the head at one token to an expected return.
 ///
 /// Shapes: outputs [ValueHead::outputs]
 double expected_return(const ValueHead& head, std::span<const double> outputs);
 
 /// Returns `config`, the text of a config.json, with `head` as its member `value_head`.
-/// Errors: Failure E623 if `config` is not a JSON object; `path` names it in messages.
+/// Errors: Failure E623 if `config` is not a JSON object; `path` is its name in messages.
 std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);
 
 /// Returns the head that config.json of `folder` describes; nullopt if the model is not a
-/// ForTokenClassification. A ForTokenClassification of another program has no `value_head`. Its
-/// head then counts as Bernoulli if it has one label.
+/// ForTokenClassification. If config.json has no `value_head` (a folder from another program) and
+/// one label, the head counts as Bernoulli.
 ///
 /// Errors: Failure E603, E623; E702 (exit 65) for a `value_head` that is not valid, for a number of
 ///         labels that differs from that of `value_head`, or for several labels without a

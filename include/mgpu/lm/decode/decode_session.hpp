@@ -22,8 +22,8 @@ struct SequenceInput;
 class PassBuilder;
 
 /// The memory of decode sessions: a paged KV cache and its sequences. Several sessions can share
-/// one pool if their passes alternate. After a session has failed, its pool cannot be used any
-/// more.
+/// one pool if their passes alternate, as those of the batches of a Generator do. After a session
+/// has failed, its pool cannot be used any more.
 class DecodePool {
 public:
   /// Allocates a KV cache for `model`. Errors: those of LanguageModel::make_cache().
@@ -37,8 +37,8 @@ public:
   const PagedCache& cache() const;
 
   /// Reserves memory for passes of up to `rows` rows. A tensor-parallel rank that runs out of
-  /// memory uses this reserve to keep taking part in the all-reduces. A pass with more rows
-  /// enlarges the reserve.
+  /// memory in a pass uses this memory to take part in the remaining all-reduces. A pass with more
+  /// rows enlarges the reserved memory.
   void reserve_rows(std::int64_t rows);
 
   /// Returns the report of a failed rank of the group, after DecodeSession::take() or forget() has
@@ -52,8 +52,9 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: that of LanguageModel::sizes()
-  std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped, for steps() only
+  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: LanguageModel::sizes()
+  std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped; for steps() and
+                                         // PathSession
   LogitProcessors processors{};
 };
 
@@ -88,7 +89,7 @@ struct HeadRequests {
     std::span<const std::int64_t> targets;
   };
   std::vector<Scored> scored{};
-  std::function<void()> look{};  // called on ranks with the head after scoring; may throw
+  std::function<void()> look{};  // called once after scoring, on ranks with the head; may throw
 };
 
 struct Drawn {
@@ -139,8 +140,8 @@ public:
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
   /// Adds a sequence with copies of some tokens of `origin`, and returns its number. `tokens` are
-  /// ascending ranges. The copied keys keep their rotation. Positions of later tokens begin at the
-  /// number of copied tokens. The sequence has no hidden state until it gets input.
+  /// ascending ranges. The copied keys keep their rotation (RoPE). The position of the next token
+  /// is the number of copied tokens. The sequence has no hidden state until it gets input.
   ///
   /// Errors: Error when `origin` has pending input, or the session has logit processors; ShapeError
   ///         when the pool has too few pages.
@@ -197,8 +198,8 @@ public:
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
-  /// `requests` describes. take() returns the results. A failure of this work is thrown here if the
-  /// model is on one rank; in a group, take() shows it.
+  /// `requests` describes. take() returns the results. If this work fails, draw() throws if the
+  /// model is on one rank. In a group, take() returns an empty result instead.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
@@ -219,16 +220,17 @@ public:
   bool can_step_ahead() const;
 
   /// Draws `count` tokens for each sequence, one per pass. Each sequence must have one pending
-  /// token, and no other input may be pending. The host reads nothing back from the device, unless
-  /// the model has experts or a processor reads something. The host sends all positions and cache
-  /// slots before the first pass, and the random numbers before each draw. A sequence continues
+  /// token, and no other input may be pending. The host sends all positions and cache slots before
+  /// the first pass, and the random numbers before each draw. The host reads nothing back from the
+  /// device, unless the model has experts or a logit processor reads tensors. A sequence continues
   /// after a stop id. The caller must ignore its tokens after the stop id.
   ///
   /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
   ///         are too few positions or free pages.
   DrawnSteps steps(std::span<const std::int64_t> sequences, std::int64_t count);
 
-  /// Returns the tokens of each sequence up to and including its first stop id, with one host read.
+  /// Returns the tokens of each sequence, up to and including its first stop id. The host reads all
+  /// of `steps` at once.
   /// Errors: Failure E704 when logits are not finite.
   static std::vector<std::vector<DrawnToken>> read(const DrawnSteps& steps);
 

@@ -44,8 +44,8 @@ struct Prompt {
 enum class FinishReason : std::uint8_t {
   stop_id,    // the last id is a stop id
   stop_text,  // StopText returned true
-  length,     // max_new_tokens were drawn
-  context,    // no learned position is left
+  length,     // max_new_tokens is reached, see Prompt::begun
+  context,    // no learned position is left for another token
 };
 
 struct Completion {
@@ -61,7 +61,7 @@ struct PromptResult {
 
   /// One list per continuation, with one log-probability per token. On the CPU these values have
   /// the same bits as if prompt and continuation were scored as one prompt. RopeKind::dynamic is an
-  /// exception, because its rotation depends on the prompt's length.
+  /// exception, because its rotation depends on the length of the prompt that is scored.
   std::vector<std::vector<float>> continuation_log_probs;
 };
 
@@ -91,10 +91,10 @@ using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. A prompt may be prefilled over several passes, which also decode other sequences. The
-/// completions of a prompt share the prompt's cache pages. If all prompts of a run have a common
-/// prefix, they share its pages. They do not if prompts are scored or shown to SeeHidden, or with
-/// RopeKind::dynamic. On the CPU the result of a prompt depends neither on other prompts nor on
-/// batch_size, prefill_tokens or page_tokens.
+/// completions of a prompt share the prompt's cache pages. If all prompts of a call of run() have a
+/// common prefix, they share the cache pages of this prefix. The exceptions are prompts that are
+/// scored or shown to SeeHidden, and models with RopeKind::dynamic. On the CPU the result of a
+/// prompt depends neither on other prompts nor on batch_size, prefill_tokens or page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks pass the same prompts,
 /// config and StopText, and all get the results. A pipeline splits the batch, so that every stage
@@ -114,8 +114,8 @@ public:
   ///         continuations with max_new_tokens above 0, or for Prompt::begun out of range. Failure
   ///         E704 when logits are not finite. When memory runs out, all ranks of the group throw
   ///         std::bad_alloc or a Failure with ExitCode::out_of_memory, and may retry with a smaller
-  ///         batch. DivergedFailure when ranks cannot be synchronized, as in a tensor-parallel
-  ///         group after one rank fails in a pass, except for lack of memory.
+  ///         batch. DivergedFailure when the ranks can no longer make the same calls, for example
+  ///         after a pass fails on one tensor-parallel rank for another reason than lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }

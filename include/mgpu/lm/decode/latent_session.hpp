@@ -12,8 +12,8 @@
 // Shapes in this header: S sequences, M latent steps, N states, D width.
 namespace mgpu::lm {
 
-/// Changes the states from which the inputs of latent step `step` are made, [S, D] float32 in host
-/// memory. All ranks of a model must make the same changes.
+/// Changes `states` in place, [S, D] float32 in host memory. The inputs of latent step `step` are
+/// made from these states. All ranks of a model must make the same changes.
 using ChangeStates = std::function<void(std::int64_t step, const at::Tensor& states)>;
 
 /// Runs sequences that think in latent steps: the last hidden state of a sequence, mapped by a
@@ -25,15 +25,15 @@ public:
   /// Model and realignment have to outlive this object.
   LatentSession(const LanguageModel& model, const Realignment& realignment, DecodeConfig config);
 
-  // The functions may only be called by the `work` of run().
+  // The functions below may be called only inside the `work` function of PathSession::run().
 
   /// Makes `steps` latent steps with each sequence. Returns the states from which the inputs were
   /// made, [S, M, D] float32 in host memory, after `change`.
   at::Tensor think(std::span<const std::int64_t> sequences, std::int64_t steps,
                    const ChangeStates& change = {});
 
-  /// Returns the entropy of the next token after each of these states, [N] float64 in nats.
-  /// `states` is [N, D] float32 in host memory, the same on all ranks.
+  /// Returns, for each state, the entropy of the model's distribution of the next token, [N]
+  /// float64 in nats. `states` is [N, D] float32 in host memory, the same on all ranks.
   at::Tensor entropies(const at::Tensor& states);
 
 private:

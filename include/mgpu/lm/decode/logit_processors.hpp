@@ -8,15 +8,15 @@
 
 #include <mgpu/lm/decode/sampler.hpp>
 
-// Hooks that change logits before a token is drawn. A BlockProcessor gets one block of the
-// vocabulary at a time, a CandidateProcessor the most probable tokens. Both have to work without
-// seeing all logits of a row at once. A block has at most 32,256 tokens: all of a small vocabulary,
-// or a part of a large one. The recorded log-probability of a drawn token is that of the unchanged
-// model.
+// Hooks that change logits before a token is drawn. A BlockProcessor gets the logits of one block
+// of the vocabulary at a time. A CandidateProcessor gets those of the most probable tokens. So
+// neither sees all logits of a row at once. With the default PassSizes, a block has at most 32,256
+// tokens: a small vocabulary is one block, a large one has several. The recorded log-probability of
+// a drawn token comes from the unchanged logits.
 //
 // Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
-// with the same candidates, or the last stage of a pipeline. If a processor runs a model too, that
-// model must be complete on each of those ranks, or split over the same tensor-parallel group.
+// with the same candidates, or the last stage of a pipeline. If a processor runs another model,
+// that model must be complete on each of those ranks, or split over the same tensor-parallel group.
 //
 // Shapes in this header: N rows of a draw, n rows of a block, B tokens of a block, K candidates.
 namespace mgpu::lm {
@@ -27,9 +27,9 @@ struct GivenTokens {
   at::Tensor embeddings{};            // [n, D] float32
 };
 
-/// The maximum sizes that a DecodePool needs for a run of a Generator.
+/// The largest sizes that a call of Generator::run() needs.
 struct PoolDemand {
-  PagedCache::Sizes cache;  // sizes of the cache of all sequences
+  PagedCache::Sizes cache;  // sizes of a cache for all sequences of the call
   std::int64_t rows = 0;    // rows of a draw
 };
 
@@ -45,7 +45,7 @@ public:
   SequenceWatcher& operator=(SequenceWatcher&&) = delete;
   virtual ~SequenceWatcher() = default;
 
-  /// Called at the beginning of a Generator's run that draws tokens, when the pool has no
+  /// Called at the beginning of a Generator::run() that draws tokens, when the pool has no
   /// sequences.
   virtual void begins(const PoolDemand& /*demand*/) {}
   virtual void added(std::int64_t /*sequence*/) {}

@@ -14,19 +14,20 @@
 namespace mgpu::lm {
 
 /// Keeps the candidates and offsets of all draws, so that the divergence from another model can be
-/// computed later. They stay on the device, so a draw reads nothing back.
+/// computed later. The record stays on the device, so add() reads nothing back to the host.
 ///
 /// Memory: 8 bytes for each candidate of each draw, until clear()
 class OffsetRecord {
 public:
-  /// Adds the offsets of one draw of some sequences. A draw that was added before is replaced.
+  /// Adds the offsets of one draw of several sequences. If the record already has the same draw
+  /// (sample and position) of a sequence, the new offsets replace the old ones.
   /// Shapes: rows N; ids [N, K] int64; offsets [N, K] float32
   void add(std::span<const DrawSite> rows, const at::Tensor& ids, const at::Tensor& offsets);
 
-  /// Returns the offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each with T =
-  /// count. Draws with negative numbers do not exist, and all their ids are -1.
-  /// Errors: Error when no draw of the sample was added with the last of these numbers or a higher
-  ///         one.
+  /// Returns the ids and offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each
+  /// with T = count. `first` may be negative: all ids of a draw with a negative number are -1.
+  /// Errors: Error when the record has no draw of the sample with the number first + count - 1 or a
+  ///         higher one.
   CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;
 
   void clear();
@@ -43,7 +44,7 @@ private:
   };
 
   std::vector<Call> calls_;
-  std::map<std::uint64_t, std::vector<Place>> places_;  // of each sample, by number of the draw
+  std::map<std::uint64_t, std::vector<Place>> places_;  // sample -> its draws, by number
 };
 
 }  // namespace mgpu::lm

@@ -19,9 +19,9 @@ using SeeCompletion = std::function<void(std::size_t index, Completion completio
 /// draws another one.
 using SeeToken = std::function<bool(std::size_t index, const DrawnToken& token)>;
 
-/// Runs sequences that the caller adds, forks and drops between calls. All sequences of a call draw
-/// their tokens in one batch. On the CPU the bits of a sequence do not depend on the others, even
-/// its forks.
+/// Runs sequences that the caller adds, forks and drops between calls of draw() and complete(). All
+/// sequences of a call draw their tokens in one batch. On the CPU the bits of a sequence do not
+/// depend on the others, even its forks.
 ///
 /// Ranks:  as for DecodeSession
 class PathSession {
@@ -29,8 +29,8 @@ public:
   /// The model has to outlive this object.
   PathSession(const LanguageModel& model, DecodeConfig config);
 
-  /// Calls `work` with an empty session, whose pool has room for `sizes`. The pool is kept for the
-  /// next call. After a failure it is dropped.
+  /// Calls `work` with an empty session, whose pool has at least sizes.pages free pages. The pool
+  /// is kept for the next call. If `work` fails, the pool is freed.
   ///
   /// Errors: those of `work`. In a group, cluster::DivergedFailure for an exception that was thrown
   ///         on this rank alone; std::bad_alloc or a Failure with ExitCode::out_of_memory on all
@@ -40,13 +40,13 @@ public:
   /// Returns the most cache pages that were in use at the same time since the pool was made.
   std::int64_t most_used_pages() const { return pool_ ? pool_->cache().most_used_pages() : 0; }
 
-  // The other functions may only be called by the `work` of run().
+  // The functions below may be called only inside the `work` function of run().
 
   /// Runs all pending input through the model.
   void read_input();
 
-  /// Draws tokens, one for each sequence in each pass, until `see` has returned false for each of
-  /// the sequences. `see` gets the index in `sequences`.
+  /// Draws one token per pass for each sequence, until `see` returns false for that sequence. `see`
+  /// gets the index of the sequence in `sequences`.
   void draw(std::span<const std::int64_t> sequences, const SeeToken& see);
 
   /// Draws tokens until all sequences have ended. Drops each sequence when it ends, and calls `see`
@@ -55,13 +55,14 @@ public:
   void complete(const std::vector<std::int64_t>& sequences, std::int64_t max_new_tokens,
                 const SeeCompletion& see);
 
-  /// Returns why a completion ends after its last token; nullopt if it goes on. `length`: tokens of
-  /// the whole sequence.
+  /// Returns why a completion ends after its last token; nullopt if it goes on. `length` is the
+  /// number of tokens of the sequence, prompt included.
   std::optional<FinishReason> end_of(const Completion& completion, std::int64_t length,
                                      std::int64_t max_new_tokens) const;
 
-  /// Returns on all ranks of the model the sums of the numbers that `make` returns on each,
-  /// [count]. If it throws on a rank, all ranks throw.
+  /// Calls `make` on each rank of the model. Returns on all ranks the element-wise sum over the
+  /// ranks of the numbers that `make` returns, [count]. If `make` returns fewer numbers on a rank,
+  /// the others count as 0. If `make` throws on one rank, all ranks throw.
   std::vector<double> sum_over_ranks(std::size_t count,
                                      const std::function<std::vector<double>()>& make);
 
@@ -79,7 +80,7 @@ private:
   DecodeConfig config_;
   std::optional<DecodePool> pool_;
   std::optional<DecodeSession> session_;
-  bool is_together_ = false;  // true: all ranks know of an exception that is thrown now
+  bool is_together_ = false;  // true: an exception that is thrown now is thrown on all ranks
 };
 
 }  // namespace mgpu::lm

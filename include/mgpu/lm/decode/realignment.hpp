@@ -9,21 +9,21 @@ namespace mgpu::lm {
 
 /// Maps hidden states after the last norm to input embeddings, so that a state can be the next
 /// input of the model. The map is the matrix A that minimizes |W_out A - W_in|^2 + ridge |A|^2 over
-/// the rows of the vocabulary head W_out [V, D] and of the embedding W_in [V, D]. Each embedding is
+/// the rows of the vocabulary head W_out [V, D] and of the embedding W_in [V, D]. Each result is
 /// scaled to the mean norm of the rows of W_in.
 /// Source: LatentMAS, arXiv 2511.20639, 3.1.
 class Realignment {
 public:
   static constexpr double kRidge = 1e-5;
 
-  /// Solves the normal equations of a model in float64 by a Cholesky decomposition. With `is_on`
-  /// false, A is the identity, and only the scaling remains. Sums over the rows of the vocabulary
-  /// are made block by block. With tensor parallelism, each rank sums its own rows.
+  /// Solves the normal equations of a model in float64 by a Cholesky decomposition. If `is_on` is
+  /// false, A is the identity, and only the scaling remains. The sums over the rows of W_out and
+  /// W_in are computed in blocks of rows. With tensor parallelism, each rank sums its own rows.
   ///
   /// Memory: two matrices [D, D] of float64 and a block of rows on the model's device; with `is_on`
   ///         also several matrices [D, D] of float64 in host memory.
   /// Ranks:  collective over the ranks of the model; all ranks get the same bits. In a pipeline,
-  ///         these are the bits that a model on one rank gives.
+  ///         the bits are the same as for a model on one rank.
   /// Errors: Failure E704 (exit 79) if A is not finite, or the decomposition fails.
   static Realignment solve(const LanguageModel& model, bool is_on = true);
 

@@ -20,15 +20,15 @@ struct SamplingConfig {
   double top_p = 1.0;               // in (0, 1]; unused when greedy
   double repetition_penalty = 1.0;  // > 0; divides positive logits, multiplies negative ones
   std::uint64_t seed = 0;
-  std::uint32_t round = 0;  // < 2^24; part of the key of all random numbers
+  std::uint32_t round = 0;  // < 2^24; each round has separate random numbers
 };
 
-/// Returns how many copies of a block of logits are in memory at once during a draw: usually 2, but
-/// 3 with a repetition penalty and top_p but no top_k.
+/// Returns how many copies of a block of logits are in memory at once during a draw. The result is
+/// 3 for sampling with a repetition penalty and with top_p but without top_k, otherwise 2.
 std::int64_t logit_copies(const SamplingConfig& config);
 
-/// Where a token is drawn. The random numbers of the draw depend on seed, round, sample and
-/// position only.
+/// Identifies a draw by its sample and its position in the sample. The random numbers of the draw
+/// depend on seed, round, sample and position only.
 struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample
@@ -41,8 +41,8 @@ struct DrawnToken {
   float log_prob = 0.0F;  // nats, from the unchanged logits of the model
 
   /// KL(p || q) in nats, at the temperature of the draw. p is the distribution with the offsets of
-  /// the candidate processor, and q is that of the model. Repetition penalty, block processors, top
-  /// k and top p are left out of both. The value is 0 without a candidate processor.
+  /// the candidate processor, and q is that of the model. Neither includes the repetition penalty,
+  /// block processors, top k and top p. The value is 0 without a candidate processor.
   double divergence = 0.0;
 };
 
@@ -83,12 +83,12 @@ public:
                                const LogitProcessors& processors) const;
 
   /// Returns whether draw_rows() supports this sampler's config and the model. The config must have
-  /// no repetition penalty. It must be greedy or have top_k 1, or have neither top k nor top p. The
+  /// no repetition penalty, and must be greedy, have top_k 1, or use neither top k nor top p. The
   /// vocabulary must not be split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
-  /// Draws the same tokens as draw(), but leaves them on the device. Nothing is read back to the
-  /// host, except what a processor reads. Errors: Error when can_draw_rows() is false.
+  /// Draws the same tokens as draw(), but leaves them on the device. The host reads nothing back,
+  /// unless a logit processor reads tensors. Errors: Error when can_draw_rows() is false.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
 

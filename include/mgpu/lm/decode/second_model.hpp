@@ -28,8 +28,8 @@ public:
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 
-  /// Takes the sizes of the cache from each run of the Generator. The cache grows if a run needs
-  /// more, and is kept otherwise.
+  /// Takes the sizes of the cache from each call of Generator::run(), see begins(). The cache is
+  /// replaced if a call needs a larger one or another page size or type, and is kept otherwise.
   explicit SecondModelProcessor(const LanguageModel& model, std::int64_t prefill_tokens = 0);
 
   void begins(const PoolDemand& demand) final;
@@ -62,12 +62,15 @@ private:
 
   const LanguageModel* model_;
   PagedCache::Sizes sizes_;
-  bool has_own_sizes_;  // true: sizes_ is as the constructor got it
+  bool has_own_sizes_;  // true: sizes_ is an argument of the constructor; false: it comes from
+                        // begins()
   std::int64_t prefill_tokens_;
-  std::optional<DecodePool> pool_;             // made by the first catch_up()
-  std::optional<DecodeSession> session_;       // made by the first catch_up()
-  std::map<std::int64_t, std::int64_t> mine_;  // the first model's sequence -> that in session_
-  std::vector<std::function<void()>> missed_;  // the first model's changes since catch_up()
+  std::optional<DecodePool> pool_;             // made by catch_up() when it is missing
+  std::optional<DecodeSession> session_;       // made by catch_up() when it is missing
+  std::map<std::int64_t, std::int64_t> mine_;  // the first model's sequence -> the same sequence in
+                                               // session_
+  std::vector<std::function<void()>> missed_;  // changes of the first model's sequences since the
+                                               // last catch_up()
 };
 
 }  // namespace mgpu::lm

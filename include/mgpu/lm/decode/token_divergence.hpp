@@ -22,9 +22,9 @@ struct ModelStates {
 
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
 /// models, divided by `temperature`. `offsets` are added to logits of p first. The divergence is
-/// never negative, and exactly 0 where all logits are equal. The vocabulary heads are applied in
-/// blocks, so the logits [N, vocabulary] are never in memory. Sums are float64. On the CPU the bits
-/// of a token's result depend on its two states only.
+/// never negative. It is exactly 0 for a token for which both models have the same logits. The
+/// vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never in memory. Sums
+/// are float64. On the CPU the bits of a token's result depend on its two states only.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
@@ -43,7 +43,7 @@ public:
     std::span<const std::int64_t> prompt;      // at least one token
     std::span<const std::int64_t> completion;  // may be empty
     std::uint64_t sample = 0;                  // DrawSite::sample of the completion
-    std::int64_t begun = 0;                    // first tokens of `completion` that were not drawn
+    std::int64_t begun = 0;                    // number of tokens at its start that were not drawn
   };
 
   /// Keeps references to both models, which must outlive this object. They must be split in the
@@ -58,8 +58,8 @@ public:
   /// the record, which must outlive this object.
   void use_offsets(const OffsetRecord& record) { offsets_ = &record; }
 
-  /// Returns token_divergence() for each token of each completion. It compares the distributions
-  /// that the two models predict for that token.
+  /// Returns one list per sequence, with token_divergence() for each token of the completion. The
+  /// value compares the distributions that the two models predict for that token.
   ///
   /// Memory: hidden states of the tokens of batch_size completions.
   /// Ranks:  collective over the group of the models; all ranks get the result.

@@ -30,7 +30,7 @@ const char* name_of(GuideKind kind);
 struct GuideSettings {
   GuideKind kind = GuideKind::qsharp;
   double eta = 1.0;              // > 0
-  std::int64_t candidates = 20;  // K: the most probable tokens, whose logits change
+  std::int64_t candidates = 20;  // K, the number of most probable tokens whose logits change
 
   /// Bounds of the odds exp(V), where V is the logit of a Bernoulli head; pita only. The code of
   /// the paper has the bounds 0.01 and 0.99.
@@ -53,13 +53,13 @@ const char* why_unfit(const GuideSettings& settings, ValueKind head);
 double guide_offset(const GuideSettings& settings, const ValueHead& head,
                     std::span<const double> outputs);
 
-/// Guides generation by a value model. One pass of that model computes the value of each of the K
-/// most probable tokens of a draw, and the values give offsets for the logits of these tokens. All
-/// other logits keep their bits.
+/// Guides generation with a value model. One pass of the value model computes its outputs after
+/// each of the K most probable tokens of a draw. The outputs give offsets for the logits of the K
+/// tokens, see guide_offset(). All other logits keep their bits.
 class ValueGuide final : public SecondModelProcessor {
 public:
   /// `model` has to outlive the guide. Errors: Error when the settings do not fit the head, or a
-  /// value is out of range.
+  /// setting is out of range.
   ValueGuide(const ValueModel& model, const GuideSettings& settings);
 
   /// Keeps the offsets of all later draws in `record`, which has to outlive the guide.

@@ -103,8 +103,8 @@ public:
   ///         leaves it unchanged.
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache) const;
 
-  /// Reserves positions and cache slots for the next `steps` tokens of sequences that grow by one
-  /// token per step.
+  /// Reserves cache slots, and computes positions, for the next `steps` tokens of sequences that
+  /// grow by one token per step.
   /// Errors: ShapeError when there are too few learned positions or free pages.
   StepPlan plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
                       PagedCache& cache) const;
@@ -116,9 +116,10 @@ public:
   at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
                     PagedCache& cache) const;
 
-  /// Returns the number of rows of each all-reduce in a call of hidden(). The embedding has one
-  /// all-reduce of N rows. Each layer has two of N rows, but the last layer has two of W rows.
-  /// All-reduces of zero rows are omitted. The result is empty without tensor parallelism.
+  /// Returns the number of rows of each all-reduce in a call of hidden(). There is one all-reduce
+  /// of N rows for the embedding, and two for each layer. Those of the last layer have W rows, the
+  /// others N rows. All-reduces of zero rows are omitted. The result is empty without tensor
+  /// parallelism.
   std::vector<std::int64_t> all_reduce_rows(std::span<const SequenceSpan> spans) const;
 
   /// Returns a KV cache for this model, on its device.

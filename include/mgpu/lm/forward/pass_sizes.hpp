@@ -19,7 +19,7 @@ struct PassSizes {
 
 /// Returns the default sizes for a kind of device. On a CPU, a block of logits fits into the
 /// processor's cache, and host reads cost nothing. A GPU needs thousands of rows per matrix
-/// product. It is idle during each host read, so it draws several tokens per read.
+/// product. It is idle while the host reads, so the host reads only once per several tokens.
 PassSizes pass_sizes(DeviceKind device);
 
 }  // namespace mgpu::lm

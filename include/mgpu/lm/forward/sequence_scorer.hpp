@@ -15,29 +15,30 @@
 
 namespace mgpu::lm {
 
-/// Returns whether ForSequenceClassification of the config's family is supported. For a supported
-/// family, tests compare the outputs with those of transformers.
+/// Returns whether the ForSequenceClassification class of the config's model family is supported.
+/// For a supported family, tests compare the outputs with those of transformers.
 bool has_sequence_classifier(const LmConfig& config);
 
-/// Returns the families for which has_sequence_classifier() is true, as a text for messages:
+/// Returns the model families for which has_sequence_classifier() is true, as a text for messages:
 /// "`gpt2`, `llama`".
 std::string families_of_sequence_classifiers();
 
-/// Facts about a folder of ForSequenceClassification. They are found without reading the values of
-/// weights, and the folder may lack weights.
+/// Facts about a folder with a ForSequenceClassification model. read_scorer_facts() finds them
+/// without reading the values of weights. The folder may have no weight files.
 struct ScorerFacts {
   LmConfig config;                       // tied_head is true: no vocabulary head is stored
   std::optional<std::int64_t> outputs;   // rows of score.weight; nullopt: no such matrix
-  std::optional<std::int64_t> pad_id{};  // pad_token_id of config.json; nullopt: it names none
+  std::optional<std::int64_t> pad_id{};  // pad_token_id of config.json; nullopt: not set
 };
 
-/// Reads config.json, and the header of the weights.
+/// Reads config.json, and the headers of the weight files if there are any.
 /// Errors: those of read_lm_config() and WeightFiles.
 ScorerFacts read_scorer_facts(const fs::path& folder);
 
 /// A ForSequenceClassification model with one output, such as a reward model. It gives each
-/// sequence of tokens a number: the output of `score` at the last token that is not the padding
-/// token of config.json. Without such a token, it is the output at the first token.
+/// sequence of tokens a number: the output of the linear layer `score` at the last token that is
+/// not the padding token of config.json. If all tokens are padding, the number is the output at the
+/// first token.
 ///
 /// On the CPU the bits of a number depend on its sequence only.
 class SequenceScorer {

@@ -14,14 +14,15 @@
 
 namespace mgpu::lm {
 
-/// The tokens of a prompt and a solution, and the places at which its steps are judged.
+/// The tokens of a prompt and a solution, and the ends of the solution's steps. A step is judged at
+/// its last token.
 struct SteppedSequence {
   std::vector<std::int64_t> ids{};
   std::vector<std::int64_t> ends{};  // number of tokens up to the end of each step, ascending
 };
 
-/// A process reward model: it gives the probability that a step is right, for each step of a
-/// solution. It is a ForTokenClassification with one or two outputs.
+/// A process reward model, which computes, for each step of a solution, the probability that the
+/// step is right. It is a ForTokenClassification model with one or two outputs.
 ///
 /// On the CPU the bits of a probability depend on the tokens up to its step only.
 class StepScorer {

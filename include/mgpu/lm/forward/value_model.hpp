@@ -16,9 +16,8 @@
 namespace mgpu::lm {
 
 /// A model that predicts the return of a completion after each of its tokens. It is a decoder with
-/// a linear layer on its hidden states in place of a vocabulary head. It is stored as a
-/// model folder of a transformers class such as LlamaForTokenClassification. Each rank holds the
-/// whole model.
+/// a linear layer (the value head) in place of the vocabulary head. Its folder has the format of a
+/// transformers class such as LlamaForTokenClassification. Each rank holds the whole model.
 class ValueModel {
 public:
   struct Options {
@@ -52,7 +51,8 @@ private:
 
   ValueHead head_;
   Linear linear_;                            // packed on the CPU
-  std::unique_ptr<LanguageModel> backbone_;  // a pointer, so that it keeps its address
+  std::unique_ptr<LanguageModel> backbone_;  // a pointer, so that a move of this object keeps the
+                                             // model's address
 };
 
 /// Returns the head that `folder` describes. Errors: those of read_value_head(); Failure E702 (exit

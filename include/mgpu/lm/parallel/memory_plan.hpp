@@ -25,21 +25,20 @@ struct MemoryUse {
 struct MemoryDemand {
   std::int64_t batch_size = 16;
   std::int64_t longest = 512;       // maximum number of tokens of a prompt and its completion
-  std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: pass_sizes() of the device
+  std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: the number in pass_sizes()
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
   std::int64_t logit_copies = 2;  // copies of a block of logits, see logit_copies()
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
-  std::int64_t tree_paths =
-      0;  // sequences of a tree, which share pages; 0: prompts and completions
-  std::int64_t tree_pages = 0;  // most pages that the sequences of a tree use together
+  std::int64_t tree_paths = 0;    // sequences per tree, which share KV cache pages; 0: no trees
+  std::int64_t tree_pages = 0;    // maximum number of KV cache pages per tree
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
 
-  /// Returns how many bytes the other models on the rank need for `demand`, in addition to their
-  /// weights. The batch size of `demand` may differ from that of this object. Empty: there are no
-  /// other models.
+  /// Returns how many bytes the other models on the rank need in addition to their weights. The
+  /// argument is a copy of this object, possibly with another batch size. Empty: there are no other
+  /// models.
   std::function<std::int64_t(const MemoryDemand& demand)> others{};
 };
 

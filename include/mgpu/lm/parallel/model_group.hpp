@@ -27,9 +27,9 @@ void add_model_group_keys(KeyTable& table);
 /// model.parallel=tensor and model.device_map are set.
 GroupPlan read_group_plan(const Config& config);
 
-/// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU it is the
-/// capacity minus the most that this process has reserved. Ranks on the CPU get equal parts of the
-/// free memory of their node. `node` has all ranks on this node.
+/// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU, this is the
+/// capacity minus the peak memory that this process has reserved. Ranks on the CPU get equal parts
+/// of the free memory of their node. `node` has all ranks on this node.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.
@@ -47,7 +47,9 @@ public:
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
     cluster::CommunicatorOptions communicator{};
-    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this object
+    /// Keeps weights in the memory of the node, and has to outlive the ModelGroup. nullptr: each
+    /// open() reads the files.
+    ResidentModels* resident = nullptr;
   };
 
   /// Opens a model folder. On each node, one rank reads each file once.
@@ -72,10 +74,10 @@ public:
   int size() const { return size_; }
   bool is_leader() const { return rank_ == 0; }
 
-  /// Returns the rank of each layer; empty unless the group is a pipeline.
+  /// Returns the rank of each layer; empty if the group has one rank or uses tensor parallelism.
   const std::vector<int>& layer_ranks() const { return layer_ranks_; }
 
-  /// Sets all times that times() returns to zero.
+  /// Sets the times of this rank to zero (see times()).
   void start_clock();
   /// Returns how long this rank has worked and waited since the last start_clock(), or since open()
   /// if start_clock() was never called. All times are zero in a group of one rank.

@@ -41,8 +41,9 @@ Shard whole_model(const LmConfig& config);
 /// width. The vocabulary size remains that of the complete model, because token ids are global.
 LmConfig held_by(const Shard& shard, const LmConfig& config);
 
-/// How one rank communicates with the ranks that hold the other shards of its model. All of these
-/// ranks run the same passes on the same tokens, and call these functions in the same order.
+/// How one rank communicates with the ranks that hold the other shards of its model. These ranks
+/// all run the same passes on the same tokens, and call the functions of this class in the same
+/// order.
 ///
 /// Shapes: values float32 (all_reduce() takes other types, too), contiguous, on the model's device,
 ///         with the same number of elements on all participating ranks
@@ -87,9 +88,9 @@ public:
   /// pipeline. If this rank cannot continue the pass, it has to call participate_without_result().
   virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   /// Ends a pass that this rank cannot continue, so that the other ranks do not wait forever. In a
-  /// pipeline, it receives the input if that is still due, and sends `values` to the next stage
-  /// instead of the output. With tensor parallelism, it takes part in the remaining all-reduces
-  /// with zeros, using the memory of `values`.
+  /// pipeline, the function receives the input if this rank has not received it yet, and sends
+  /// `values` to the next stage instead of the output. With tensor parallelism, it contributes
+  /// zeros to the remaining all-reduces, and uses the memory of `values` for them.
   ///
   /// Shapes: values [N, D] float32, with at least as many rows as each all-reduce of the pass
   virtual void participate_without_result(const at::Tensor& values) = 0;

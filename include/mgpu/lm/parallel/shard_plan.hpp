@@ -8,8 +8,8 @@
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// How a model is split over the R ranks of a group. Plans follow from config.json and their
-// arguments, so all ranks compute the same plan.
+// How a model is split over the R ranks of a group. The functions depend only on config.json and
+// their other arguments, so all ranks compute the same result.
 namespace mgpu::lm {
 
 /// How the ranks of a group split a model.
@@ -23,7 +23,7 @@ const char* name_of(Split split);
 /// How layers are assigned to pipeline stages.
 struct LayerMap {
   enum class Kind : std::uint8_t {
-    balanced,   // equal work on all ranks
+    balanced,   // work as equal as possible on all ranks
     by_memory,  // in proportion to the free memory of the ranks
     manual,     // LayerMap::ranks has the rank of each layer
   };
@@ -39,8 +39,8 @@ struct WeightBytes {
 };
 WeightBytes weight_bytes(const LmConfig& config);
 
-/// Returns the rank of each layer, for a pipeline. Later layers never have lower ranks, and every
-/// rank has at least one layer.
+/// Returns the rank of each layer, for a pipeline. The ranks are in ascending order, and every rank
+/// has at least one layer.
 ///
 /// Shapes: free_bytes [R], the free memory of each rank's device; the values are used only with
 ///         LayerMap::Kind::by_memory

@@ -8,7 +8,7 @@ namespace mgpu::lm {
 struct StageTimes {
   double busy_s = 0.0;
   double waiting_s = 0.0;      // time spent waiting for other ranks
-  std::vector<double> passes;  // CPU seconds that the calling thread worked in each pass
+  std::vector<double> passes;  // CPU seconds of the calling thread in each pass, without waiting
 };
 
 }  // namespace mgpu::lm

@@ -20,12 +20,12 @@ ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t 
 
 /// Returns companion_files() for a model with classifier_head(), without generation_config.json.
 /// config.json gets the labels LABEL_0, LABEL_1, ... and the classifier's architecture. If
-/// config.json names no architecture, the family decides. Together with the weights of the
-/// ParameterArena, the files form a folder that AutoModelForSequenceClassification or
-/// AutoModelForTokenClassification opens.
+/// config.json names no architecture, the new one is derived from `model_type`. Together with the
+/// weights of the ParameterArena, the files form a folder that AutoModelForSequenceClassification
+/// or AutoModelForTokenClassification opens.
 ///
-/// `pad_token_id` of config.json is not changed. transformers needs it for batches of several
-/// sequences.
+/// `pad_token_id` of config.json is not changed (see set_padding()). transformers needs this id for
+/// batches of several sequences.
 /// Errors: those of companion_files().
 CompanionFiles classifier_files(const fs::path& folder, Classified what, std::int64_t outputs);
 

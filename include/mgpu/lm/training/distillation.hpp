@@ -12,7 +12,7 @@ enum class Divergence {
   forward_kl,     // sum p log(p / q)
   reverse_kl,     // sum q log(q / p)
   jsd,            // b sum p log(p / m) + (1 - b) sum q log(q / m), m = b p + (1 - b) q
-  cross_entropy,  // -sum p log q: forward_kl without the entropy of p; unbiased if draws estimate p
+  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; unbiased if p is sampled
 };
 
 /// The loss of distillation: (1 - w) T^2 divergence(p, q) + w cross-entropy of the data, where p
@@ -26,7 +26,7 @@ struct Distillation {
   double temperature = 1.0;  // T, by which logits are divided
 };
 
-/// The key of the teacher's distributions in LmBatch::token_lists, for StoredTargetLoss. They are
+/// The key of the teacher's distributions in LmBatch::token_lists, for StoredTargetLoss. These are
 /// the distributions p at temperature Distillation::temperature.
 inline constexpr const char* kTeacherLists = "teacher";
 
@@ -37,8 +37,7 @@ inline constexpr const char* kDrawnColumn = "is_drawn";
 /// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. All ids
 /// outside a list form one additional class, which has the remaining probability mass.
 ///
-/// Memory: kPieces temporary tensors, each with the logits of HeadBlocks::rows rows for
-///         HeadBlocks::vocabulary_block tokens.
+/// Memory: kPieces temporary tensors [HeadBlocks::rows, HeadBlocks::vocabulary_block].
 class StoredTargetLoss final : public TokenLoss {
 public:
   static constexpr std::int64_t kPieces = 4;

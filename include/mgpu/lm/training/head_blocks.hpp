@@ -7,7 +7,7 @@
 namespace mgpu::lm {
 
 /// How much data the vocabulary head processes at a time in training. On a CPU, temporary tensors
-/// are small enough for its caches. A GPU needs thousands of rows per matrix product, and few
+/// must fit into the caches. A GPU needs thousands of rows per matrix product, and few kernel
 /// launches. The choice changes results only by the rounding of sums.
 struct HeadBlocks {
   std::int64_t rows;  // hidden states whose logits [rows, vocabulary] are in memory at once

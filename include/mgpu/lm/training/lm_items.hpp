@@ -34,7 +34,8 @@ public:
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 
-  /// Returns the object that must replace items after make(), or nullptr if none is needed.
+  /// Returns the object that replaces some of the items after make(); nullptr if items are never
+  /// replaced.
   virtual train::ItemRounds* rounds() { return nullptr; }
 
   /// Returns how many targets of an item are not ignored.

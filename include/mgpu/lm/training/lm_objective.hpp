@@ -14,8 +14,8 @@ namespace mgpu::lm {
 class SequenceSurvey;
 
 /// Trains a language model with a loss on the items of an LmItems. Most losses are averaged over
-/// the targets of the global batch. A SequenceLoss, which needs two sweeps over the batch, is
-/// divided by its terms(). All sequences of a group have to be in one global batch.
+/// the targets of the global batch. A SequenceLoss needs two sweeps over the batch, and is divided
+/// by SequenceLoss::terms() instead. All sequences of a group have to be in one global batch.
 class LmObjective final : public train::Objective {
 public:
   /// All references have to outlive this object.

@@ -15,23 +15,23 @@ namespace mgpu::lm {
 /// Token sequences to train on, concatenated into flat arrays that can be sent between ranks.
 struct LmExamples {
   std::vector<std::int64_t> ids;         // token ids
-  std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is predicted
+  std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is a training target
   std::vector<std::int64_t> ends;        // index in `ids` after the last id of each example
 
-  Columns token_columns{};     // one value per id, about the token that follows
+  Columns token_columns{};     // one value per id, about the prediction of the next token
   Columns sequence_columns{};  // one value per example
-  std::map<std::string, std::vector<std::string>, std::less<>> texts{};  // one per example, by name
+  std::map<std::string, std::vector<std::string>, std::less<>> texts{};  // by name
   std::int64_t group_size = 1;  // number of consecutive examples in a group
 
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
   std::int64_t length(std::size_t example) const { return ends[example] - begin(example); }
 
-  /// Returns the number of tokens of an example that are predicted. The first token never is.
+  /// Returns how many tokens of an example are training targets. The first token never is a target.
   std::int64_t predictions(std::size_t example) const;
 
   /// Returns the number of tokens of an example before its completion. The completion is the last
-  /// run of consecutive tokens whose is_learned is 1.
+  /// contiguous block of tokens whose is_learned is 1.
   std::int64_t prompt_length(std::size_t example) const;
 };
 
@@ -39,11 +39,11 @@ struct LmExamples {
 std::uint32_t crc_of(const LmExamples& examples);
 
 /// Examples packed into windows of at most `seq_len` tokens. Examples are not split and do not
-/// attend to each other. Packing depends on the lengths of the examples only: the longest come
-/// first, each into the fullest window that has room.
+/// attend to each other. Packing depends only on the lengths of the examples. Examples are placed
+/// from the longest to the shortest, each into the fullest window that has room.
 ///
-/// Groups of more than one example are not packed: each example is one window. The windows of a
-/// group follow each other in the training.
+/// Groups of more than one example are not packed: each example is one window. Training visits the
+/// windows of a group one after the other.
 ///
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
@@ -78,15 +78,16 @@ public:
   /// epochs.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// group_size() returns how many consecutive windows form a group. group_of() returns which group
-  /// has the window number `ordinal`. Groups and windows are counted in the order of training.
+  /// group_size() returns how many consecutive windows form a group. group_of() returns the number
+  /// of the group to which window number `ordinal` belongs. Groups and windows are counted in the
+  /// order of training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());
   }
 
-  /// predictions() returns how many tokens of a window are predicted, tokens() how many tokens the
-  /// window has.
+  /// predictions() returns how many tokens of a window are training targets. tokens() returns how
+  /// many tokens the window has.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
   std::int64_t tokens(std::size_t window) const { return windows_[window].tokens; }
 

@@ -12,13 +12,13 @@ namespace mgpu::lm {
 /// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the ParameterArena, in checkpoints
 /// and in exported folders.
 struct ModelHead {
-  std::string name = "score";  // as in ForSequenceClassification and ForTokenClassification
+  std::string name = "score";  // as in most classifiers of transformers
   std::int64_t outputs = 1;
   bool has_bias = false;  // true in ForTokenClassification of transformers
 
   /// If true, the model has no vocabulary head, as in folders of ForSequenceClassification, and a
-  /// loss that needs logits is refused. TrainableModel::config() has `tied_head` set, so that no
-  /// lm_head is expected.
+  /// loss that needs logits is refused. In this case, TrainableModel::config() has `tied_head` set,
+  /// so that no lm_head.weight is expected.
   bool replaces_vocabulary = false;
 };
 

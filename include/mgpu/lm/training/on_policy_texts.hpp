@@ -18,10 +18,10 @@ struct OnPolicyConfig {
   GenerationConfig generation;  // sampling.seed also selects which completions are sampled
 };
 
-/// Completions that the student samples at each step. They replace those of the data for a random
-/// OnPolicyConfig::share of the examples. The choice of examples and their random
-/// numbers depend only on seed, epoch and example, not on the number of ranks or passes. In the
-/// first epoch, an example has the random numbers that job generate uses for its row.
+/// Completions that the student samples at each step. They replace the stored completions of a
+/// random OnPolicyConfig::share of the examples. The choice of examples and their random numbers
+/// depend only on seed, epoch and example, not on the number of ranks or passes. In the first
+/// epoch, an example has the same random numbers as its row of the data in a job `generate`.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {
@@ -33,7 +33,7 @@ public:
     std::int64_t predictions() const { return std::ssize(ids) - prompt; }
   };
 
-  /// `windows` have to outlive this object, and their examples need prompts. Errors: Error when
+  /// `windows` has to outlive this object, and its examples need prompts. Errors: Error when
   /// OnPolicyConfig::share is not in (0, 1].
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 

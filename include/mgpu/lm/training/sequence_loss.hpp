@@ -58,7 +58,7 @@ struct SequencePlace {
 
 /// The result of SequenceLoss::weigh() for one sequence.
 struct SequenceTerm {
-  double loss = 0.0;  // for a loss of the whole group: 0 in all but one of the group's sequences
+  double loss = 0.0;  // a loss of the whole group counts in one of its sequences; 0 in the others
   std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
   /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences
@@ -69,9 +69,9 @@ struct SequenceTerm {
 
 /// A loss that needs whole sequences, or groups of sequences. Training makes two sweeps over a
 /// global batch. The first sweep runs forward and computes the values of request(). Then facts()
-/// reduces them to a few numbers per sequence, which all ranks exchange. Then weigh() gets each
-/// whole sequence with the facts of its group, even if the group's members are on different ranks.
-/// The second sweep runs forward and backward with the derivatives that weigh() returned.
+/// reduces these values to a few numbers per sequence, which all ranks exchange. Then weigh() gets
+/// each whole sequence with the facts of its group, even if the group's members are on different
+/// ranks. The second sweep runs forward and backward with the derivatives that weigh() returned.
 ///
 /// The loss is the sum of SequenceTerm::loss over all sequences, divided by terms(). The virtual
 /// functions may be called on any rank and in any order, so their results must depend on their

@@ -18,7 +18,8 @@
 namespace mgpu::lm {
 
 struct TrainingOptions {
-  /// The type of matrix products. Weights, norms, softmax and loss are always float32.
+  /// The type of the factors of matrix products. Weights, norms, softmax and loss have the type
+  /// `dtype`.
   tensor::ComputeKind compute = tensor::ComputeKind::f32;
 
   /// Activation checkpointing: the backward pass recomputes each layer instead of storing its
@@ -32,7 +33,7 @@ struct TrainingOptions {
 
   DType dtype = DType::f32;  // f64 for checks of gradients
 
-  bool has_gradients = true;  // false: the model is only measured, and needs half the memory
+  bool has_gradients = true;  // false: forward passes only, with half the memory
 
   std::optional<ModelHead> head{};  // an additional linear layer on the hidden states
 };
@@ -50,8 +51,8 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 /// Memory: weights and gradients. A pass needs about 20 vectors of the model's width per token and
 ///         layer (1 with checkpoint_layers) and attention scores of up to 128 queries. It also
 ///         needs one block of logits (see head_blocks.hpp) instead of the matrix [N, vocabulary].
-///         For stacked matrices (GPT-2's attention, gpt_oss's experts), a second copy of their
-///         gradients adds to this.
+///         Stacked matrices (GPT-2's attention, gpt_oss's experts) need a second copy of their
+///         gradients.
 class TrainableModel {
 public:
   /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.

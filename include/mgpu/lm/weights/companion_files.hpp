@@ -21,8 +21,8 @@ using CompanionFiles = std::map<std::string, std::string>;
 /// Errors: Failure E603 (no config.json), E622 (a Git LFS pointer), E623 (not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);
 
-/// Makes config.json in `files` say that the head is not tied, if `config` uses a stored head that
-/// differs from the embedding.
+/// Sets `tie_word_embeddings` of config.json in `files` to false if `config` uses a stored head
+/// that differs from the embedding.
 void set_stored_head(const LmConfig& config, CompanionFiles& files);
 
 }  // namespace mgpu::lm

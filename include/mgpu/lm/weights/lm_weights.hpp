@@ -64,8 +64,8 @@ struct LmWeights {
   Linear head;  // [V, D] without a bias; the embedding itself if the two are tied
 };
 
-/// Provides the tensors of a model. take() is called once for each tensor, with its name in a
-/// Hugging Face folder.
+/// Provides the tensors of a model. bind_weights() calls take() once for each tensor, with the name
+/// of the tensor in a Hugging Face folder.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
@@ -86,8 +86,8 @@ struct LoadOptions {
   MatrixType matrices = MatrixType::f32;
 };
 
-/// Returns pointers to all defined matrices of linear layers, and to the embedding.
-/// LoadOptions::matrices is their type.
+/// Returns pointers to all defined matrices of linear layers, and to the embedding. These are the
+/// tensors whose type is LoadOptions::matrices.
 std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 
 /// Loads the weights of a folder to the CPU. It converts float32, float16, bfloat16 and MXFP4
@@ -96,7 +96,7 @@ std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 /// ("transformer.", "model."). Buffers that older versions of transformers stored with the weights
 /// are ignored.
 ///
-/// Memory: a copy; the files are not needed afterwards.
+/// Memory: the result is a copy; the files are not needed afterwards.
 /// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; names the first
 ///         five), E706 (a value is not finite), both exit 65; those of WeightFiles::check().
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,

@@ -16,14 +16,14 @@ namespace mgpu::lm {
 
 /// Keeps one read-only copy of the weights of each model folder in the memory of a node. The first
 /// rank that opens a folder reads its files; all ranks of the node share that copy. Ranks may open
-/// a folder at any time. A rank that opens it while another rank is reading waits for the end of
-/// the reading.
+/// a folder at any time. A rank that opens a folder while another rank is reading it waits for the
+/// end of the reading.
 ///
 /// A folder is read again after a file in it has changed, or after its weights were dropped because
 /// the node had too little memory and no rank used them.
 ///
 /// Memory: on each node the float32 tensors of each folder, until all ranks have destroyed this
-///         object and the tensors, or until they are dropped.
+///         object and the tensors, or until drop_unused() frees them.
 /// Ranks:  the constructor is collective over the ranks of a node; all other calls are local.
 class ResidentModels {
 public:
@@ -54,7 +54,7 @@ public:
   /// system refuses.
   std::uint64_t drop_unused(std::uint64_t bytes);
 
-  /// Returns how many bytes the node's free memory lacks to be `bytes`; 0 if it has as much.
+  /// Returns by how many bytes the free memory of the node is below `bytes`; 0 if there is enough.
   static std::uint64_t shortage(std::uint64_t bytes);
 
   /// Returns how many copies of folders were dropped on this node.

@@ -35,7 +35,7 @@ public:
   const LmConfig& config() const { return config_; }
 
   /// Returns the weights of one shard, in the types of LoadOptions and not packed for the CPU
-  /// kernels. Each rank may pass another shard.
+  /// kernels. Each rank may pass a different shard.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
   /// Returns the weights of a whole classifier, whose `head` replaces the vocabulary head. A stored

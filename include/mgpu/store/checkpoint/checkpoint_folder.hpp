@@ -15,8 +15,8 @@ namespace mgpu::store {
 
 /// The data that one checkpoint stores.
 struct CheckpointContent {
-  std::span<const formats::NamedTensor> model;    // tensors of the model, with their names in it
-  std::span<const formats::NamedTensor> trainer;  // tensors of the training, such as moments
+  std::span<const formats::NamedTensor> model;    // tensors of the model, by their names in it
+  std::span<const formats::NamedTensor> trainer;  // state of the training, such as moments
   CheckpointState state;
   std::map<std::string, std::string> files{};  // name -> content: config.json and others
 };
@@ -52,11 +52,12 @@ private:
 ///
 ///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json, ...}
 ///   last -> step_00021000      best -> step_00018000
-///   step_00022000.tmp.a0002    being written, or left behind by attempt 2
+///   step_00022000.tmp.a0002    being written, or left over from attempt 2
 ///   step_00021000.old.a0002    being replaced
 ///   step_00019000.bad          damaged; kept for inspection, never read again
 ///
-/// If the process dies at any time, either the previous or the new set of checkpoints is intact.
+/// If the process dies at any time, the previous or the new set of checkpoints is intact after the
+/// next tidy().
 class CheckpointFolder {
 public:
   /// `attempt` is the number of this attempt, for the names of temporary files. The constructor

@@ -49,8 +49,8 @@ public:
   ///         checkpoint; none may be missing or extra.
   /// Errors: E611 (checkpoints exist, but all are damaged, exit 80), E612 (the checkpoint is of
   ///         another model, exit 73) with a table, E613 (newer format), E602 (write failed), E603
-  ///         (read failed). After an error no tensor has changed, except when a broadcast failed
-  ///         (E611).
+  ///         (read failed). After an error no tensor has changed, unless the broadcast failed or
+  ///         delivered wrong bytes (E611).
   Restored load_newest(std::span<const formats::NamedTensor> model,
                        std::span<const formats::NamedTensor> trainer) const;
 

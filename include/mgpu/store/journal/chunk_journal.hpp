@@ -35,9 +35,10 @@ struct LedgerDamage {
 /// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk of an
 /// earlier attempt counts as finished if its record is intact, and one of this attempt after
 /// commit(). A power failure can lose records that were not synced. If a chunk has several records,
-/// the one with the lowest (attempt, rank) counts. So all ranks use the same record, and their
-/// number does not matter. A record with an empty payload voids the earlier records of its chunk,
-/// so the chunk counts as not finished. Memory: 32 bytes per chunk, on each rank.
+/// the first one counts, in the order of files() and then of offsets. So all ranks use the same
+/// record, whatever the number of ranks is. A record with an empty payload voids the records of its
+/// chunk that precede it in this order, so the chunk counts as not finished.
+/// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {
 public:
   /// Reads the ledgers of earlier attempts, and opens the ledgers of this attempt, one per rank.

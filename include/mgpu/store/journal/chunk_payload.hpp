@@ -41,8 +41,8 @@ public:
     add_lists(name, column_type<T>(), bytes);
   }
 
-  /// Adds a text column. Texts are stored as valid UTF-8 without NUL, which HDF5 and programs that
-  /// read it require. Each NUL and each invalid byte becomes U+FFFD.
+  /// Adds a text column. Texts are stored as valid UTF-8 without NUL, which HDF5 and readers of
+  /// HDF5 files require. Each NUL and each invalid byte becomes U+FFFD.
   ///
   /// Shapes: values [rows].
   /// Errors: Error when the column is not text or given twice; ShapeError when the number of texts

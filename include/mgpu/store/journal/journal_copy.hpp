@@ -14,9 +14,9 @@ namespace mgpu::store {
 /// Converts the payload of a chunk from another format to the current one.
 using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
 
-/// Appends the chunks of other run directories to `journal`, and calls its commit(). A chunk that
-/// several directories have is appended once. `upgrade`, if given, converts the payload of each
-/// chunk. Nothing is written to `directories`.
+/// Appends the chunks of other run directories to `journal`, and then commits the journal. A chunk
+/// that several directories have is appended once. `upgrade`, if given, converts the payload of
+/// each chunk. Nothing is written to `directories`.
 ///
 /// Ranks:  collective; each rank copies some of the chunks.
 /// Memory: on each rank, one chunk (two if several directories have the chunk), and 32 bytes for

@@ -41,10 +41,10 @@ struct QuarantinedRow {
   std::string reason;  // why the sample is skipped; does not depend on the number of ranks
 };
 
-/// Returns the samples that killed a rank twice, in the order of their second death in `deaths`. At
-/// the first death the rank worked on the sample, alone or together with other samples. At the
-/// second death it worked on the sample alone. A death counts as the first death of one sample
-/// only.
+/// Returns the samples that killed a rank twice, in the order of their second deaths in `deaths`.
+/// At the first death the rank worked on the sample, alone or together with other samples. At the
+/// second death the rank worked on the sample alone. A death counts as the first death of at most
+/// one sample.
 std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier
@@ -88,9 +88,9 @@ public:
   const std::vector<Death>& deaths() const { return deaths_; }
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
-  /// Gives the quarantined samples another chance. Voids their chunks in the journal, and renames
-  /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per
-  /// chunk.
+  /// Ends the quarantine of all samples, so that the run processes them again. Voids their chunks
+  /// in the journal, and renames quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows`
+  /// is the number of samples per chunk.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602 on all ranks.

@@ -7,8 +7,8 @@
 
 #include <mgpu/cluster/group.hpp>
 
-// HDF5 1.10 trusts the lengths and addresses in a file. A damaged file can crash it, or keep it
-// busy forever. So another process reads each file completely before this process opens it.
+// HDF5 1.10 trusts the lengths and addresses in a file. A damaged file can crash the library, or
+// make it loop forever. So another process reads each file completely before this process opens it.
 namespace mgpu::store {
 
 /// Sets the command of the process that inspects files; the path of a file is appended. Call it
@@ -17,22 +17,23 @@ void set_inspector(std::vector<std::string> command);
 
 /// Limits of an inspecting process.
 struct InspectionLimits {
-  /// Processor time, to which one second is added for every 100 MB that have been read. A slow disk
-  /// takes no processor time.
+  /// Limit on CPU time, in seconds. It rises by one second for every 100 MB that are read. Waiting
+  /// for a slow disk takes no CPU time.
   std::uint64_t processor_s = 30;
-  /// Address space that the process may use in addition to what it has at its start.
+  /// Bytes of address space that the process may use in addition to what it has at its start.
   std::uint64_t memory_bytes = std::uint64_t{512} << 20;
 };
 
-/// Reads a whole HDF5 file: all groups, the number attributes and data sets that this program can
-/// read, and their checksums. It is the main function of an inspecting process, so it limits the
-/// process and writes what it finds to stdout. Returns the exit code, 0 if the file is sound.
+/// Reads a whole HDF5 file: all groups, and the numeric attributes and data sets that this program
+/// can read, with their checksums. This is the main function of an inspecting process, so it limits
+/// the resources of the process. It writes signs of progress, and a failure, to stdout. Returns the
+/// exit code, 0 if the file is sound.
 int inspect_file_as_process(const std::filesystem::path& path, const InspectionLimits& limits = {});
 
-/// Makes rank 0 inspect a file in a separate process (see set_inspector()). Skips this if this run
-/// of the program has inspected or written the file, and it has not changed since. All ranks may
-/// open the file afterwards. The functions of this module that open a file on one rank inspect it
-/// themselves.
+/// Makes rank 0 inspect a file in a separate process (see set_inspector()). Skips the inspection if
+/// this process has inspected or written the file before, and the file has not changed since. All
+/// ranks may open the file afterwards. The functions of this module that open a file on one rank
+/// inspect the file themselves.
 ///
 /// Memory: the inspecting process takes at most 512 MiB in addition to its code.
 /// Ranks:  collective.

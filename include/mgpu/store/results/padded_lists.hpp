@@ -11,7 +11,7 @@
 
 namespace mgpu::store {
 
-/// Writes lists of several lengths as rectangular HDF5 data sets, row by row, with gzip level 4.
+/// Writes lists of different lengths as rectangular HDF5 data sets, row by row, with gzip level 4.
 /// Rows with fewer items than the longest row are filled with 0.
 ///
 /// Shapes: data sets [rows, longest, width].
@@ -25,7 +25,7 @@ public:
   };
   struct Shape {
     std::int64_t rows = 0;
-    std::int64_t longest = 1;  // items of the longest row; at least 1: HDF5 has no empty chunks
+    std::int64_t longest = 1;  // items of the longest row; at least 1, as HDF5 has no empty chunks
     std::int64_t width = 1;
   };
 

@@ -10,10 +10,10 @@
 
 namespace mgpu::store {
 
-/// Reads number columns of the rows in a journal, before seal() writes them to the result file. The
-/// result also has the column `id` of the sealed table. Rows are in the order of the table. Rows
-/// that no chunk of the journal holds are left out, as in a partial result file. Each rank reads
-/// some of the chunks, and all ranks get the same result.
+/// Reads columns of numbers from the journal, before seal() writes the result file. The result also
+/// has the column `id` of the sealed table. Rows are in the order of the table. Rows that no chunk
+/// of the journal holds are left out, as in a partial result file. Each rank reads some of the
+/// chunks, and all ranks get the same result.
 ///
 /// Memory: the columns, on every rank.
 /// Ranks:  collective.

@@ -59,8 +59,8 @@ struct SealResult {
   std::int64_t rows = 0;               // rows of all chunked tables, added up
   std::int64_t missing_rows = 0;       // rows left out of a partial file
   std::uint64_t file_bytes = 0;        // size of the file
-  std::int64_t collective_writes = 0;  // writes of this rank that HDF5 made collectively
-  std::int64_t other_writes = 0;       // writes of this rank that it did not make collectively
+  std::int64_t collective_writes = 0;  // this rank's writes that HDF5 made collectively
+  std::int64_t other_writes = 0;       // this rank's writes that HDF5 made in another mode
 };
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.

@@ -99,7 +99,8 @@ struct TableSpec {
   std::size_t column_index(std::string_view name) const;
 
   /// Returns the CRC-32C of the name, type, width and flag `ragged` of each column, and of the
-  /// names of values. A payload can only be read with the fingerprint with which it was written.
+  /// names of values. A payload can be read only with a TableSpec of the same fingerprint as the
+  /// one with which it was written.
   std::uint32_t fingerprint() const;
 };
 

@@ -34,10 +34,10 @@ struct RunRequest {
 /// A run's directory outputs/<name>/<stamp>/, new or continued. It is locked, and has a new attempt
 /// number.
 ///
-/// With `resume` = auto it continues the newest unfinished run of the same name and identity, or
-/// starts a new one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK
-/// and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to tb/ in the
-/// directory.
+/// With `resume` = auto, the constructor continues the newest unfinished run of the same name and
+/// identity, or starts a new one. Files: run.json (job and identity), attempts/NNNN.json (one per
+/// attempt), LOCK and lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to tb/
+/// in the directory.
 ///
 /// Ranks:  only rank 0 touches the disk and holds the lock; all ranks know path and attempt.
 class RunDirectory {
@@ -85,7 +85,8 @@ public:
   /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
   void resolve(const cluster::Group& group, const std::string& key, const std::string& value);
 
-  /// Returns the value that an earlier attempt gave to resolve() for `key`; "" if none did.
+  /// Returns the value of `key` in run.json, which resolve() of an earlier attempt may have
+  /// written; "" if the value is `auto` or missing.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: those of reading run.json.
@@ -123,11 +124,13 @@ std::filesystem::path runs_folder(const std::filesystem::path& output);
 ///         parsed; E605 (exit 65) when a newer version wrote it.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
-/// Returns the identity of the configuration with which the run was begun. Local.
+/// Returns the identity of the configuration with which the run was begun, with the values that
+/// RunDirectory::resolve() put in place of `auto`. Local.
 /// Errors: those of is_finished_run().
 std::string identity_of_run(const std::filesystem::path& run_directory);
 
-/// Returns the keys that identify the run, with the values with which it was begun. Local.
+/// Returns the keys that identify the run, with the values in run.json: those with which the run
+/// was begun, or those of RunDirectory::resolve(). Local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory);
 
@@ -145,8 +148,8 @@ inline constexpr int kNewestRunFormat = 2;
 int format_of_run(const std::filesystem::path& run_directory);
 
 /// Checks the free space of the folder's file system. Errors: Failure E602 with bytes needed and
-/// free when the space is too small. Returns without an error if the folder cannot be made, because
-/// making it later gives a better message.
+/// free when the space is too small. Returns without an error if the folder cannot be created,
+/// because creating it later fails with a better message.
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
 }  // namespace mgpu::store

@@ -10,8 +10,9 @@ namespace mgpu::store {
 /// Reserves a run directory for this process by an advisory lock on file LOCK. File lease.json
 /// names the process. The kernel drops the lock when the process dies for any reason.
 ///
-/// On a file system without locks, lease.json decides who holds the directory. It is void when the
-/// process that it names no longer runs on this host, or this host was rebooted.
+/// On a file system without locks, lease.json decides who holds the directory. A lease of this host
+/// is void when the process that it names no longer runs, or when the host was rebooted. A lease of
+/// another host is never void.
 ///
 /// Source: fcntl(2), open file description locks.
 class RunLock {
