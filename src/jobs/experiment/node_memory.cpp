@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <mgpu/run/session.hpp>
 
 #include "plan_estimates.hpp"
 
@@ -28,7 +32,7 @@ std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_
   try {
     // The smallest number of ranks gives the largest memory per rank.
     return estimator.estimate(index, stage.sizes.front()).bytes;
-  } catch (const Failure&) {
+  } catch (const std::exception&) {
     estimator.skip(index);  // the stage fails with this error when it runs
     return 0;
   }
@@ -74,10 +78,15 @@ NodeMemory memory_of_nodes(const run::RunContext& run, const std::vector<Stage>&
   }
   if (topology.place().node_index != 0) return memory;
   std::vector<std::uint64_t> bytes;
-  cluster::run_together(topology.node(), [&] {
+  try {
     bytes = bytes_of_ranks(stages, place, machine, static_cast<std::size_t>(topology.node().rank()),
                            static_cast<std::size_t>(topology.node().size()));
-  });
+  } catch (const std::exception& error) {  // for example, data of a stage are missing
+    bytes.assign(stages.size(), 0);
+    run.log.event({"warn",
+                   {{"text", "stages may exceed the memory of a node, as it cannot be estimated: " +
+                                 run::failure_text(report_of(error))}}});
+  }
   topology.node().all_reduce(std::span<std::uint64_t>(bytes), cluster::ReduceOp::max);
   if (topology.world().rank() == 0)
     memory.of_rank = [bytes](std::size_t stage, int) { return bytes.at(stage); };
