@@ -12,14 +12,13 @@
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/model_rows.hpp>
-#include <mgpu/store/results/small_table.hpp>
 
 #include "data.hpp"
 #include "page.hpp"
 #include "page_texts.hpp"
 #include "recipe.hpp"
 #include "recipes/required_file.hpp"
-#include "recipes/train_table.hpp"
+#include "results.hpp"
 #include "task.hpp"
 
 namespace mgpu::recipes {
@@ -76,98 +75,6 @@ void add_rows_left_out(const std::vector<LeftOut>& left_out, run::JobOutcome& ou
       {"bad_rows", "rows that could not be used", static_cast<double>(rows), "", 0});
 }
 
-store::SmallTable held_out_table(const TrainCurves& curves, const std::string& loss_unit) {
-  std::vector<std::int64_t> step;
-  std::vector<double> loss;
-  std::vector<double> accuracy;
-  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
-    step.push_back(curves.evaluated_at(i));
-    loss.push_back(curves.value(i, "loss"));
-    accuracy.push_back(curves.value(i, "accuracy"));
-  }
-  std::vector<store::SmallColumn> columns{
-      {"step", step, "optimizer steps done", "steps"},
-      {"loss", loss, "mean loss of held-out rows", loss_unit},
-      {"accuracy", accuracy, "share of right predictions on held-out rows", ""}};
-  for (const ReportedValue& value : curves.step_values()) {
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < curves.evaluations(); ++i)
-      values.push_back(curves.value(i, value.name));
-    columns.push_back({value.name, values, value.text + ", held-out rows", value.unit});
-  }
-  return store::make_small_table("metrics/eval", columns, {.signal = "loss", .axis = "step"});
-}
-
-store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
-                              std::int64_t steps, const std::string& loss_unit) {
-  store::SealRequest request = run::seal_request(place, "train");
-  request.small_tables = {train_table(curves, steps, loss_unit)};
-  if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves, loss_unit));
-  return request;
-}
-
-struct ResultNames {
-  std::string held_out;  // names the rows whose loss is measured
-  std::string accuracy;  // LmMethod::accuracy()
-  std::string loss_unit;
-};
-
-/// Adds the values of the newest evaluation to `outcome`.
-void show_held_out(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
-  const std::int64_t newest = curves.evaluations() - 1;
-  const double loss = curves.value(newest, "loss");
-  const double accuracy = curves.value(newest, "accuracy");
-  outcome.results.push_back({"eval_loss", "loss on " + names.held_out, loss, names.loss_unit, 4});
-  outcome.results.push_back(
-      {"eval_accuracy", names.accuracy + " on " + names.held_out, accuracy, "", 4});
-  outcome.result +=
-      report::text_of("; on %s loss %.4f, accuracy %.4f", names.held_out.c_str(), loss, accuracy);
-  for (const ReportedValue& value : curves.step_values()) {
-    if (value.held_out.empty()) continue;
-    const double number = curves.value(newest, value.name);
-    outcome.results.push_back(
-        {"eval_" + value.name, value.text + " on " + names.held_out, number, value.unit, 4});
-    outcome.result += report::text_of(", %s %.4f", value.held_out.c_str(), number);
-  }
-}
-
-void add_point(report::Curve& curve, double x, double y) {
-  curve.x.push_back(x);
-  curve.y.push_back(y);
-}
-
-/// Returns the curves of the values that the recipe reports.
-std::vector<ValueCurves> value_curves(const TrainCurves& curves, std::int64_t steps) {
-  std::vector<ValueCurves> all;
-  for (std::size_t v = 0; v < curves.step_values().size(); ++v) {
-    ValueCurves& value = all.emplace_back(ValueCurves{curves.step_values()[v], {}, {}});
-    for (std::int64_t s = 0; s < steps; ++s)
-      add_point(value.train, static_cast<double>(s + 1), curves.step_value(s, v));
-    for (std::int64_t i = 0; i < curves.evaluations(); ++i)
-      add_point(value.held_out, static_cast<double>(curves.evaluated_at(i)),
-                curves.value(i, value.about.name));
-  }
-  return all;
-}
-
-/// Fills the curves of the page with the first `steps` steps.
-void fill_curves(const TrainCurves& curves, std::int64_t steps, LmPlots& plots) {
-  for (std::int64_t s = 0; s < steps; ++s) {
-    const train::StepRow row = curves.step(s);
-    const auto step = static_cast<double>(s + 1);
-    add_point(plots.train_loss, step, row.loss);
-    add_point(plots.train_accuracy, step, row.accuracy);
-    add_point(plots.learning_rate, step, row.learning_rate);
-    if (curves.has_cross_entropy()) add_point(plots.cross_entropy, step, row.cross_entropy);
-  }
-  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
-    const auto step = static_cast<double>(curves.evaluated_at(i));
-    add_point(plots.held_out_loss, step, curves.value(i, "loss"));
-    add_point(plots.held_out_accuracy, step, curves.value(i, "accuracy"));
-  }
-  plots.values = value_curves(curves, steps);
-}
-
 /// Returns the data of the page without curves and texts, which the caller adds. `steps` is the
 /// number of finished steps.
 LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const ResultNames& names,
@@ -186,22 +93,6 @@ LmPlots plots_of(const LmTask& task, const LmTrainSettings& settings, const Resu
   plots.epochs = static_cast<double>(steps * settings.loop.train.batch.global_batch) /
                  static_cast<double>(task.epoch_size());
   return plots;
-}
-
-void show(const TrainCurves& curves, const ResultNames& names, LmPlots plots,
-          run::JobOutcome& outcome) {
-  fill_curves(curves, outcome.done, plots);
-  const train::StepRow last = curves.step(outcome.done - 1);
-  outcome.results = {{"loss", "loss", last.loss, names.loss_unit, 4},
-                     {"accuracy", names.accuracy, last.accuracy, "", 4}};
-  outcome.result =
-      report::text_of("loss %.4f, %s %.4f", last.loss, names.accuracy.c_str(), last.accuracy);
-  if (const std::string goal = goal_text(plots); !goal.empty()) outcome.result = goal;
-  for (const ValueCurves& value : plots.values)
-    outcome.results.push_back(
-        {value.about.name, value.about.text, value.train.y.back(), value.about.unit, 4});
-  if (curves.evaluations() > 0) show_held_out(curves, names, outcome);
-  outcome.page = std::make_unique<LmPage>(std::move(plots));
 }
 
 /// Refuses a train.seq_len above the number of learned position embeddings of `model`. The message
@@ -317,7 +208,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
   const auto sealing = run.clock.enter("results");
   store::seal(world, lm_results({run.config, run.store, run.directory}, trainer->curves(),
-                                trainer->state().steps_done, method_->loss_meaning().unit));
+                                trainer->state().steps_done, method_->loss_meaning().unit,
+                                trainer->curves().step_values()));
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   const bool has_split = settings.eval_rows && settings.eval_rows->generated;
@@ -326,7 +218,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   const ResultNames names{held_out, method_->accuracy(), method_->loss_meaning().unit};
   LmPlots plots = plots_of(*task, settings, names, outcome.done);
   add_samples(world, *task, settings, before, plots);
-  show(trainer->curves(), names, std::move(plots), outcome);
+  show_training(trainer->curves(), names, trainer->curves().step_values(), std::move(plots),
+                outcome);
   outcome.inputs.push_back(settings.is_fresh
                                ? std::pair<std::string, std::string>{"model", "random weights"}
                                : rows::model_checksum(folder_crc));
@@ -367,8 +260,8 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
                   place.directory.path(),
                   {static_cast<int>(place.directory.attempt()), loop.checkpoint.keep}});
   merged.parts = {{"training", state.steps_done, loop.optimizer.schedule.max_steps, "steps"}};
-  store::SealRequest request =
-      lm_results(place, curves, state.steps_done, method_->loss_meaning().unit);
+  store::SealRequest request = lm_results(place, curves, state.steps_done,
+                                          method_->loss_meaning().unit, curves.step_values());
   request.partial = true;
   store::seal(world, request);
   return merged;

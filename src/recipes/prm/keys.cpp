@@ -68,6 +68,20 @@ void add_prm_keys(KeyTable& table) {
   for (const auto& [name, kind] : kPrmLosses)
     loss.choices.emplace_back(name);
   table.add(std::move(loss));
+  table.add({.name = "prm.input",
+             .type = KeyType::choice,
+             .default_value = "text",
+             .summary = "what is judged: the steps of texts, or the latent states of agents that "
+                        "job collect has stored, by a head without a language model",
+             .choices = {"text", "latents"}});
+  table.add({.name = "prm.latent_hidden",
+             .type = KeyType::integer,
+             .default_value = "auto",
+             .summary = "hidden units of the head for latent states; auto: half the hidden size of "
+                        "the model that made them",
+             .min = 1,
+             .max = 1 << 20,
+             .choices = {"auto"}});
   table.add({.name = "prm.head",
              .type = KeyType::choice,
              .default_value = "scalar",
@@ -109,6 +123,17 @@ void add_prm_keys(KeyTable& table) {
                         "the labels say nothing about the steps"});
 }
 
+bool learns_latents(const Config& config) {
+  return config.is("prm.input", "latents");
+}
+
+void refuse_latent_keys(const Config& config) {
+  if (!config.is_given("prm.latent_hidden")) return;
+  throw config.problem("E124", "prm.latent_hidden",
+                       "`prm.latent_hidden` has no meaning for steps of texts",
+                       "prm.input=latents");
+}
+
 bool has_prm_keys(const Config& config) {
   const auto names = config.not_default();
   return std::ranges::any_of(names, [](const auto& name) { return name.starts_with("prm."); });
@@ -139,6 +164,8 @@ PrmSettings read_prm_settings(const Config& config) {
   settings.shuffles_labels = config.flag("prm.shuffle_labels");
   settings.held_out = config.number("prm.held_out");
   settings.seed = read_seed(config);
+  if (!config.is("prm.latent_hidden", "auto"))
+    settings.latent_hidden = config.integer("prm.latent_hidden");
   return settings;
 }
 

@@ -5,6 +5,7 @@
 #include <mgpu/kernels/cross_entropy.hpp>
 
 #include "recipes/lm/logistic.hpp"
+#include "step_loss.hpp"
 #include "step_metrics.hpp"
 
 namespace mgpu::recipes {
@@ -112,14 +113,10 @@ void PrmLoss::weigh_steps(std::span<const double> own, lm::SequenceTerm& term,
                           std::span<double> slopes) const {
   const SolutionFacts solution(own);
   for (std::size_t step = 0; step < solution.steps(); ++step) {
-    const double z = solution.logit(step);
-    const double y = solution.label(step);
-    const double error = sigmoid(z) - y;
-    const bool is_mse = settings_.kind == PrmLossKind::mse;
-    term.loss += is_mse ? error * error : softplus(z) - y * z;
-    slopes[step] = is_mse ? 2.0 * error * sigmoid(z) * sigmoid(-z) : error;
-    const bool says_right = sigmoid(z) > settings_.threshold;
-    term.correct += says_right == (y > settings_.threshold) ? 1 : 0;
+    const StepLoss loss = step_loss(settings_, solution.logit(step), solution.label(step));
+    term.loss += loss.loss;
+    slopes[step] = loss.slope;
+    term.correct += loss.is_correct ? 1 : 0;
   }
 }
 

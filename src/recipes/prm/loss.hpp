@@ -34,11 +34,12 @@ enum class PrmLossKind : std::uint8_t {
 struct PrmSettings {
   PrmLossKind kind = PrmLossKind::bce;
   lm::StepHead head{};
-  bool learns_values = true;     // learn `values` of rows that have them; false: learn `labels`
-  double threshold = 0.5;        // a step whose learned number is above it counts as right
-  bool shuffles_labels = false;  // as a control, steps of a question exchange their labels
-  double held_out = 0.0;         // share of questions that are held out
-  std::uint64_t seed = 0;        // run.seed, for shuffled labels and held-out questions
+  bool learns_values = true;       // learn `values` of rows that have them; false: learn `labels`
+  double threshold = 0.5;          // a step whose learned number is above it counts as right
+  bool shuffles_labels = false;    // as a control, steps of a question exchange their labels
+  double held_out = 0.0;           // share of questions that are held out
+  std::int64_t latent_hidden = 0;  // hidden units of the head for latent states; 0: half its inputs
+  std::uint64_t seed = 0;          // run.seed, for shuffled labels and held-out questions
 };
 
 /// Judges the steps of solutions. The head is applied at the last token of each step. The loss of

@@ -75,12 +75,21 @@ void append_solution(const lm::LmExamples& from, std::size_t example, lm::LmExam
     to.sequence_columns[name].push_back(values[example]);
 }
 
+}  // namespace
+
 bool holds_out(const HeldOutPart& part, const std::string& question) {
   const RandomStream draws(part.seed, kHeldOut, 0, crc32c(question));
   return static_cast<double>(draws.uniform(0)) < part.share;
 }
 
-}  // namespace
+void exchange_labels(std::uint64_t seed, std::uint64_t question,
+                     std::span<const std::size_t> places, std::vector<double>& labels) {
+  const RandomStream draws(seed, kLabelShuffle, 0, question);
+  for (std::size_t left = places.size(); left > 1; --left) {
+    const auto other = draws.below(static_cast<std::uint32_t>(left), left);
+    std::swap(labels[places[left - 1]], labels[places[other]]);
+  }
+}
 
 void keep_questions(const HeldOutPart& part, lm::LmExamples& examples) {
   const lm::LmExamples all = std::exchange(examples, {});
@@ -112,11 +121,7 @@ void shuffle_labels(std::uint64_t seed, lm::LmExamples& examples) {
     std::vector<std::size_t> places;
     for (const std::size_t example : solutions)
       std::ranges::copy(label_places(examples, example), std::back_inserter(places));
-    const RandomStream draws(seed, kLabelShuffle, 0, question++);
-    for (std::size_t left = places.size(); left > 1; --left) {
-      const auto other = draws.below(static_cast<std::uint32_t>(left), left);
-      std::swap(labels[places[left - 1]], labels[places[other]]);
-    }
+    exchange_labels(seed, question++, places, labels);
   }
 }
 

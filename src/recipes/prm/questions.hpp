@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <mgpu/lm/training/lm_windows.hpp>
 
@@ -17,6 +21,15 @@ struct HeldOutPart {
   double share = 0.0;  // of questions that are held out
   bool keeps_held_out = false;
 };
+
+/// Returns whether the question with this text is held out. It depends only on the seed, the share
+/// and the text.
+bool holds_out(const HeldOutPart& part, const std::string& question);
+
+/// Permutes labels[places[0]], labels[places[1]], ... at random. The permutation depends on the
+/// seed, the number of the question, and the number of places.
+void exchange_labels(std::uint64_t seed, std::uint64_t question,
+                     std::span<const std::size_t> places, std::vector<double>& labels);
 
 /// Removes the examples of questions that `part` does not keep. Whether a question is held out
 /// depends only on the seed, the share, and the text of the question in kQuestionTexts.

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <mgpu/run/seal_place.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+#include "page.hpp"
+#include "recipes/train_state.hpp"
+
+// Writes and describes the results of a training: tables of curves, the result line, and the page.
+namespace mgpu::recipes {
+
+/// Returns a request to write the tables metrics/train, with the first `steps` steps, and
+/// metrics/eval, with all evaluations. `held_out_values` describes the values of an evaluation
+/// other than loss and accuracy.
+store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
+                              std::int64_t steps, const std::string& loss_unit,
+                              std::span<const ReportedValue> held_out_values);
+
+struct ResultNames {
+  std::string held_out;  // names the rows whose loss is measured
+  std::string accuracy;  // LmMethod::accuracy()
+  std::string loss_unit;
+};
+
+/// Adds results, the result line and the page to `outcome`, whose `done` is the number of finished
+/// steps. Fills the curves of `plots`, which has all other data of the page.
+void show_training(const TrainCurves& curves, const ResultNames& names,
+                   std::span<const ReportedValue> held_out_values, LmPlots plots,
+                   run::JobOutcome& outcome);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <mgpu/config/config.hpp>
+
+#include "latent_task.hpp"
+
+namespace mgpu::recipes {
+
+/// Returns the settings of recipe prm for latent states.
+/// Errors: those of read_loop_settings().
+LatentSettings read_latent_settings(const Config& config);
+
+/// Refuses keys that have no effect with latent states, or need text steps.
+/// Errors: Failure (exit 78) E107, E114 or E124.
+void check_latent_keys(const Config& config);
+
+}  // namespace mgpu::recipes

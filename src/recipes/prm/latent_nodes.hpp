@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+
+#include "loss.hpp"
+
+namespace mgpu::recipes {
+
+/// Nodes of the trees of agents, which job collect has stored. N is the number of nodes, and D the
+/// hidden size of the model.
+struct LatentNodes {
+  std::int64_t width = 0;                 // D
+  std::vector<float> states{};            // [N, D] mean of the states of a node's latent steps
+  std::vector<double> labels{};           // [N] values of the nodes, from 0 to 1
+  std::vector<std::int64_t> questions{};  // [N] indices of the questions in their data set
+
+  std::int64_t size() const { return std::ssize(labels); }
+};
+
+/// The nodes to train on, and those of held-out questions.
+struct LatentData {
+  LatentNodes training{};
+  LatentNodes held_out{};  // empty without prm.held_out
+  std::uint32_t crc = 0;   // checksum of the training nodes
+};
+
+/// Reads the nodes with latent states of a result file of job collect. With settings.learns_values
+/// false, a label is 1 if the value of the node is above 0, otherwise 0. Local.
+/// Errors: Failure E605 (exit 65) if the file has no latent states, or its lists contradict each
+///         other; those of store::ListColumn.
+LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettings& settings);
+
+/// Reads the nodes on rank 0, shuffles labels if settings.shuffles_labels says so, and divides the
+/// nodes into training and held-out ones. All ranks get the result.
+///
+/// Ranks:  collective over `world`.
+/// Errors: those of read_latent_nodes(); Failure E531 (exit 65) if no node is left to train on, or
+///         if prm.held_out leaves none to measure.
+LatentData load_latent_data(const cluster::Group& world, const std::filesystem::path& path,
+                            const PrmSettings& settings);
+
+/// Returns the hidden size of the states in the file. Local. Errors: as for read_latent_nodes().
+std::int64_t latent_width(const std::filesystem::path& path);
+
+/// Returns "12,000 nodes of 500 questions, 43 % right". A node is right if its label is above
+/// `threshold`.
+std::string description(const LatentNodes& nodes, double threshold);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,144 @@
+"""Recipe prm on latent states: equal bytes on any number of ranks, losses and areas as computed with
+numpy, and refusals."""
+import json
+
+import h5py
+import numpy
+from safetensors.numpy import load_file
+
+import collect_case
+import program
+import tiny_lm
+from latent_test import LatentCase
+
+QUESTIONS = 60
+
+
+def areas(questions, logits, right):
+    """Returns the mean area under the curve of the questions, by counting pairs."""
+    found = []
+    for question in numpy.unique(questions):
+        mine = questions == question
+        above, below = logits[mine & right], logits[mine & ~right]
+        if len(above) and len(below):
+            difference = above[:, None] - below[None, :]
+            found.append((difference > 0).mean() + 0.5 * (difference == 0).mean())
+    return numpy.mean(found)
+
+
+class LatentPrm(LatentCase):
+
+    def setUp(self):
+        super().setUp()
+        self.questions = tiny_lm.write_rows(self.folder / "questions.jsonl",
+                                            collect_case.questions(QUESTIONS))
+        self.collect(0, 2, "collect.latent.store=f32")
+        self.trees = self.plant(self.run_folder() / "results.h5")
+
+    def plant(self, path):
+        """Writes a file in which the value of each node with states tells whether the first of
+        their means is above the median, and keeps nodes, states and values of these nodes."""
+        planted = self.folder / "planted.h5"
+        planted.write_bytes(path.read_bytes())
+        with h5py.File(planted, "r+") as file:
+            lists = file["arrays/samples"]
+            states = lists["latents/values"][()]
+            steps = lists["node_latents/values"][()]
+            states = states.reshape(-1, states.shape[-1])
+            ends = numpy.cumsum(steps)
+            thinks = steps > 0
+            self.means = numpy.stack([states[end - count:end].mean(0)
+                                      for end, count in zip(ends[thinks], steps[thinks])])
+            right = self.means[:, 0] > numpy.median(self.means[:, 0])
+            values = lists["node_value/values"]
+            planted_values = values[()]
+            planted_values[thinks] = right
+            values[...] = planted_values
+            for item in (lists["node_value"], values):
+                for name in [name for name in item.attrs if "crc" in name]:
+                    del item.attrs[name]
+            rows = numpy.diff(lists["node_latents/row_offsets"][()])
+            self.of_question = numpy.repeat(numpy.arange(len(rows)), rows)[thinks]
+        self.right = right
+        return planted
+
+    def train(self, code, ranks, *more):
+        config = program.HERE / "latent_prm.yaml"
+        if not any(key.startswith("data.path=") for key in more):
+            more += (f"data.path={self.trees}",)
+        return self.run_to(code, ranks, *more, config=config)
+
+    def bytes_of(self):
+        folder = self.run_folder("prm")
+        with h5py.File(folder / "results.h5") as file:
+            tables = {name: file[name][()].tobytes()
+                      for name in ("metrics/train/loss", "metrics/eval/auc_within")}
+        return tables, (folder / "ckpt/last/model.safetensors").read_bytes()
+
+    def results(self):
+        summary = json.loads((self.run_folder("prm") / "summary.json").read_text())
+        return {name: result["value"] for name, result in summary["results"].items()}
+
+    def logits(self):
+        weights = load_file(self.run_folder("prm") / "ckpt/last/model.safetensors")
+        weights = {name: value.astype(numpy.float64) for name, value in weights.items()}
+        x = self.means.astype(numpy.float64) @ weights["dense.weight"].T + weights["dense.bias"]
+        erf = numpy.vectorize(__import__("math").erf)
+        hidden = 0.5 * x * (1 + erf(x / numpy.sqrt(2)))
+        return (hidden @ weights["score.weight"].T + weights["score.bias"])[:, 0]
+
+    def test_1_2_and_4_ranks_give_the_same_bytes(self):
+        self.train(0, 1, "prm.held_out=0.3")
+        golden = self.bytes_of()
+        for ranks in (2, 4):
+            self.train(0, ranks, "prm.held_out=0.3", "run.resume=never")
+            self.assertEqual(self.bytes_of(), golden, ranks)
+
+    def test_a_planted_signal_is_learned_and_shuffled_labels_are_not(self):
+        ended = self.train(0, 2, "prm.held_out=0.5", "train.max_steps=300")
+        self.assertIn("AUC within", ended.out)
+        found = self.results()
+        self.assertGreater(found["eval_auc_within"], 0.8)
+        self.assertGreater(found["eval_accuracy"], 0.75)
+        shuffled = ("prm.held_out=0.5", "prm.shuffle_labels=true", "run.resume=never")
+        self.train(0, 2, "train.max_steps=300", *shuffled)
+        self.assertLess(self.results()["eval_auc_within"], 0.65)
+
+    def test_the_area_is_that_of_numpy(self):
+        self.train(0, 1, "train.max_steps=300")
+        logits = self.logits()
+        self.assertGreater(areas(self.of_question, logits, self.right), 0.8)
+        config = json.loads((self.run_folder("prm") / "ckpt/last/config.json").read_text())
+        self.assertEqual(config["model_type"], "mgpu_latent_reward_head")
+        self.assertEqual(config["input_size"], self.means.shape[1])
+        # The loss at the first weights: a step of all nodes that changes nothing.
+        self.train(0, 1, f"train.global_batch_size={len(logits)}", "train.lanes=1",
+                   "train.max_steps=1", "train.learning_rate=1e-12", "run.resume=never")
+        logits = self.logits()
+        losses = numpy.log1p(numpy.exp(-numpy.abs(logits))) + numpy.maximum(logits, 0)
+        expected = (losses - self.right * logits).mean()
+        self.assertAlmostEqual(self.results()["loss"], expected, delta=2e-5)
+
+    def test_pairs_and_squares_are_learned(self):
+        for loss in ("pairwise", "mse"):
+            self.train(0, 2, f"prm.loss={loss}", "prm.held_out=0.5", "train.max_steps=300",
+                       "run.resume=never")
+            self.assertGreater(self.results()["eval_auc_within"], 0.8, loss)
+
+    def test_what_cannot_be_learned_is_refused(self):
+        for key, code, text in (
+                (f"data.path={self.questions}", 78, "needs a result file of job collect"),
+                ("train.seq_len=64", 78, "has no meaning with prm.input=latents"),
+                (f"model.path={self.model}", 78, "has no meaning with prm.input=latents"),
+                ("prm.head=two_class", 78, "has no meaning with prm.input=latents")):
+            self.assertIn(text, self.train(code, 1, key).err)
+        self.start_over()
+        self.collect(0, 1, "collect.latent.store=none")
+        bare = self.run_folder() / "results.h5"
+        self.assertIn("the file has no latent states", self.train(65, 1, f"data.path={bare}").err)
+        plan = self.train(0, 1, "--plan").out
+        self.assertIn("latent states, at most", plan)
+
+
+if __name__ == "__main__":
+    program.main()
