@@ -9,7 +9,7 @@ constexpr unsigned kThreads = 256;
 
 /// Returns whether weight decay applies to weight i.
 __device__ bool decays(const AdamwRuns& runs, std::size_t i) {
-  std::size_t first = 0;  // the run is one of first .. last
+  std::size_t first = 0;  // the run of weight i is one of the runs first .. last
   std::size_t last = runs.count - 1;
   while (first < last) {
     const std::size_t middle = (first + last) / 2;

@@ -35,9 +35,9 @@ HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Sizes and buffers for one head of one sequence at a time. A block is kRows consecutive queries.
-/// The line of a token is its query, key, value or gradient in this head: head_dim consecutive
-/// floats.
+/// Sizes and buffers for one head of one sequence at a time. A block is up to kRows consecutive
+/// queries. The line of a token is its query, key, value or gradient in this head: head_dim
+/// consecutive floats.
 class HeadBuffers {
 public:
   HeadBuffers(std::size_t sequence_tokens, std::size_t width)
@@ -71,8 +71,8 @@ public:
   const std::size_t keys_pitch;
   const std::size_t column_pitch;
   const std::size_t factor_pitch;
-  float* k_columns;      // [C, keys_pitch] transposed
-  float* v_columns;      // [C, keys_pitch] transposed
+  float* k_columns;      // [head_dim, keys_pitch] transposed
+  float* v_columns;      // [head_dim, keys_pitch] transposed
   float* k;              // [keys_pitch, column_pitch]
   float* v;              // [keys_pitch, column_pitch]
   float* grad_k;         // [keys_pitch, column_pitch]
@@ -100,8 +100,9 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> memory_;
 };
 
-/// Tells where one head of one sample lies in a tensor [B, T, parts, H, C], which has 3 parts for
-/// queries, keys and values, or 1 part for outputs.
+/// Tells where one head of one sample lies in a tensor [B, T, parts, H, C] (the symbols of
+/// causal_attention.hpp). The tensor has 3 parts for queries, keys and values, or 1 part for
+/// outputs.
 struct HeadPlace {
   std::size_t offset;  // index of the first element of token 0
   std::size_t stride;  // distance between tokens
@@ -113,7 +114,8 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
-/// Prefetches the line of token t + 16. Lines are too far apart for the hardware prefetcher.
+/// Prefetches the line of token t + 16, or of the last token if there are fewer. Lines are too far
+/// apart for the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
   constexpr std::size_t kAhead = 16;  // distance of the prefetch, in tokens
@@ -130,7 +132,7 @@ HWY_INLINE Tokens all_tokens(const HeadBuffers& b) {
   return {0, b.tokens};
 }
 
-/// Copies the lines of some tokens to `to`. `from` is the line of token 0.
+/// Copies the lines of `tokens` to the buffer `to`. `from` points to the line of token 0.
 HWY_INLINE void load_rows(const HeadBuffers& b, const float* from, std::size_t stride,
                           const Tokens& tokens, float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t) {
@@ -139,7 +141,8 @@ HWY_INLINE void load_rows(const HeadBuffers& b, const float* from, std::size_t s
   }
 }
 
-/// Copies the lines of some tokens to columns of `to`. `from` is the line of token 0.
+/// Copies the lines of `tokens` to columns of the buffer `to`. `from` points to the line of token
+/// 0.
 HWY_INLINE void load_columns(const HeadBuffers& b, const float* from, std::size_t stride,
                              const Tokens& tokens, float* to) {
   std::size_t t = tokens.begin;
@@ -159,16 +162,16 @@ HWY_INLINE void load_columns(const HeadBuffers& b, const float* from, std::size_
   }
 }
 
-/// Copies the lines of some tokens from `from` to another array. `to` is the line of token 0 in
-/// that array.
+/// Copies the lines of `tokens` from the buffer `from` to another array. `to` points to the line of
+/// token 0 in that array.
 HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t stride,
                            const Tokens& tokens, float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t)
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Copies the lines of queries first .. first + rows - 1 to `to`, multiplied by `factor`. `from` is
-/// the line of token 0.
+/// Copies the lines of queries first .. first + rows - 1 to the buffer `to`, multiplied by
+/// `factor`. `from` points to the line of token 0.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
                            std::size_t first, std::size_t rows, float factor, float* to) {
   for (std::size_t r = 0; r < rows; ++r)
@@ -184,14 +187,14 @@ struct Keys {
 
 /// Returns one past the last key that a block of queries reads, rounded up to whole pairs of
 /// vectors. `first` is the first query of the block. Keys after a query have weight 0, but 0 times
-/// NaN or infinity is NaN. So NaN or infinity at one of these keys can make results of the block
-/// NaN.
+/// NaN or infinity is NaN. So a NaN or infinity in the value of one of these keys can make results
+/// of the block NaN.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }
 
-/// Computes out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys j, rounded up to whole
-/// pairs of vectors.
+/// Computes out[r, j] = sum_c of_rows[r, c] * columns[c, j] for each row r and each key j of
+/// `keys`. The number of keys must be a multiple of the vector length.
 HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, const float* columns,
                                  Keys keys, std::size_t rows, float* out) {
   small_product<Start::at_zero>({of_rows, b.column_pitch, 1}, {columns + keys.begin, b.keys_pitch},
@@ -216,8 +219,8 @@ HWY_INLINE void add_to_keys(const HeadBuffers& b, const float* of_keys, const fl
                                 {grads + keys.begin * b.column_pitch, b.column_pitch});
 }
 
-/// Computes grad_k += s^T q, grad_v += p^T grad_out, and grad_q = scale * s k. On entry, b.s has
-/// the gradients of the scores.
+/// Computes b.grad_k += s^T q, b.grad_v += p^T grad_out, and grad_q = scale * s k. On entry, s =
+/// b.s has the gradients of the scores, and p = b.p has the probabilities after dropout.
 HWY_INLINE void accumulate_grads(const HeadBuffers& b, Keys keys, std::size_t rows, float scale,
                                  float* grad_q, std::size_t stride) {
   add_to_keys(b, b.s, b.q, keys, rows, b.grad_k);

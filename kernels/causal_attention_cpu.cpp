@@ -94,9 +94,10 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   }
 }
 
-/// Computes the gradients of the scores of row r. On entry, p has scores, and s has the gradients
-/// of the probabilities. On return, p has the probabilities after dropout, and s has the gradients
-/// of the scores.
+/// Computes the gradients of the scores of row r (one query). On entry, row r of b.p has scores,
+/// and row r of b.s has the gradients of the probabilities after dropout. On return, the row of b.p
+/// has these probabilities, and the row of b.s has the gradients of the scores. `log_sum` is the
+/// log of the sum of exp(score), and `delta` is the dot product of the output and its gradient.
 void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_t keys, bool drops,
               float log_sum, float delta) {
   const Floats d;
@@ -114,8 +115,8 @@ void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_
   }
 }
 
-/// Computes the gradient of one block of queries, and adds the block's terms to b.grad_k and
-/// b.grad_v.
+/// Computes the gradients of a block of up to kRows queries, from query `first` on. Adds the terms
+/// of these queries to b.grad_k and b.grad_v.
 void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::size_t row,
                     std::size_t head, std::size_t first) {
   const CausalAttentionArgs& args = grad.forward;

@@ -22,7 +22,8 @@ template <unsigned kColumns, unsigned kParts>
 struct LinePart {
   static constexpr unsigned kDim = kColumns * kParts;
 
-  static __device__ unsigned number() { return threadIdx.x / kParts; }  // in the thread block
+  /// Returns the index of the line in the thread block.
+  static __device__ unsigned number() { return threadIdx.x / kParts; }
   static __device__ unsigned first() { return threadIdx.x % kParts * kColumns; }
 
   /// Returns, on each thread of the line, the sum of `value` over the threads of the line.
@@ -48,7 +49,8 @@ struct Place {
   }
 };
 
-/// Returns the offset of a token's line in a tensor [B, T, parts, H, C].
+/// Returns the offset of a token's line in a tensor [B, T, parts, H, C] (the symbols of
+/// causal_attention.hpp).
 __device__ std::size_t offset(const CausalAttentionArgs& args, const Place& place,
                               std::size_t token, unsigned parts, unsigned part) {
   return (((place.row * args.tokens + token) * parts + part) * args.heads + place.head) *
@@ -73,8 +75,9 @@ __device__ void store_line(const CausalAttentionArgs& args, const float (&from)[
     if (first + c < args.head_dim) to[first + c] = from[c] * factor;
 }
 
-/// Loads the lines of `count` tokens, from token `first` on, into shared memory [count, kDim], with
-/// zeros past the end. All threads of the block must call this function.
+/// Loads the lines of `count` tokens, from token `first` on, into shared memory [count, kDim].
+/// Elements of tokens or columns that do not exist become 0. All threads of the block must call
+/// this function.
 template <unsigned kDim>
 __device__ void load_tile(const CausalAttentionArgs& args, const Place& place, const float* from,
                           std::size_t first, unsigned count, unsigned parts, unsigned part,
@@ -121,7 +124,8 @@ __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& plac
   return bits;
 }
 
-/// Calls visit(key - first_key, kept) for each key of a tile up to the query, in a fixed order.
+/// Calls visit(key - first_key, kept) for each key of the tile that is not after the query, in a
+/// fixed order. `kept` tells whether dropout keeps the key.
 template <class Visit>
 __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, std::size_t query,
                            std::size_t first_key, const Visit& visit) {
@@ -135,8 +139,8 @@ __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, 
   }
 }
 
-/// Computes the outputs with an online softmax. Each thread processes one query, and each block 128
-/// queries of a head.
+/// Computes the outputs with an online softmax. Each thread processes one query. Each thread block
+/// processes up to 128 queries of a head.
 template <unsigned kDim>
 __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs args) {
   extern __shared__ float shared[];  // keys, then values of a tile
@@ -236,8 +240,8 @@ struct QueryTile {
   unsigned char kept[kTileQueries * 16];  // kept_bits() of each query and lane
 };
 
-/// Loads the tile of queries that begins with `first`. All threads of the block must call this
-/// function.
+/// Loads the tile of queries that begins with query `first`. All threads of the block must call
+/// this function.
 template <unsigned kDim>
 __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& place,
                              std::size_t first, QueryTile<kDim>& tile) {

@@ -19,7 +19,7 @@ struct AddSums {
 };
 
 /// Returns the sums for prediction n, and writes the gradients of its logits if args.grad is not
-/// nullptr. `aim` is the target of the prediction, which must be in [0, A).
+/// nullptr. `aim` is the target of the prediction. It must be in [0, args.classes).
 __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::size_t n,
                                            std::size_t aim) {
   const float* row = args.logits + n * args.classes;

@@ -77,8 +77,8 @@ auto per_query(std::size_t queries, Place place) {
   return places;
 }
 
-/// Computes out[q][n] = scale * dot(queries[q], lines[n]). `columns` is a multiple of the vector
-/// length.
+/// Computes out[q][n] = scale * dot(queries[q], lines[n]) for each q and n. `columns`, the length
+/// of queries and lines, must be a multiple of the vector length.
 template <std::size_t kQueries>
 HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
                               std::size_t columns, float scale, float (&out)[kQueries][4]) {

@@ -20,8 +20,8 @@ using Floats = hn::CappedTag<float, 16>;
 
 constexpr std::size_t kPiece = 64;
 
-/// Writes exp(logit - log_sum) of `count` logits to out[0 .. kPiece - 1]; the entries after `count`
-/// are 0.
+/// Writes exp(logit - log_sum) of `count` logits to out[0 .. count - 1], and 0 to the rest of
+/// out[0 .. kPiece - 1]. A logit of NaN or -infinity gives 0.
 void probabilities(const float* logits, std::size_t count, float log_sum, float* out) {
   const Floats d;
   std::fill_n(out, kPiece, -INFINITY);

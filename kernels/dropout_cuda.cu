@@ -5,11 +5,11 @@
 namespace mgpu::kernels::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128;  // for eight dropout runs; 16 threads share a run
+constexpr unsigned kThreads = 128;  // eight dropout runs, with 16 threads per run
 
-/// Applies dropout. blockIdx.y strides over the lines of all rows. Each thread processes one Philox
-/// block of a line at a time: eight elements, each 16 after the previous one. So 16 adjacent
-/// threads load adjacent elements.
+/// Applies dropout. The thread blocks with the same blockIdx.y process every gridDim.y-th line.
+/// Each thread processes one Philox block of a line at a time: eight elements, each 16 after the
+/// previous one. So 16 adjacent threads load adjacent elements.
 __global__ void dropout_kernel(DropoutArgs args) {
   const float scale = args.site.scale();
   const std::size_t blocks = (args.elements + kDropoutRun - 1) / kDropoutRun * 16;

@@ -39,7 +39,7 @@ HWY_INLINE Vector activate(Vector x, const GatedActivationArgs& args) {
     const Vector low = hn::IfThenElse(hn::IsNaN(x), x, hn::Min(x, hn::Set(d, args.limit)));
     return times_sigmoid(low, hn::Mul(low, hn::Set(d, args.gain)));
   }
-  // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u))
+  // For gelu_tanh: (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)).
   constexpr float kTwice = 1.5957691216057308F;  // 2 sqrt(2 / pi)
   const Vector cube = hn::Mul(hn::Mul(x, x), hn::Mul(x, hn::Set(d, 0.044715F)));
   return times_sigmoid(x, hn::Mul(hn::Set(d, kTwice), hn::Add(x, cube)));

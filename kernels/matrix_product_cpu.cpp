@@ -24,7 +24,7 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 // With these sizes, a block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB.
-// Tiles that are filled together hold four cache lines of each column of x.
+// interleave() fills kTilesAtOnce tiles together. They hold four cache lines of each column of x.
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
 constexpr std::size_t kTilesAtOnce = 64 / kTileRows;

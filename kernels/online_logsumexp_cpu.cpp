@@ -36,8 +36,8 @@ Vector load(const float* logits, std::size_t i, std::size_t count) {
   return hn::Load(d, last);
 }
 
-/// Returns whether any logit is NaN. The sum alone may not be NaN then, because hn::Exp turns NaN
-/// into 0 and hn::Max may drop it.
+/// Returns whether any logit is NaN. The sum of the exponentials does not show this reliably,
+/// because hn::Exp turns NaN into 0.
 bool has_nan(const float* logits, std::size_t count) {
   const Floats d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d))
@@ -80,8 +80,9 @@ constexpr std::size_t kMaxSections = 16;
 
 /// Returns a lower bound for the `count` best logits of a block: at least `count` logits are not
 /// below the result. The function splits the vectors of the block into sections. Each lane of a
-/// section is a part of the block, and there are at least `count` parts. The smallest of the parts'
-/// maxima is returned. Returns -infinity if there would be too few vectors, or too many sections.
+/// section is a part of the block, and there are at least `count` parts. The result is the smallest
+/// of the parts' maxima. It is -infinity if there would be more than kMaxSections sections, or
+/// fewer than two vectors per section.
 float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);

@@ -1,6 +1,6 @@
 // One thread block processes a row. It finds the K largest logits one at a time, in descending
-// order. Each search covers the best logits of earlier blocks and the logits of this block. It
-// finds the largest logit that comes after the previous result (see ComesBefore).
+// order. Each search covers the best logits of earlier blocks and the logits of this block. Among
+// the logits that come after the previous result (see ComesBefore), it finds the largest.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>

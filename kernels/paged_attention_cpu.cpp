@@ -1,9 +1,10 @@
 // This kernel processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and
 // then the values, in runs of up to 16 adjacent slots (KeyRun). If the cache is float32, it
-// prefetches the next run. All query heads that attend to a run use it, two at a time: two heads of
-// a query, or one head of two queries. When the kernel computes scores, the SIMD lanes hold the
-// head's columns, and the vector sums of four keys are reduced together. In the softmax, the lanes
-// hold keys. In products with values, the lanes hold columns, and the keys are added in order.
+// prefetches the next run. The query heads that share a key head process its part of the run two at
+// a time: two heads of a query, or one head of two queries. When the kernel computes scores, the
+// SIMD lanes hold the head's columns, and the vector sums of four keys are reduced together. In the
+// softmax, the lanes hold keys. In products with values, the lanes hold columns, and the keys are
+// added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,13 +37,15 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 constexpr std::size_t kCacheLine = 16;  // floats
 constexpr std::size_t kRunKeys = 16;
 
-/// Returns the largest number of keys in a run. A single query mostly waits for memory. Its runs
-/// are short, because prefetching farther ahead would make each cache line arrive later.
+/// Returns the largest number of keys in a run. The runs of a tile with a single query are short:
+/// such a tile mostly waits for memory, and prefetching farther ahead would make each cache line
+/// arrive later.
 std::size_t run_keys(const QueryTile& tile) {
   return tile.count == 1 ? 4 : kRunKeys;
 }
 
-/// Buffers for one tile of queries (QueryTile). Each row is padded to a whole number of vectors.
+/// Buffers for one tile of queries (QueryTile). Each row is padded to a whole number of vectors. In
+/// the shapes, H is the number of query heads.
 class Buffers {
 public:
   Buffers(const PagedAttentionArgs& args, std::size_t queries_at_once, std::size_t longest)
@@ -105,9 +108,9 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Returns the keys or values of a run of adjacent slots, as lines. If the KV cache is float32 and
-/// a head fills whole vectors, the lines are those of the cache. Otherwise they are padded copies
-/// in b.lines.
+/// Returns the keys or values of key head `group` in a run of adjacent slots. If the KV cache is
+/// float32 and a head fills whole vectors, the result points into the cache. Otherwise it points to
+/// padded copies in b.lines.
 Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& from,
                const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;

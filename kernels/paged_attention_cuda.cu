@@ -1,5 +1,5 @@
 // Each thread block of four warps processes one head of one query. Each warp processes every fourth
-// key. The lanes of a warp are the head's columns. Each warp keeps an online-softmax state
+// key. The lanes of a warp hold the head's columns. Each warp keeps an online-softmax state
 // (Running), and the four states are merged at the end.
 #include <bit>
 #include <cmath>
@@ -51,7 +51,8 @@ __device__ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Adds one key to the online-softmax state of the warp.
+/// Adds one key and its value to the online-softmax state of the warp. `line` is the index of their
+/// first element in stored.keys and stored.values.
 template <class T>
 __device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
                         const float (&query)[kParts], std::size_t line, Running& seen) {

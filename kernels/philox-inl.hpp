@@ -80,7 +80,7 @@ HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_
 }
 
 /// Computes the dropout factors of dropout run number `run` of a sample: elements 128 * run to 128
-/// * run + 127. Each is site.scale() or 0.
+/// * run + 127. Each factor is site.scale() or 0.
 HWY_INLINE void dropout_factors(const DropoutSite& site, std::uint64_t sample, std::uint64_t run,
                                 float* HWY_RESTRICT factors) {
   const hn::Rebind<float, Words> floats;

@@ -45,9 +45,9 @@ HWY_INLINE std::size_t written_columns(std::size_t columns) {
   return (columns + lanes - 1) / lanes * lanes;
 }
 
-/// If the rows of a product are a multiple of this distance (2 KiB) apart, the product reads a copy
-/// whose rows are spread_pitch() apart. The original rows would share cache sets and evict each
-/// other.
+/// If a product has kTileRows or more rows, and these are a multiple of this distance (2 KiB)
+/// apart, the product reads a copy whose rows are spread_pitch() apart. The original rows would
+/// share cache sets and evict each other.
 constexpr std::size_t kSharedSets = 512;  // floats
 HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;

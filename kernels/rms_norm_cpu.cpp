@@ -1,5 +1,5 @@
-// For each row, this kernel adds up the squares in two vectors, and then writes the row in one
-// pass.
+// For each row, this kernel first adds up the squares in two vector accumulators. It then writes
+// the row in one pass.
 #include <cmath>
 
 #include <mgpu/kernels/rms_norm.hpp>

@@ -48,7 +48,8 @@ private:
   }
 };
 
-/// One query head of one sequence. The buffers already have the keys and values of its key head.
+/// One query head of one sequence. A function that takes a SequenceHead and HeadBuffers expects the
+/// keys and values of the head's key head in these buffers.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   const SequencePlace& place;
@@ -76,8 +77,8 @@ void mask_unseen(const SequenceHead& sequence, std::size_t query, Keys keys, flo
   std::fill(scores + std::min(keys.end, query + 1), scores + keys.end, -INFINITY);
 }
 
-/// Replaces scores by probabilities. Returns the probability of the attention sink, or 0 if
-/// `sink` is null.
+/// Replaces the scores of `keys` by probabilities. Returns the probability of the attention sink,
+/// or 0 if `sink` is null.
 float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores) {
   const Floats d;
   Vector tops = hn::Set(d, sink == nullptr ? -INFINITY : *sink);
@@ -115,8 +116,8 @@ float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
   return hn::GetLane(along);
 }
 
-/// Computes the gradients of queries first .. first + kRows - 1 of a head. Adds the terms of these
-/// queries to b.grad_k, b.grad_v and args.grad_sinks.
+/// Computes the gradients of up to kRows queries of a head, from query `first` on. Adds the terms
+/// of these queries to b.grad_k, b.grad_v and args.grad_sinks.
 void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::size_t first) {
   const VarlenAttentionGradArgs& args = sequence.args;
   const std::size_t rows = std::min(kRows, sequence.tokens() - first);
@@ -139,8 +140,8 @@ void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::siz
                    args.grad_queries + sequence.line(first), sequence.stride());
 }
 
-/// Adds the lines of some tokens in `from` to those of the same tokens in another array. `to` is
-/// the line of token 0 in that array.
+/// Adds the lines of `tokens` in the buffer `from` to the lines of the same tokens in the array
+/// `to`. `to` points to the line of the sequence's token 0, and its lines are `stride` apart.
 void add_rows(const HeadBuffers& b, const float* from, std::size_t stride, const Tokens& tokens,
               float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t)

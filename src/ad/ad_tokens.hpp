@@ -7,6 +7,8 @@
 
 namespace mgpu::ad {
 
+// Shapes in this header: B = rows, T = tokens, D = n_embd.
+
 /// Returns the specs of the parameters that embed tokens.
 std::vector<tensor::ParameterSpec> token_specs(const AdTransformerConfig& config);
 

@@ -12,20 +12,22 @@ struct AutogradContext;
 
 namespace mgpu::ad {
 
+// Shapes in this header: B = rows of a batch, L = lines of a row, E = elements of a line.
+
 /// A dropout site of the model, and the numbers that select its masks for one batch.
 struct Dropout {
   kernels::DropoutSite site;
-  at::Tensor samples;  // [B] int64 row numbers, counted from the start of training
+  at::Tensor samples;  // [B] int64 ordinal of each row's training item, see DropoutSamples
 };
 
 /// Computes residual + dropout(x), differentiable in both. If `dropout` is nullptr, nothing is
-/// dropped. The random number of an element is selected by its offset in the row.
+/// dropped. The offset of an element in its row selects the element's random number.
 ///
 /// Shapes: x, residual [B, ...]
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout);
 
-/// Computes dropout(x) for x [B, L, E], differentiable. Element e of line l uses random number l *
-/// pitch + e of its row, as in kernels::DropoutArgs.
+/// Computes dropout(x) for x [B, L, E], differentiable in x. Element e of line l uses random number
+/// l * pitch + e of its row, as in kernels::DropoutArgs.
 at::Tensor dropout_lines(const at::Tensor& x, std::int64_t pitch, const Dropout& dropout);
 
 /// Saves the arguments of a dropout in an autograd context, from which load_dropout() reads them in

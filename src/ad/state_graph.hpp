@@ -8,6 +8,8 @@
 
 namespace mgpu::ad {
 
+// Shapes in this header: S = states, A = actions.
+
 /// An action and the state to which it leads, in two bytes.
 struct Move {
   std::uint8_t action = 0;
@@ -36,9 +38,9 @@ public:
   /// Returns [A], the moves from `state`, one for each action.
   const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
 
-  /// Returns [S], the first move of a shortest path to `target` from each state. Of several such
-  /// moves it is the one with the lowest action. At the target it is the highest-numbered action
-  /// that stays, or action 0 if none stays.
+  /// Returns [S], the first move of a shortest path to `target` from each state. If there are
+  /// several such moves, returns the one with the lowest action. The entry of `target` itself is
+  /// the move with the highest action that stays there, or action 0 if no action stays.
   const Move* path_to(std::size_t target) const { return &paths_[target * num_states_]; }
 
   /// Returns [S], the reward of `task` for reaching each state.
@@ -57,8 +59,8 @@ private:
   std::size_t horizon_;
   std::uint8_t start_;
   std::vector<Move> moves_;             // [S, A] result of each action in each state
-  std::vector<std::uint8_t> distance_;  // [S, S] distances, by target, then start
-  std::vector<Move> paths_;  // [S, S] first moves of shortest paths, by target, then start
+  std::vector<std::uint8_t> distance_;  // [S, S] distances; index: target, then origin of the path
+  std::vector<Move> paths_;  // [S, S] first moves of shortest paths; index: target, then origin
   std::vector<std::uint8_t> rewards_;  // [tasks, S] reward for reaching each state
 };
 

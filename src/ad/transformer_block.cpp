@@ -46,7 +46,7 @@ at::Tensor mlp(const tensor::ParameterArena& arena, const AdTransformerConfig& c
   return linear(arena, block + "mlp.down", at::gelu(up), config.compute);
 }
 
-/// Computes the attention of new tokens over the cache, [B, T, D].
+/// Computes the attention of new tokens over the cache, [B, T, D]. S = place.visible.
 at::Tensor cached_attention(const AdTransformerConfig& config, const at::Tensor& q,
                             const DecodePlace& place, const at::Tensor& keys,
                             const at::Tensor& values) {

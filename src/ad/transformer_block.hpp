@@ -30,7 +30,7 @@ std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config
 /// nothing is dropped.
 struct BlockDropout {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 row numbers, counted from the start of training
+  at::Tensor samples;  // [B] int64 ordinal of each row's training item, see DropoutSamples
 };
 
 /// Computes transformer block `layer`: x += attention(norm(x)), then x += mlp(norm(x)). Returns x.

@@ -54,7 +54,7 @@ CheckFolder::CheckFolder(const cluster::Group& world, const fs::path& parent)
 }
 
 CheckFolder::~CheckFolder() {
-  std::error_code ignored;  // an empty folder that stays is no reason to fail
+  std::error_code ignored;  // a folder that cannot be removed is no reason to fail
   if (is_owner_) fs::remove_all(path_, ignored);
 }
 

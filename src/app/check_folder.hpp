@@ -12,7 +12,7 @@ public:
   /// Makes the folder in `parent`, or in the nearest folder above `parent` that exists. No other
   /// folder is made.
   ///
-  /// Ranks:  collective; the destructor is local.
+  /// Ranks:  collective over `world`; the destructor is local.
   /// Errors: Failure E601 (exit 73) on all ranks when the folder cannot be made, or when a rank
   ///         does not see it because the nodes do not share the file system.
   CheckFolder(const cluster::Group& world, const std::filesystem::path& parent);

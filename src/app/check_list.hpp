@@ -25,14 +25,14 @@ public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
 
   /// Runs `check` on all ranks. If it throws a Failure, the check has failed, and the error report
-  /// is printed below the line of the check. Returns false if the check has failed.
+  /// is printed below the line of the check. Returns false if the check has failed, else true.
   ///
-  /// Ranks:  collective; `check` throws on all ranks or on none.
+  /// Ranks:  collective over the world. `check` must throw on all ranks or on no rank.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);
 
   /// Prints how many checks passed, failed, warned and were skipped. With --json, prints all checks
-  /// instead. Returns the exit code of the first check that failed, or `done`.
-  /// Ranks:  collective.
+  /// instead. Returns the exit code of the first check that failed; `done` if no check failed.
+  /// Ranks:  collective over the world.
   ExitCode finish();
 
 private:

@@ -118,7 +118,7 @@ Finding probe_files(const cluster::Group& world, const fs::path& folder) {
 Finding probe_restart(const cluster::Group& world, const fs::path& folder) {
   constexpr std::size_t kValues = 4096;
   std::vector<std::int32_t> written(kValues);
-  for (std::size_t i = 0; i < kValues; ++i)  // values with many different bits
+  for (std::size_t i = 0; i < kValues; ++i)  // no two values are equal
     written[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i) * 2654435761U);
   std::vector<std::int32_t> values = written;
   const std::vector<formats::NamedTensor> model = {
@@ -154,7 +154,7 @@ Finding probe_all_reduce(const cluster::Topology& topology, const cluster::Devic
   const BufferView values = buffer.view(kValues, DType::i32);
   std::vector<std::int32_t> host(kValues);
   double fastest_s = 0.0;
-  for (int round = 0; round < 2; ++round) {  // the first one warms up
+  for (int round = 0; round < 2; ++round) {  // the first round warms up
     std::fill(host.begin(), host.end(), group.rank() + 1);
     cluster::copy(values, view_of(host), stream.get());
     filled.record(stream.get());

@@ -9,22 +9,22 @@
 
 namespace mgpu::app {
 
-// --check tests the operations of a run with small amounts of data.
+// Each probe tests an operation of a run with a small amount of data, for --check.
 
 /// Gathers one number from each rank. Then writes 16 MiB to the journal in `folder`, makes an HDF5
-/// file from the journal, and reads the file back. The finding has the speed in MB/s. It is a
-/// warning if some HDF5 writes were not collective.
+/// file from the journal, and reads the file back. Finding::detail has the speed in MB/s. The
+/// finding is a warning if some HDF5 writes were not collective.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits. The finding has
-/// no text.
+/// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits. Finding::detail
+/// is empty.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Sums 16 MiB over all ranks, as training sums gradients. The finding has the speed in MB/s.
+/// Sums 16 MiB over all ranks, as training sums gradients. Finding::detail has the speed in MB/s.
 /// Ranks:  collective over the topology's world.
 /// Errors: the same Failure on all ranks.
 Finding probe_all_reduce(const cluster::Topology& topology, const cluster::DeviceChoice& choice,

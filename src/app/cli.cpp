@@ -62,8 +62,8 @@ private:
     }
   }
 
-  /// Refuses an argument such as "-gpus" if one of its letters is no option, because cxxopts would
-  /// read each letter as an option.
+  /// Refuses an argument with one dash, such as "-gpus", if one of its letters is not an option.
+  /// cxxopts would read each letter as an option.
   void refuse_letters() {
     for (std::size_t i = 1; i < line_.size() && line_[i] != "--"; ++i) {
       const std::string& text = line_[i];
@@ -265,9 +265,9 @@ private:
     }
   }
 
-  /// Handles the arguments that belong to no option and are not KEY=VALUE. One such argument is the
-  /// configuration (with --export and --compare, a run directory), and further ones are refused.
-  /// With --merge, these arguments are the run directories after the first one.
+  /// Handles the arguments that belong to no option and are not KEY=VALUE. At most one is allowed:
+  /// the configuration, or a run directory with --export and --compare. With --merge, these
+  /// arguments are the run directories after the first one.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
@@ -334,14 +334,14 @@ private:
   }
 
   void refuse_option(const std::string& unknown, std::size_t index) {
-    // Adds the dash that -gpus lacks.
+    // -gpus lacks the second dash of a long option.
     const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
     add("E142", "unknown option " + unknown, index, help_for_option(name, index));
   }
 
   /// Returns the KEY=VALUE that an unknown option may mean, such as train.max_steps=10 for
-  /// --max_steps 10. `key` is a key's name or the last part of one. Several matches are joined by
-  /// " or ". Returns "" if no key matches.
+  /// --max_steps 10. `key` is the name of a key, or the last part of such a name. Several matches
+  /// are joined by " or ". Returns "" if no key matches.
   std::string setting_for_option(const std::string& key, std::size_t index) const {
     const std::string& argument = line_[index];
     const std::size_t equals = argument.find('=');
@@ -379,7 +379,7 @@ private:
   WrittenLine line_;
   const KeyTable& table_;
   std::vector<std::size_t> positionals_;
-  bool sets_keys_ = false;  // true: the command line has KEY=VALUE without --set
+  bool sets_keys_ = false;  // true: the command line has an argument KEY=VALUE
   std::string action_name_;
   Options options_;
   std::vector<Problem> problems_;

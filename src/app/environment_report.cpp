@@ -21,7 +21,8 @@ extern char** environ;
 namespace mgpu::app {
 namespace {
 
-/// Returns MPI's version up to its first comma, "Open MPI v4.1.4". Works before MPI_Init.
+/// Returns the text of MPI_Get_library_version() up to the first comma, such as
+/// "Open MPI v4.1.4". Works before MPI_Init.
 std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

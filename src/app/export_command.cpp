@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Refuses results without the table `samples`, such as those of language-model training.
+/// Refuses a result file without the table `samples`, such as that of language-model training.
 /// Errors: Failure E143 (exit 64) if the table is missing; E604 (damaged) or E605 (not of this
 ///         program) if the file cannot be read.
 void require_samples(const fs::path& results, const jobs::JobSpec& job) {
@@ -36,8 +36,9 @@ void require_samples(const fs::path& results, const jobs::JobSpec& job) {
                  "FOLDER/tb"});
 }
 
-/// Returns the export format called `name`. Errors: Failure E143 (exit 64) if the job has no such
-/// format; its help names a format with a similar name, or else all formats of the job.
+/// Returns the export format called `name`.
+/// Errors: Failure E143 (exit 64) if the job has no such format. Its help names a format with a
+///         similar name, or else all formats of the job.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
   std::vector<std::string> names;
   for (const run::ExportFormat& format : jobs::export_formats(job)) {
@@ -55,8 +56,8 @@ run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
                  nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
 }
 
-/// Returns the configuration of the run, with the keys that the command line sets.
-/// Errors: Failure E143 (exit 64) if the results depend on a key that the command line changes.
+/// Returns the configuration of the run in `folder`, changed by `overrides`.
+/// Errors: Failure E143 (exit 64) if the results depend on a key that `overrides` change.
 Config config_to_export(const fs::path& folder, const std::vector<Override>& overrides) {
   Config config = config_in(folder);
   if (overrides.empty()) return config;

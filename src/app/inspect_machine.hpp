@@ -12,12 +12,13 @@
 namespace mgpu::app {
 
 /// Returns the number of ranks to plan for: devices.world if it is set, else the number that mpirun
-/// launched. Without mpirun it is the sum of the group sizes in devices.groups, or the value of
+/// launched. Without mpirun, one group of each size is planned: the sum of devices.groups, or
 /// devices.gpus_per_model if devices.groups is not set.
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
-/// Returns a description of one node for a plan: this machine, or a machine with the GPUs that
-/// devices.gpu names. A plan assumes as many equal nodes as planned_ranks() ranks need.
+/// Returns the machine for a plan: this machine, or a node with the GPUs that devices.gpu names. If
+/// planned_ranks() ranks need several nodes, the plan assumes that all nodes are equal. `output`:
+/// folder whose disk the runs write to.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

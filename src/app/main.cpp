@@ -27,8 +27,8 @@ namespace {
 
 using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
 
-/// Prints a failure, in the colors that `options` ask for. If `error` says that the run was already
-/// finished, prints that to stdout, because it is no failure.
+/// Prints a failure to stderr, in color if `options` ask for it. If `error` only says that the run
+/// was already finished, prints that to stdout, because it is not a failure.
 void print_failure(const std::exception& error, const app::Options& options) {
   const ErrorReport report = report_of(error);
   if (report.code.empty()) {
@@ -43,8 +43,8 @@ void print_failure(const std::exception& error, const app::Options& options) {
                static_cast<int>(report.exit));
 }
 
-/// Answers options that need no run and no MPI: --help, --version, --explain, --print-config,
-/// --plan, ... Under a launcher only the first rank prints. Returns nullopt if the options ask for
+/// Answers the options that need no run and no MPI: those of print_info(), --plan, --export and
+/// --compare. Under a launcher only the first rank prints. Returns nullopt if the options ask for
 /// another action.
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const FileProvider files = FileProvider::alone();
@@ -73,8 +73,8 @@ ExitCode fail_alone(const std::exception& error, const app::Options& options) {
   return report_of(error).exit;
 }
 
-/// Runs the actions that need MPI: --check, --merge, or a run. If all ranks know of a failure, each
-/// returns the exit code; if only one rank knows, it aborts all ranks.
+/// Runs the actions that need MPI: --check, --merge, or a run. If a failure is thrown on all ranks,
+/// each rank returns the exit code. If it is thrown on one rank only, that rank aborts all ranks.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();
@@ -104,7 +104,7 @@ void give_back(std::optional<StopSignals>& signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr const char* kInspectFile = "--inspect-file";  // the program starts itself with it
+  constexpr const char* kInspectFile = "--inspect-file";  // the program starts itself with this
   if (argc == 3 && std::string_view(argv[1]) == kInspectFile)
     return store::inspect_file_as_process(argv[2]);
   store::set_inspector({"/proc/self/exe", kInspectFile});

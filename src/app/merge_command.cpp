@@ -58,7 +58,7 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   options.overrides = overrides;
   Config config = load_config(options, program_keys(), cluster::shared_files(world));
   const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
-  // In runs of format 1, results have no columns that were copied from the user's data file.
+  // The results of a run of format 1 have no columns that were copied from the user's data file.
   return format == 1 ? config.with("output.keep_columns", "[]") : config;
 }
 
@@ -80,9 +80,8 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
          "\n";
 }
 
-/// Writes run.h5 if no attempt has written it. The file then has little more than the table of
-/// attempts, because the phase times were lost when the processes ended. An existing run.h5 has
-/// more data and is kept.
+/// Writes run.h5 if the file does not exist. The new file has little more than the table of
+/// attempts: times of phases are known only to the processes of an attempt, which have ended.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(

@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 using formats::JsonValue;
 
-/// Returns the facts about a run that a merge compares, as JSON for the other ranks. Local.
+/// Returns the facts about the run in folder `given` that a merge compares. Rank 0 calls it and
+/// sends the JSON text to the other ranks.
 JsonValue facts_of(const fs::path& given) {
   const auto keys = store::keys_of_run(given);
   const auto inputs = store::inputs_of_run(given);
@@ -61,8 +62,9 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
   return runs;
 }
 
-/// Returns the configuration of `run`, changed to that of one run of all parts, and by the settings
-/// of the command line.
+/// Returns the configuration for a single run of all parts. It is made from the configuration of
+/// `run` and from the settings of the command line.
+/// Ranks:  collective over `world`.
 Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
   return config_of_run(world, run.folder, options.overrides)
       .with("run.worker_id", "0")

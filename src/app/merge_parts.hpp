@@ -12,8 +12,8 @@
 
 namespace mgpu::app {
 
-/// Returns the configuration that the run in `folder` was made with, changed by `overrides`. Ranks:
-/// collective.
+/// Returns the configuration with which the run in `folder` was made, changed by `overrides`.
+/// Ranks:  collective over `world`.
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
                      const std::vector<Override>& overrides = {});
 
@@ -22,11 +22,13 @@ Config config_of_run(const cluster::Group& world, const std::filesystem::path& f
 std::string merge_text(const run::MergedRun& merged, const std::filesystem::path& results,
                        bool is_finished);
 
-/// Writes run.h5 with the attempts of the run, unless the file exists. Ranks: collective.
+/// Writes run.h5 with the table of the attempts of the run, unless the file exists.
+/// Ranks:  collective over `world`.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config);
 
-/// Runs --merge DIR DIR ..., and returns the exit code; see merge_run(). Ranks: collective.
+/// Runs --merge DIR DIR ..., and returns the exit code; see merge_run().
+/// Ranks:  collective over `world`.
 ExitCode merge_parts(const cluster::Group& world, const Options& options);
 
 }  // namespace mgpu::app

@@ -196,7 +196,8 @@ examples
   ./mgpu_spmd conf/train/train_ad.yaml train.max_steps=100 --print-config=changed
 )";
 
-/// Formats "  -q, --quiet" or "      --gpus LIST|all".
+/// Returns the names and the argument of an option as --help shows them: "  -q, --quiet" or
+/// "      --gpus LIST|all".
 std::string usage_of(const OptionRow& row) {
   std::string usage = row.letter == 0 ? "  " : std::string("  -") + row.letter + ", ";
   usage += "--" + std::string(row.name);

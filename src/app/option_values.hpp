@@ -10,8 +10,8 @@ namespace mgpu::app {
 /// Splits a text at each separator. A separator at the end of the text adds no empty part.
 std::vector<std::string> split_at(std::string_view text, char separator);
 
-/// Returns whether the argument is KEY=VALUE. The text before the first equals sign must be a name
-/// of letters, digits, `_`, `-` and dots.
+/// Returns whether the argument is KEY=VALUE: the text before the first equals sign is not empty
+/// and has only letters, digits, `_`, `-` and dots.
 bool is_override(std::string_view argument);
 
 /// The two numbers in the value of --only.
@@ -23,9 +23,9 @@ struct WrittenPart {
 /// Parses the value of --only, such as "0/4"; nullopt for other texts.
 std::optional<WrittenPart> parse_part(const std::string& text);
 
-/// Parses the value of --select, such as "algorithm=pita,round=0". Returns it as a mapping of YAML:
-/// `{algorithm: "pita", round: "0"}`. The values of a name that is given twice are joined with a
-/// blank. Returns nullopt for other texts.
+/// Parses the value of --select, such as "algorithm=pita,round=0". Returns the value as a YAML
+/// mapping: `{algorithm: "pita", round: "0"}`. If a name is given several times, its values are
+/// joined with blanks. Returns nullopt for other texts.
 std::optional<std::string> parse_selection(const std::string& text);
 
 }  // namespace mgpu::app

@@ -10,29 +10,29 @@
 #include <mgpu/report/html_page.hpp>
 #include <mgpu/report/summary.hpp>
 
-// These functions format facts about configuration and machine for report.html. All are local.
+// These functions format facts about configuration and machine for report.html. They do not
+// communicate.
 namespace mgpu::app {
 
 /// Names and values, such as JobOutcome::inputs.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns a table of the keys that differ from their defaults, with the place that sets each. If
-/// the job reads run.seed, data.path or model.path, the table has these keys too, unless they are
-/// null. The last rows are `found`: facts that no key sets.
+/// Returns a table of the keys whose values are not the defaults, with the place that sets each
+/// key. If the job reads run.seed, data.path or model.path, the table has these keys too, unless
+/// they are null. The last rows are the names and values in `found`.
 report::Table settings_table(const Config& config, const Facts& found);
 
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();
 
-/// Formats host, processor, cores and GPU of rank 0. Only rank 0 may call it. The text ends with
-/// the number of nodes if there are several.
+/// Formats host, processor, cores and GPU of rank 0. Only rank 0 may call it. If there are several
+/// nodes, the text ends with their number.
 std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
 
 /// Formats the versions of the libraries: "hdf5 1.10.8, libtorch 2.11.0".
 std::string versions_text();
 
-/// Formats the peak of host memory of the rank that used most, and the sum of the peaks of all
-/// ranks.
+/// Formats the largest peak of host memory of any rank, and the sum of the peaks of all ranks.
 std::string memory_text(const report::RunSummary& summary);
 
 }  // namespace mgpu::app

@@ -36,8 +36,9 @@ std::string command_again(const PartRun& run) {
               : "");
 }
 
-/// Returns advice for making the part of `other` again with the batch sizes that `first` used on
-/// its GPUs. If only one of the two runs used GPUs, the advice is one kind of device for all parts.
+/// Returns advice for a failed merge: how to run the part of `other` again with the batch sizes
+/// that `first` used on its GPUs. If only one of the two runs used GPUs, the advice is to use one
+/// kind of device for all parts.
 std::string help_for_sizes(const PartRun& first, const PartRun& other) {
   if (first.device_keys.empty() != other.device_keys.empty())
     return "make all parts on GPUs, or all on CPUs";
@@ -63,8 +64,8 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Returns the checksums of a run's inputs by name. If the name is a key, the key's value, such as
-/// the path of a file, is appended to the name.
+/// Returns the checksums of a run's inputs by name. If the name of an input is a key, such as
+/// data.path, the value of this key is appended to the name.
 Facts named_inputs(const PartRun& run) {
   Facts named;
   for (const auto& [key, value] : run.inputs) {
@@ -75,8 +76,8 @@ Facts named_inputs(const PartRun& run) {
   return named;
 }
 
-/// Throws if the inputs of two runs differ in their names or checksums. Runs of earlier versions
-/// are not checked, because they did not record their inputs.
+/// Throws if the inputs of two runs differ in their names or checksums. Runs without recorded
+/// inputs are not checked: earlier versions of the program did not record them.
 void check_inputs(const std::vector<PartRun>& runs) {
   const auto has_inputs = [](const PartRun& run) { return !run.inputs.empty(); };
   const auto first = std::ranges::find_if(runs, has_inputs);
@@ -94,7 +95,7 @@ void check_inputs(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Throws if the runs have different formats, because one journal cannot hold both.
+/// Throws if the runs have different formats. The chunks of one journal must have one format.
 void check_formats(const std::vector<PartRun>& runs) {
   std::vector<std::string> lines;
   bool is_mixed = false;
@@ -126,8 +127,8 @@ void check_finished(const std::vector<PartRun>& runs) {
   throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));
 }
 
-/// Returns the runs by the index of their part. Returns an empty map if the runs have different
-/// numbers of parts.
+/// Returns the runs by the index I of their part I/N. Returns an empty map if N is not the same for
+/// all runs.
 std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
   std::map<int, std::vector<const PartRun*>> parts;
   for (const PartRun& run : runs) {
@@ -139,7 +140,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // the numbers of parts differ; gaps are found after the merge
+  if (parts.empty()) return;  // numbers of parts differ; the merge finds missing parts
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part.count;

@@ -12,7 +12,7 @@
 
 namespace mgpu::app {
 
-/// A run that --merge joins. All ranks have the same facts about it.
+/// A run that --merge joins with others. The members are equal on all ranks.
 struct PartRun {
   std::filesystem::path folder;
   Config config;
@@ -23,17 +23,19 @@ struct PartRun {
   std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
 };
 
-/// Returns the Failure E610 (exit 65), which says that runs cannot be merged.
+/// Returns a Failure E610 (exit 65), which says that runs cannot be merged.
 Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
 
-/// Checks that runs can be merged. Their job must support parts. Their formats, configurations,
-/// inputs and batch sizes on GPUs must be equal, and all runs must be finished. If all have the
-/// same number of parts, no part may be missing. `runs` has at least one run. Local.
+/// Checks that runs can be merged. Their job must support parts (JobSpec::has_parts). Their
+/// formats, configurations, inputs and batch sizes on GPUs must be equal, and all runs must be
+/// finished. If all runs have the same number N of parts, each part I/N must be given. `runs` must
+/// not be empty.
+/// Ranks:  local.
 /// Errors: Failure E610 (exit 65), which names what differs and what to type.
 void check_part_runs(const std::vector<PartRun>& runs);
 
-/// Returns a note for each part that is given more than once. The additional copies do not change
-/// the result.
+/// Returns a note for each part that several runs did. --merge takes such a part only once. Returns
+/// no notes if the runs have different numbers of parts.
 std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs);
 
 }  // namespace mgpu::app

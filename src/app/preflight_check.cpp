@@ -23,8 +23,9 @@ namespace {
 
 using report::Verdict;
 
-/// Returns the options. If they have neither a configuration nor the key `job`, sets `job` to the
-/// first job. `job` is the only key without a default, and a check of the installation needs none.
+/// Returns the options. If they have neither a configuration nor the key `job`, `job` is set to the
+/// first job, because `job` is the only key without a default. A check of the installation does not
+/// depend on the job.
 Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
@@ -76,13 +77,13 @@ private:
     return true;
   }
 
-  /// Returns the number of ranks of the run that is checked. If --check itself has several ranks,
-  /// it is their number. Otherwise it is the number that --plan assumes.
+  /// Returns the number of ranks of the run that is checked. If --check itself was started with
+  /// several ranks, it is that number. Otherwise it is the number that --plan assumes.
   int ranks_of(const cluster::ClusterConfig& cluster) const {
     return world_.size() > 1 ? world_.size() : planned_ranks(cluster);
   }
 
-  /// Returns whether the run that is checked has more ranks than this --check.
+  /// Returns whether the run that is checked will have more ranks than this --check has.
   bool is_for_more_ranks() const { return has_config_ && ranks_of(keys_.cluster) > world_.size(); }
 
   std::string config_detail() const {
@@ -171,8 +172,8 @@ private:
     return std::to_string(ranks_of(keys_.cluster)) + " x " + std::string(keys_.cluster.card->name);
   }
 
-  /// Returns a machine with ranks_of() ranks: one with the GPUs that devices.gpu names, or one like
-  /// this machine if devices.gpu is not set.
+  /// Returns a machine with ranks_of() ranks. It has the GPUs that devices.gpu names. If
+  /// devices.gpu is not set, it is like this machine.
   run::PlanMachine planned_machine() const {
     cluster::ClusterConfig planned = keys_.cluster;
     planned.world = ranks_of(keys_.cluster);
@@ -192,9 +193,10 @@ private:
     return machine;
   }
 
-  /// Returns a finding about the limit of the plan of which the largest share is used. The disk is
-  /// left out, because check_output() covers it. The finding is a warning if the share is larger
-  /// than Limit::allowed.
+  /// Returns a finding about the limit of the plan of which the largest share is used
+  /// (Limit::used). The limit of the disk is left out, because check_output() covers it. The
+  /// finding is a warning if that share is larger than Limit::allowed, or if the plan has no other
+  /// limits.
   /// Errors: Failure E301 if a limit is exceeded.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};

@@ -17,7 +17,7 @@ report::Verbosity verbosity_of(const Options& options, const Config& config) {
   return is_verbose ? report::Verbosity::verbose : report::Verbosity::normal;
 }
 
-/// Formats "cuda:0 GPU-e7b3bccd-...", or "cpu".
+/// Returns the device and its UUID, "cuda:0 GPU-e7b3bccd-...", or "cpu".
 std::string device_text(const cluster::DeviceChoice& choice) {
   if (choice.device.kind == DeviceKind::cpu) return "cpu";
   return "cuda:" + std::to_string(choice.device.index) + " " + choice.gpu.uuid;
@@ -37,8 +37,8 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
   return who;
 }
 
-/// Returns the keys that can change results.h5, with their values. Values that look like numbers
-/// become numbers, and flags become booleans.
+/// Returns the keys that can change results.h5, with their values. A value that is a number becomes
+/// a number, and a flag becomes a boolean.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
   for (const KeySpec* spec : config.keys()) {

@@ -28,15 +28,17 @@ struct RunKeys {
 using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
 
 /// Reads the settings of the run, and checks the job's keys (JobSpec::check) for the number of
-/// ranks that `ranks` returns. Local.
+/// ranks that `ranks` returns.
+/// Ranks:  local.
 /// Errors: one exception with all mistakes (see check_all()).
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
 /// Returns the job of the configuration. Every rank parses the job's keys, and rank 0 checks the
-/// files that the job needs. `config` must outlive the job. Ranks: collective over `world`.
+/// files that the job needs (Job::check_files). `config` must outlive the job.
+/// Ranks:  collective over `world`.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
-/// Returns the request with which the RunDirectory of this run is opened.
+/// Returns the request with which the store::RunDirectory of this run is opened. `command`: argv.
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
@@ -44,7 +46,7 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const std::vector<std::string>& command);
 
 /// Returns the options for the SoftStop of a run. Only rank 0 looks for the file STOP. All ranks
-/// watch the time limit, of which `elapsed_s` seconds have already passed.
+/// watch run.time_limit. `elapsed_s`: for how many seconds this process has been running.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

@@ -20,15 +20,15 @@ struct RankRecord {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
   std::string gpu_name;      // "" on the CPU
-  std::int64_t samples = 0;  // training samples of the rank in this attempt
+  std::int64_t samples = 0;  // JobOutcome::samples_here of the rank
 };
 
 /// Returns the records of all ranks, in rank order, on rank 0; an empty list on other ranks.
 ///
-/// Ranks:  collective.
+/// Ranks:  collective over `world`.
 std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine);
 
-/// The contents of run.h5 about this attempt. write_run_tables() uses them on rank 0 only.
+/// The data from which write_run_tables() makes run.h5. Only the data of rank 0 is used.
 struct RunTables {
   std::vector<store::Attribute> attributes;  // attributes of the root group of run.h5
   std::vector<RankRecord> ranks;
@@ -39,10 +39,11 @@ struct RunTables {
   int exit = -1;  // exit code of this attempt; -1 when it is not known
 };
 
-/// Writes run.h5 into the run directory: /ranks, /timing and /throughput of this attempt, and
-/// /attempts of all attempts.
+/// Writes run.h5 into the run directory. Tables /ranks, /timing and /throughput describe this
+/// attempt. Table /attempts has a row for each attempt of the run.
 ///
-/// Ranks:  collective. Errors: those of store::seal() and store::attempts_of(), on all ranks.
+/// Ranks:  collective over `world`.
+/// Errors: those of store::seal() and store::attempts_of(), on all ranks.
 void write_run_tables(const cluster::Group& world, const store::RunDirectory& directory,
                       const RunTables& tables);
 

@@ -166,8 +166,8 @@ private:
     }
   }
 
-  /// Returns the configuration that repeats the run. If `run.resume` names a folder, it becomes
-  /// `auto`, because a finished run cannot be resumed. `run.retry_quarantined` becomes false.
+  /// Returns the configuration that repeats the run. If run.resume names a run directory, it
+  /// becomes `auto`, because a finished run cannot be resumed. run.retry_quarantined becomes false.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");
@@ -214,7 +214,8 @@ private:
     }
   }
 
-  /// Logs why the run stops. Only some ranks know the reason, so it is reduced over all ranks.
+  /// Logs why the run stops. The reason may be known to some ranks only, so the ranks reduce it.
+  /// Ranks:  collective over the world.
   void log_why_stopped() {
     const auto mine = static_cast<std::int32_t>(stop_.poll());
     const auto reason = static_cast<StopReason>(world_.all_reduce(mine, cluster::ReduceOp::max));
@@ -243,7 +244,7 @@ private:
     write_run_tables(world_, directory_,
                      {run_attributes(summary), records, memory, phases, outcome.pace,
                       outcome.samples_per_step, static_cast<int>(outcome.exit)});
-    directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
+    directory_.finish(world_, outcome.exit);  // last: a run killed earlier stays unfinished
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
       if (meter_) files_.print(cluster::utilization_lines(utilization));
@@ -325,9 +326,9 @@ private:
     summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
-  /// Returns the folder to give to tensorboard --logdir: store::runs_folder(), which has a link to
-  /// the curves of each run. If this run has no link there, it is the folder tb of this run. The
-  /// path is relative if the folder is below the working directory.
+  /// Returns the folder to give to tensorboard --logdir. It is store::runs_folder(), which has a
+  /// link to the TensorBoard folder of each run. If this run has no link there, it is the folder tb
+  /// of this run. The path is relative if the folder is below the working directory.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =
@@ -376,7 +377,7 @@ private:
   SoftStop stop_;
   std::vector<std::string> sources_;
   std::int64_t overrides_;
-  std::unique_ptr<watch::Watchdog> watchdog_;         // null: switched off
+  std::unique_ptr<watch::Watchdog> watchdog_;         // null: see watch_run()
   std::unique_ptr<cluster::UtilizationMeter> meter_;  // null: this rank has no GPU
 };
 

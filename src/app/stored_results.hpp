@@ -9,11 +9,13 @@
 namespace mgpu::app {
 
 /// Returns the configuration with which the run in `folder` was made, changed by `overrides`.
-/// Local. Errors: Failure E609 (exit 66) if `folder` is no run directory; those of load_config().
+/// Ranks:  local.
+/// Errors: Failure E609 (exit 66) if `folder` is not a run directory; those of load_config().
 Config config_in(const std::filesystem::path& folder, const std::vector<Override>& overrides = {});
 
-/// Returns the path of the result file of the run in `folder`. `config` is the configuration of
-/// that run, and names the file. Local.
+/// Returns the path of the result file of the run in `folder`. `config` must be the configuration
+/// of that run.
+/// Ranks:  local.
 /// Errors: Failure E603 (exit 66) if the file is missing.
 std::filesystem::path results_in(const std::filesystem::path& folder, const Config& config);
 

@@ -8,8 +8,9 @@
 namespace mgpu::app {
 namespace {
 
-/// Phases with the time limit watchdog.slow_limit_s. In them a rank may show no progress for long,
-/// because it reads or writes large files, or does work that no other phase covers (`other`).
+/// Phases of the clock with the time limit watchdog.slow_limit_s. In these phases a rank may show
+/// no progress for a long time: it reads or writes large files, or does work that has no phase name
+/// (`other`).
 const std::vector<std::string> kSlowPhases = {"start-up", "load",    "tokenize",
                                               "other",    "results", "waiting for data",
                                               "seal",     "logging", "checkpoints"};

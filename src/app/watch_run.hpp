@@ -9,13 +9,14 @@
 
 namespace mgpu::app {
 
-/// If a watchdog runs, the time limit of a communicator's calls is longer by this many seconds. So
-/// the watchdog reports a hang first, and its report says more about the cause.
+/// If a watchdog runs, the time limit of collectives (ClusterConfig::timeout_s) is longer by this
+/// many seconds. So the watchdog reports a hang before a collective times out. The report of the
+/// watchdog says more about the cause.
 inline constexpr double kAfterWatchdogS = 5.0;
 
-/// Starts the watchdog of a run and returns it; null if it is switched off or a debugger holds a
-/// rank. Before that, removes shared memory that killed runs have left. With -v it prints whether
-/// the watchdog runs.
+/// Starts the watchdog of a run and returns it. Returns null if watchdog.enabled is false, or if a
+/// debugger is attached to a rank. First removes the shared memory that killed runs have left in
+/// /dev/shm. Logs an event, shown with -v, that says whether the watchdog runs.
 ///
 /// Ranks:  collective over the topology's world.
 /// Errors: those of watch::Watchdog.

@@ -7,8 +7,8 @@
 
 namespace mgpu::app {
 
-/// Passes events on to `files`. Records whether the run has made progress, and points the
-/// link `latest` to the run when it saves a checkpoint.
+/// Passes events on to `files`. Records whether the run has made progress. Points the link `latest`
+/// to the run directory when the run saves a checkpoint.
 class WatchedEvents final : public EventSink {
 public:
   WatchedEvents(EventSink& files, store::RunDirectory& directory)
@@ -23,8 +23,8 @@ public:
   /// Records that the run directory must be kept if the run fails.
   void set_begun() { has_begun_ = true; }
 
-  /// Returns whether a step or chunk is done, or set_begun() was called. On rank 0, steps and
-  /// chunks of other ranks count too. The call does not communicate.
+  /// Returns whether event() has passed on an event with a report::Position, or set_begun() was
+  /// called.
   bool has_begun() const { return has_begun_; }
 
 private:
@@ -34,7 +34,7 @@ private:
 };
 
 /// Returns whether the exit code is that of a failure due to the user's input or the machine. The
-/// message of such a failure is complete: the logs in the run directory have no more information.
+/// error report of such a failure is complete: logs in the run directory have no more information.
 constexpr bool explains_itself(ExitCode exit) {
   switch (exit) {
     case ExitCode::usage:

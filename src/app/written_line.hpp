@@ -15,15 +15,16 @@ namespace mgpu::app {
 std::string long_name(std::string_view argument);
 
 /// A command line as the user typed it. Error messages use it to point at an option or word.
-/// take_option() and take_word() search after the argument that was taken last.
+/// take_option() and take_word() search after the argument that was taken last. Letters of options
+/// may share an argument (-qv), so take_option() finds such an argument several times.
 class WrittenLine {
 public:
   WrittenLine(int argc, const char* const* argv);
 
   std::size_t size() const { return arguments_.size(); }
 
-  /// operator[] returns an argument with - for _ in an option's name; written() returns it as
-  /// typed.
+  /// operator[] returns an argument, in which each _ of an option's name is replaced by -.
+  /// written() returns the argument as typed.
   const std::string& operator[](std::size_t index) const { return arguments_[index]; }
   const std::string& written(std::size_t index) const { return written_[index]; }
 
@@ -31,14 +32,14 @@ public:
   /// argument.
   std::size_t find(const std::string& argument) const;
 
-  /// take_option() finds the next occurrence of an option, whose parsed value is `value`.
-  /// take_word() finds the next argument equal to `text`. The argument must exist. Both return its
-  /// index.
+  /// take_option() returns the index of the next occurrence of an option, whose parsed value is
+  /// `value`. take_word() returns the index of the next argument equal to `text`. The option or
+  /// argument must exist.
   std::size_t take_option(const OptionRow& row, const std::string& value);
   std::size_t take_word(const std::string& text);
 
-  /// Returns an option and its value as typed, "--gpus 1,3" or "--resume", to be shown with a
-  /// caret.
+  /// Returns the option at `index` and its value as typed, "--gpus 1,3" or "--resume". Error
+  /// messages show this text with a caret.
   std::string option_at(std::size_t index, const std::string& value) const;
 
   /// Returns the description of an argument for messages: "command line, argument 2".

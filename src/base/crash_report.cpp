@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint64_t kMaxBytes = 1 << 20;
 constexpr std::size_t kMaxLineBytes = 4096;  // longer lines are cut
 
-/// Returns the rest of the line that starts with "NAME: ", where NAME is `name`, or "" if no line
-/// does. Searches only the lines before the first section of a crash file.
+/// Returns the rest of the first line that starts with `name` and ": ", or "" if there is no such
+/// line. Searches only the lines of a crash file before its first section ("--- what").
 std::string field(std::string_view text, std::string_view name) {
   const std::string start = "\n" + std::string(name) + ": ";
   const std::size_t at = text.substr(0, text.find("\n--- ")).find(start);

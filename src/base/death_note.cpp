@@ -38,7 +38,7 @@ const char* short_name_of(int signal) noexcept {
   }
 }
 
-/// Builds "RANK WITNESS CAUSE\n" without an allocation.
+/// Builds the line "RANK WITNESS CAUSE\n" without allocating memory.
 class Line {
 public:
   void add(std::string_view text) noexcept {

@@ -20,7 +20,7 @@ bool is_out_of_host_memory(const std::exception& error) {
 }
 
 /// Returns whether `error` means that GPU memory ran out: CUDA error 2 in a LibraryError, or a text
-/// of libtorch's CUDA allocator. The type of that allocator's errors is unknown here.
+/// of libtorch's CUDA allocator. Module `base` does not know the type of that allocator's errors.
 bool is_out_of_device_memory(const std::exception& error) {
   return std::strstr(error.what(), "CUDA out of memory") != nullptr ||
          std::strstr(error.what(), "CUDA error 2: ") != nullptr;

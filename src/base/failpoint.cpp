@@ -68,7 +68,7 @@ Plan parse(std::string_view text) {
   return plan;
 }
 
-/// Returns the entries of MGPU_FAILPOINT; nullptr if it is not set.
+/// Returns the entries of MGPU_FAILPOINT; nullptr if the variable is not set.
 std::vector<Plan>* plans() {
   static const std::unique_ptr<std::vector<Plan>> kPlans = [] {
     const char* text = std::getenv("MGPU_FAILPOINT");

@@ -25,8 +25,8 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
   fail_read(path, std::strerror(error), error == EIO ? ExitCode::io : ExitCode::no_input);
 }
 
-/// Opens a regular file. Refuses pipes, because reading one would wait for a writer, and devices,
-/// because some have no end, such as /dev/zero.
+/// Opens a regular file. Refuses pipes, because reading a pipe would wait for a writer. Refuses
+/// devices, because some have no end, such as /dev/zero.
 FdHandle open_regular(const fs::path& path) {
   FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) fail_read(path, errno);

@@ -56,8 +56,8 @@ void grow_heap(std::size_t bytes) {
 
 std::uint64_t host_peak_bytes() {
   if (const auto peak = number_in("/proc/self/status", "VmHWM:")) return *peak * 1024;
-  // This is the fallback without /proc. The value may be too high, because a process started by
-  // vfork inherits the peak of its parent.
+  // Without /proc, getrusage() gives the peak. The value may be too high, because a process started
+  // by vfork inherits the peak of its parent.
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB

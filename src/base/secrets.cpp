@@ -28,8 +28,8 @@ bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-/// Returns the name in `line` that ends before offset `end`. Skips blanks and a quote in front of
-/// `end`.
+/// Returns the name in `line` that ends before offset `end`, or before the quote and blanks that
+/// precede `end`.
 std::string_view name_before(std::string_view line, std::size_t end) {
   while (end > 0 && line[end - 1] == ' ')
     --end;
@@ -40,7 +40,8 @@ std::string_view name_before(std::string_view line, std::size_t end) {
   return line.substr(begin, end - begin);
 }
 
-/// Returns the offset at which the value begins; `at` is the offset after `=` or `:`.
+/// Returns the offset at which the value begins, after blanks, a quote and "Bearer " or "Basic ".
+/// `at` is the offset after `=` or `:`.
 std::size_t value_begin(std::string_view line, std::size_t at) {
   at = std::min(line.find_first_not_of(' ', at), line.size());
   if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;
@@ -49,7 +50,7 @@ std::size_t value_begin(std::string_view line, std::size_t at) {
   return at;
 }
 
-/// Returns whether the value may be a secret: not short, and not a number.
+/// Returns whether the value may be a secret: it has at least six characters, and is not a number.
 bool may_be_secret(std::string_view value) {
   return value.size() >= 6 && value.find_first_not_of("0123456789.") != std::string_view::npos;
 }
@@ -68,8 +69,8 @@ std::string without_named(std::string_view line) {
   return clean.append(line.substr(done));
 }
 
-/// Returns the line with access tokens of web services masked. It recognizes them by a prefix such
-/// as hf_, which stays.
+/// Returns the line with access tokens of web services masked. It recognizes a token by its prefix,
+/// such as hf_, and keeps the prefix.
 std::string without_tokens(std::string_view line) {
   std::string clean;
   for (std::size_t at = 0; at < line.size();) {

@@ -23,9 +23,9 @@ constexpr std::array kStopSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 constexpr std::int64_t kSameRequestUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
-// Time and number of the first signal, in one word so that a handler on another thread never sees
-// one without the other. Upper bits: microseconds of the monotonic clock. Low byte: the signal's
-// number. 0: no signal.
+// Time and number of the first signal. Both are in one word, so that a handler on another thread
+// never sees the time without the number. Upper bits: microseconds of the monotonic clock. Low
+// byte: the signal's number. 0: no signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -83,7 +83,8 @@ StopReason reason_of(int signal) {
   }
 }
 
-/// Returns the seconds until Slurm ends the Slurm job; infinity outside Slurm or if unknown.
+/// Returns the seconds until Slurm ends the Slurm job; infinity outside Slurm, or if the end is
+/// unknown.
 double slurm_seconds_left() {
   const char* text = std::getenv("SLURM_JOB_END_TIME");
   std::int64_t end_time = 0;
@@ -126,7 +127,7 @@ StopSignals::StopSignals() {
   action.sa_mask = stop_set();
   for (std::size_t i = 0; i < kStopSignals.size(); ++i)
     ::sigaction(kStopSignals[i], &action, &before[i]);
-  pthread_sigmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // delivers pending ones
+  pthread_sigmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // delivers pending signals
   tell_launcher();
 }
 
@@ -178,7 +179,7 @@ bool SoftStop::take_stop_file() {
   const Clock::time_point now = Clock::now();
   if (stop_file_.empty() || now - last_look_ < kLookEvery) return false;
   last_look_ = now;
-  return ::unlink(stop_file_.c_str()) == 0;  // otherwise the same command would stop again
+  return ::unlink(stop_file_.c_str()) == 0;  // a file that stays would stop the next attempt
 }
 
 }  // namespace mgpu

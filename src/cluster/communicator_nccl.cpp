@@ -167,7 +167,7 @@ void NcclCommunicator::agree(const std::exception_ptr& failure) {
   });
 }
 
-/// Waits until NCCL has started, or until another rank says that it has failed.
+/// Waits until NCCL has started, or until another rank reports a failure.
 void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -218,8 +218,8 @@ void NcclCommunicator::abort_communicator() noexcept {
   if (comm_ != nullptr && !end_communicator(ncclCommAbort)) keep_device_memory();
 }
 
-/// Waits before this rank reports the failure of a peer. The peer knows the cause, and its message
-/// is the one to print.
+/// Waits before this rank reports the failure of a peer. Meanwhile, the peer can print its message,
+/// which names the cause.
 void NcclCommunicator::wait_for_peer() const {
   const std::chrono::duration<double> patience(std::min(kPeerPatienceS, timeout_s_));
   const auto end = std::chrono::steady_clock::now() + patience;

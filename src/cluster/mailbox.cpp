@@ -7,7 +7,7 @@ namespace mgpu::cluster {
 namespace {
 
 constexpr int kText = 1;
-constexpr int kLast = 2;  // sent when the sender closes
+constexpr int kLast = 2;  // tag of the empty message that close() sends
 
 struct Sent {
   std::string text;

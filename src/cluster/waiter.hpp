@@ -19,8 +19,8 @@ public:
   Waiter(const Group& group, double timeout_s);
 
   /// Begins a call: records it in the CallLog and starts its deadline. The call ends when the
-  /// returned object is destroyed. For a call between two ranks, `peer` is the rank of the other
-  /// one in the group.
+  /// returned object is destroyed. For a call between two ranks, `peer` is the other rank, as an
+  /// index in the group.
   /// Errors: Failure E403 (the communicator cannot be used any more) after cancel(), or after an
   ///         earlier call has failed.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
@@ -57,7 +57,7 @@ private:
   bool is_dead_ = false;
 };
 
-/// Returns the error of a rank that waited too long in `call`.
+/// Returns the error of a rank that waited too long in a call. `call`: the description of the call.
 TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
 /// In checked builds, compares the call of this rank with the calls of all other ranks. Ranks:

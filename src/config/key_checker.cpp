@@ -225,8 +225,9 @@ bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) 
   return true;
 }
 
-/// Returns whether a key of the same section differs from `called` by one letter. Such a key is
-/// more likely to be meant than a key of another section whose last part equals that of `called`.
+/// Returns whether a key of the same section differs from `called` by one edit (edit_distance()).
+/// Such a key is more likely to be meant than a key of another section whose last part equals that
+/// of `called`. Returns false for a name outside of any section.
 bool KeyChecker::has_near_sibling(std::string_view called) const {
   const std::size_t section = called.rfind('.') + 1;  // 0: the top level
   return section > 0 && std::ranges::any_of(table_.keys(), [&](const KeySpec& spec) {

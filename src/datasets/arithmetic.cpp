@@ -85,7 +85,8 @@ public:
 
   bool has_check() const override { return true; }
 
-  /// Returns 1 if the answer begins with the sum, or states it in \boxed{...} or after `####`.
+  /// Returns 1 if the answer states the sum in \boxed{...} or after `####`, otherwise 0. An answer
+  /// with neither of these has to begin with the sum.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::optional<std::string> given = given_answer(answer);
     return given && same_answer(*given, std::to_string(chain_of(split, index).sum)) ? 1.0 : 0.0;

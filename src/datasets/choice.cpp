@@ -30,8 +30,8 @@ std::vector<std::uint64_t> choices_of_question(std::int64_t options) {
   return choices;
 }
 
-/// Draws and returns different numbers. Each draw is an index into the sorted numbers that were not
-/// drawn yet.
+/// Draws and returns `options` different numbers. Each draw is an index into the sorted list of
+/// numbers that were not drawn yet.
 std::vector<std::uint64_t> draw_numbers(std::int64_t options, RowDraws& draws) {
   std::vector<std::uint64_t> numbers;
   for (std::int64_t i = 0; i < options; ++i) {
@@ -87,8 +87,9 @@ public:
 
   bool has_check() const override { return true; }
 
-  /// Returns 1 if the answer's letter is right. The letter is in \boxed{...} or after `####`, or
-  /// is the first capital letter that stands alone.
+  /// Returns 1 if the answer's letter is right, otherwise 0. The letter is that in \boxed{...} or
+  /// after `####`. In an answer with neither of these, it is the first capital letter that stands
+  /// alone.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::string letter(1, question_of(split, index).letter);
     const std::optional<std::string> given = given_answer(answer);

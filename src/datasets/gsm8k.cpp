@@ -22,12 +22,13 @@ constexpr const char* kRepair = "repair or remove these rows";
 struct WordProblem {
   std::string question{};
   std::string solution{};  // the text before the last `####`
-  std::string answer{};    // result of stated_answer(): the text after the last `####`
+  std::string answer{};    // stated_answer() of the file's `answer`, such as the text after `####`
 };
 
 using WordProblems = std::vector<WordProblem>;
 
-/// Reads a row, and splits its `answer` at the last `####`. Returns nullopt if a part is missing.
+/// Reads a row, and splits its `answer` at the last `####`. Returns nullopt if the row lacks a text
+/// `question` or `answer`, or the answer lacks `####`.
 std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   const formats::JsonValue* question = row.find("question");
   const formats::JsonValue* answer = row.find("answer");

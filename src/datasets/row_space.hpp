@@ -33,8 +33,8 @@ private:
   std::size_t made_ = 0;
 };
 
-/// All rows that a list of choices can make, in a random order. The counted choices are the first
-/// ones of the list, up to the limit of 2^62 rows. No two rows have the same counted choices.
+/// All rows that a list of choices can make, in a random order. The first choices of the list are
+/// counted: as many as make at most 2^62 different rows. No two rows have the same counted choices.
 class RowSpace {
 public:
   /// `choices`: how many values each choice has, in order; 0 if they are too many to be counted.

@@ -34,7 +34,8 @@ std::size_t power_of_unit(std::string_view text) {
 }
 
 /// Returns whether the text after a number is empty or a unit. A unit consists of words, each with
-/// or without a power such as ^2, of spaces, and of the signs `/`, `.`, `-` and `'`.
+/// or without a power such as ^2, of spaces, and of the signs `/`, `.`, `-` and `'`. A word of one
+/// letter must be one of kShortUnits, and follow a space or `/`.
 bool is_unit(std::string_view text) {
   bool follows_blank = false;
   for (std::size_t i = 0; i < text.size();) {

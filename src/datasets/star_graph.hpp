@@ -24,10 +24,10 @@ struct StarGraph {
   std::vector<std::pair<std::int64_t, std::int64_t>> edges{};  // [d (l - 1)] in a random order
   std::vector<std::int64_t> random_arm{};                      // [l] nodes of one of the d arms
 
-  /// Returns `a,b|c,d/start,goal=`.
+  /// Returns the prompt, such as `a,b|c,d/start,goal=` for the edges (a, b) and (c, d).
   std::string prompt() const;
 
-  /// Returns `start,...,goal`.
+  /// Returns the nodes of `path`, separated by commas: `start,...,goal`.
   std::string path_text() const;
 
   /// Returns the nodes of `random_arm`, separated by commas like those of path_text().

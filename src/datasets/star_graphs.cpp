@@ -6,7 +6,7 @@
 namespace mgpu::datasets {
 namespace {
 
-/// Returns the number of sets of k of n things; 0 if it is too large to be counted.
+/// Returns the number of sets of k out of n elements; 0 if this number is too large to be counted.
 std::uint64_t sets_of(std::uint64_t n, std::uint64_t k) {
   std::uint64_t sets = 1;
   for (std::uint64_t i = 0; i < k; ++i) {

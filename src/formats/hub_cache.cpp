@@ -33,7 +33,7 @@ std::string folder_name_of(const std::string& name) {
   return "models--" + name.substr(0, slash) + "--" + name.substr(slash + 1);
 }
 
-/// Returns why the folder cannot be used as a model; "" if it can.
+/// Returns why the folder cannot be used as a model; "" if it has config.json and readable weights.
 std::string problem_of(const fs::path& folder) {
   std::error_code missing;
   if (!fs::is_regular_file(folder / "config.json", missing)) return "it has no config.json";

@@ -18,7 +18,7 @@ using simdjson::dom::element_type;
 /// Converts one parsed document to a tree of JsonValues.
 class TreeMaker {
 public:
-  // Recursion ends at kMaxDepth: simdjson has refused deeper documents.
+  // The recursion has at most kMaxDepth levels, because simdjson refuses deeper documents.
   JsonValue tree(simdjson::dom::element element) const {
     switch (element.type()) {
       case element_type::ARRAY:

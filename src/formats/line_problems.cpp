@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kShown = 5;
 
-/// Removes the text up to the next `end`, and returns it without `end`.
+/// Removes the first part of `text`, up to and including the next `end`. Returns the part without
+/// `end`.
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, at);

@@ -48,7 +48,8 @@ constexpr std::array kTypes = {ReadType{"BOOL", 8},
                                ReadType{"I64", 64, DType::i64},
                                ReadType{"U64", 64, DType::u64}};
 
-/// Makes a name from the file printable: no control bytes, and at most 120 bytes.
+/// Returns a name from the file in backquotes for messages, with ? for each control byte, and cut
+/// to at most 120 bytes.
 std::string shown(std::string_view name) {
   std::size_t length = std::min<std::size_t>(name.size(), 120);
   while (length < name.size() && (static_cast<unsigned char>(name[length]) & 0xc0) == 0x80)
@@ -61,7 +62,7 @@ std::string shown(std::string_view name) {
   return text + (name.size() > length ? "...`" : "`");
 }
 
-/// Reads one header; throws a Failure unless it is valid.
+/// Reads the header of one file; throws a Failure unless the header is valid.
 class HeaderParser {
 public:
   HeaderParser(const fs::path& path, std::span<const std::byte> file) : path_(path), file_(file) {}
@@ -106,7 +107,8 @@ private:
            std::memcmp(file_.data(), start.data(), start.size()) == 0;
   }
 
-  /// Throws E622 if a file without a safetensors header is of a known kind, such as pickle or zip.
+  /// Throws Failure E622 if the file is a Git LFS pointer, a pickle or a zip archive. Called when
+  /// the file has no valid safetensors header.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     ErrorReport report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};
@@ -231,7 +233,7 @@ private:
     return data_.subspan(begin, end - begin);
   }
 
-  /// Sorts by offset and checks that the tensors cover the data, each byte once.
+  /// Sorts `tensors` by offset, and checks that they cover each byte of the data exactly once.
   void check_cover(std::vector<StoredTensor>& tensors) const {
     std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
       const std::pair place_a(a.bytes.data(), a.bytes.size());

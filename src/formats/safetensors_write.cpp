@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 constexpr std::size_t kHeaderAlign = 8;  // keeps every tensor aligned for its type
 
-/// A type of tensors: its name in safetensors files, and its place in the order of the Python
-/// writer, which writes tensors with a larger `order` first.
+/// The name of a type in safetensors files, and its rank in the order of the Python writer: tensors
+/// with a larger `order` are written first.
 struct WrittenType {
   std::string_view name;
   int order;
@@ -68,7 +68,7 @@ std::string json_text(std::string_view text) {
   }
 }
 
-/// Formats "a":"b","c":"d" without a final comma.
+/// Formats the members of a JSON object, such as "a":"b","c":"d", without braces.
 std::string members_of(const TensorMetadata& metadata) {
   std::string text;
   for (const auto& [key, value] : metadata) {

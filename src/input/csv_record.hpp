@@ -11,12 +11,12 @@ struct CsvRules {
   bool has_quotes = true;  // false: quotes are ordinary characters
 };
 
-/// The state of the CSV reader between two bytes, which csv_place() advances.
+/// The state of the CSV reader between two bytes. csv_place() returns the next state.
 enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
 
-/// Returns the state of the CSV reader after `byte`. It accepts any bytes, because csv_cells()
-/// reports what RFC 4180 forbids. After a violation, cells and records end where the author of the
-/// file most likely intended.
+/// Returns the state of the CSV reader after `byte`. The function accepts any bytes, because
+/// csv_cells() reports violations of RFC 4180. After a violation, cells and records end where the
+/// author of the file most likely intended.
 inline CsvPlace csv_place(CsvPlace place, char byte, const CsvRules& rules) {
   if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::behind_quote : CsvPlace::quoted;
   if (byte == '\n') return CsvPlace::record_end;
@@ -30,7 +30,7 @@ struct CsvCell {
   bool is_quoted = false;
 };
 
-/// Returns the cells of one record, which may end with its line feed.
+/// Returns the cells of one record. `record` may include the line feed that ends it.
 /// Errors: RowError for an unclosed quote, a quote inside an unquoted cell, or characters after a
 ///         closing quote.
 /// Source: RFC 4180.

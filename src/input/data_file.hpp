@@ -10,8 +10,8 @@
 
 namespace mgpu::input {
 
-/// Size and modification time of a file. They identify the version of the file, unless the file is
-/// being written.
+/// Size and modification time of a file. They identify the version of the file, unless a process is
+/// writing to it.
 struct FileStamp {
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
@@ -33,14 +33,16 @@ public:
   /// Errors: Failure E603 (cannot be read, exit 74), E534 (the file has changed, exit 65).
   std::size_t read(std::uint64_t offset, std::span<char> bytes) const;
 
-  /// Reads the whole file, and calls `use` with each block in order. Errors: those of read().
+  /// Reads the whole file in blocks of 1 MiB, and calls `use` with each block in order.
+  /// Errors: those of read().
   void for_each_block(const std::function<void(std::string_view)>& use) const;
 
   /// Throws Failure E534 (exit 65) when the file has changed since it was opened.
   void check_unchanged() const;
 
-  /// Checks that the file on this host has the same size and time as `elsewhere`, the stamp that
-  /// another rank found. Errors: Failure E534 (exit 65) if not.
+  /// Checks that the file on this host has the size and modification time of `elsewhere`, the stamp
+  /// that rank 0 found.
+  /// Errors: Failure E534 (exit 65) if it does not.
   void check_same(const FileStamp& elsewhere) const;
 
   /// Returns a duplicate of the file descriptor, for a library that closes it. Errors: Failure

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
-/// Gathers the ids of all ranks that belong to pass `pass` (from 0) of `passes`. Equal ids belong
-/// to the same pass. Returns the ids sorted, so that equal ones are adjacent. Collective over the
-/// readers.
+/// Returns those ids of all ranks that pass `pass` (from 0) handles, sorted so that equal ids are
+/// adjacent. Pass IdDigest::low % passes handles an id, so one pass handles all equal ids.
+/// Ranks:  collective over the readers.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                  std::uint64_t pass, std::uint64_t passes) {
   std::string bytes;

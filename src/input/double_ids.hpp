@@ -8,7 +8,7 @@
 
 namespace mgpu::input {
 
-/// Identifies the `id` of a row by the first 128 bits of its SHA-256.
+/// Identifies the `id` of a row by the first 128 bits of the SHA-256 of the id.
 struct IdDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -27,7 +27,7 @@ struct DoubleId {
 
 /// Returns all rows of the file that repeat the id of an earlier row, in ascending order. Every
 /// rank gets the same list. `mine` has the ids of the rows that this rank has read. `rows` is the
-/// number of all rows.
+/// total number of rows, over all ranks.
 /// Memory: about 8 MiB in addition to `mine`.
 /// Ranks:  collective over the readers.
 std::vector<DoubleId> find_double_ids(const Readers& readers, const std::vector<IdDigest>& mine,

@@ -26,12 +26,13 @@ constexpr std::int64_t kBatchRows = 1024;
 constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
 constexpr int kMaxDepth = 32;
 
-/// Thrown for an unusable row. `why` is a phrase that follows "it cannot be used: ".
+/// Thrown for an unusable row. `why` is a clause for messages, such as "it is deeper than 32
+/// levels".
 struct BadValue {
   std::string why;
 };
 
-/// Returns the result of work(), which calls Arrow or Parquet. Their errors become
+/// Returns the result of work(), which calls Arrow or Parquet. Errors of these libraries become
 /// std::runtime_error.
 template <class Work>
 auto ask(Work work) {
@@ -209,8 +210,8 @@ private:
     return raw;
   }
 
-  /// Loads the batch that contains the row. It continues in the open row group if it can, and
-  /// otherwise starts at the beginning of the row's group.
+  /// Loads the batch that contains the row. Continues in the open row group if the row is in it and
+  /// not before the current batch. Otherwise starts at the beginning of the row's row group.
   void go_to(std::int64_t row) {
     const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
     if (group != group_ || row < batch_begin_) open_group(group);
@@ -232,7 +233,7 @@ private:
   }
 
   Reader reader_;
-  std::vector<std::int64_t> ends_;  // for each row group, number of rows of the file up to its end
+  std::vector<std::int64_t> ends_;  // for each row group, number of rows in it and all earlier ones
   std::ptrdiff_t group_ = -1;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;

@@ -10,8 +10,8 @@
 namespace mgpu::input {
 
 /// The interface of the library that is built from parquet_plugin.cpp, and loaded when the first
-/// Parquet file is opened. Of the program, the library uses only JsonValue, RawRow and a copy of
-/// utf8.cpp. It reports errors as std::runtime_error.
+/// Parquet file is opened. The library uses only JsonValue, RawRow and a copy of utf8.cpp from the
+/// program. It reports errors as std::runtime_error.
 class ParquetPlugin {
 public:
   virtual ~ParquetPlugin() = default;

@@ -1,5 +1,5 @@
-// Loads the Parquet library. Arrow's libraries export functions of OpenSSL and simdjson in other
-// versions than the program uses. So Arrow's libraries are loaded only for a Parquet file. Other
+// Loads the Parquet library. Arrow's libraries export functions of OpenSSL and simdjson in versions
+// that differ from the program's. So Arrow's libraries are loaded only for a Parquet file. Other
 // libraries do not see the symbols of Arrow's libraries (RTLD_LOCAL), and Arrow's libraries prefer
 // their own symbols (RTLD_DEEPBIND).
 #include "parquet_rows.hpp"

@@ -17,11 +17,11 @@ public:
   /// on in the next block.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Returns whether the text that find_end() completed most recently is a record. Only the content
-  /// of an empty list `[]` is not a record.
+  /// Returns whether the text that find_end() completed most recently is a record. The content of
+  /// an empty list `[]` is no record; every other text is one.
   virtual bool is_record() const { return true; }
 
-  /// Returns whether no record can follow, because the JSON list has been closed.
+  /// Returns whether the JSON list has been closed, so that no record can follow.
   virtual bool is_over() const { return false; }
 
   /// Returns whether the end of the file also ends a record.

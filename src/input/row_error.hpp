@@ -6,7 +6,8 @@
 
 namespace mgpu::input {
 
-/// Thrown for an unusable row. `why` is a phrase that messages put after "it cannot be used: ".
+/// Thrown for an unusable row. why() is a clause that messages put after the file and line, such as
+/// "it is an empty line".
 class RowError : public Error {
 public:
   explicit RowError(std::string why, Where where = Where::here())

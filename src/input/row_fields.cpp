@@ -46,8 +46,8 @@ std::string what_there_is(const std::string& missing, const Names& there) {
   return nearest.empty() ? text : text + "; did you mean `" + printable(nearest) + "`?";
 }
 
-/// Returns the column of `there` that was probably meant, or else the first one, quoted as a value
-/// on the command line.
+/// Returns the name in `there` that is most similar to `missing`, or else the first name, quoted
+/// for a shell. Returns "COLUMN" if `there` is empty.
 std::string column_for(const std::string& missing, const Names& there) {
   std::string column = nearest_name(missing, there);
   if (column.empty()) column = there.empty() ? "COLUMN" : there.front();
@@ -185,8 +185,8 @@ JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
   return renamed;
 }
 
-/// Returns the row with our names of columns. Drops a column that has one of our names if another
-/// column is mapped to that name.
+/// Returns the row with this program's names of columns. Drops a column that has one of these names
+/// if another column is mapped to that name.
 RowFields::Members RowFields::rename(const Members& members) const {
   if (columns_.empty()) return members;
   Members renamed;
@@ -208,8 +208,8 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Removes the columns in left_out_, which another mapped column replaces. Also removes null values
-/// of columns whose types are checked.
+/// Removes the columns in left_out_, because another column of RowOptions::one_of is mapped. Also
+/// removes null values of columns whose types are checked.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

@@ -21,13 +21,13 @@ public:
   ///         missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
-  /// Returns the row with this program's names of columns. `has_cells` says that the row is from
-  /// CSV or TSV, whose lists are JSON texts.
+  /// Returns the row with this program's names of columns. `has_cells` is true for a row of CSV or
+  /// TSV, in which lists are JSON texts.
   /// Errors: RowError when a required column, or one in RowOptions::columns, is missing, or when a
   ///         column has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
-  /// Returns whether each row must have a unique id.
+  /// Returns whether each row must have a unique `id`.
   bool has_ids() const;
 
 private:
@@ -39,7 +39,7 @@ private:
   void drop(Members& members) const;
   void check(const formats::JsonValue& row) const;
 
-  std::vector<std::pair<std::string, std::string>> columns_;  // name here, name in the file
+  std::vector<std::pair<std::string, std::string>> columns_;  // (program's name, name in the file)
   std::vector<std::string> one_of_;    // names of RowOptions::one_of that are used
   std::vector<std::string> left_out_;  // names of RowOptions::one_of that are dropped
   std::vector<std::string> all_of_;

@@ -88,7 +88,7 @@ namespace {
 
 constexpr const char* kOtherRows = "another data set, or data.path=FILE, with rows that fit";
 
-/// The problems and ids that one rank finds in its share of the rows.
+/// The problems and ids that one rank finds in the rows that it checks.
 struct Findings {
   explicit Findings(const fs::path& path) : problems(path) {}
 
@@ -129,7 +129,8 @@ RowIndex index_of(const RowOptions& options) {
                            : make_row_index(DataFile(options.path), options);
 }
 
-/// Opens the file on every reader with the index that rank 0 makes. Collective over the readers.
+/// Opens the file on every reader with the index that rank 0 makes.
+/// Ranks:  collective over the readers.
 std::unique_ptr<RowFile::Opened> open_by_index(const Readers& readers, const RowOptions& options) {
   std::string index;
   readers.together([&] {

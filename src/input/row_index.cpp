@@ -34,7 +34,7 @@ bool is_table(RowFormat format) {
   throw Failure({"E532", ExitCode::data, sentence, {"  --> " + path.string() + place}, help});
 }
 
-/// Counts the rows and notes where they begin, in one pass over the file.
+/// Counts the rows, and notes where rows 0, 32, 64, ... begin, in one pass over the file.
 class RowCounter {
 public:
   RowCounter(RowIndex& index, RecordEnds& ends, const RowMark& begin)
@@ -86,7 +86,7 @@ private:
   bool is_inside_ = false;
 };
 
-/// Returns where the first row may begin: after the byte order mark and the opening bracket of a
+/// Returns where the rows may begin: after the byte order mark and the opening bracket of a JSON
 /// list, if the file has them. Sets index.is_list.
 RowMark find_body(const DataFile& file, RowIndex& index) {
   std::string head(std::size_t{64} << 10, '\0');

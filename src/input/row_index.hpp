@@ -19,7 +19,7 @@ struct RowMark {
   std::int64_t line = 1;
 };
 
-/// The facts about a file that every rank needs to read its rows.
+/// The facts that a rank needs to read the rows of a file.
 struct RowIndex {
   static constexpr std::int64_t kRowsPerMark = 32;
 

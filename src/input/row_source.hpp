@@ -13,20 +13,20 @@
 
 namespace mgpu::input {
 
-/// A row as the file has it: its columns have the names of the file, and nothing is checked yet.
+/// A row with the column names of the file. Only its syntax has been checked.
 struct RawRow {
   std::int64_t line = 0;
   formats::JsonValue object;
   std::string problem;  // why the row is unusable; "" if `object` is valid
 };
 
-/// Reads rows by their index in the file.
+/// Reads rows by their index in the file, counted from 0.
 class RowSource {
 public:
   virtual ~RowSource() = default;
 
   /// Reads `count` rows, beginning with row `first`. A call is fast if its rows follow those of the
-  /// last call.
+  /// previous call.
   /// Errors: those of DataFile::read().
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };

@@ -30,8 +30,8 @@ bool reads(const RecipeSpec& recipe, std::string_view key) {
   return table.find(key) != nullptr;
 }
 
-/// Returns the first recipe that adds the key. Returns nullptr if no recipe adds it, as for keys
-/// that job train adds for all recipes.
+/// Returns the first recipe that adds the key `key`. Returns nullptr if no recipe adds this key, as
+/// for keys that job train itself adds.
 const RecipeSpec* reader_of(std::string_view key) {
   const auto all = recipes();
   const auto found =

@@ -16,8 +16,8 @@ inline constexpr std::size_t kShownPoints = 200;
 report::LineChart step_chart(const char* title, const std::string& y_label,
                              const report::Curve& learning_rate);
 
-/// Returns a chart of losses with its caption. If report::spans_decade() is true for the chart, the
-/// y axis is logarithmic, and a sentence about this is appended to `caption`.
+/// Returns a chart of losses with its caption. If report::spans_decade() is true for the chart,
+/// makes the y axis logarithmic, and appends a sentence about this to `caption`.
 report::Figure loss_chart_figure(const char* title, report::LineChart chart, std::string caption);
 
 /// Returns the JSON pointer of the last point of `curve` in summary.json. In this file the curve is

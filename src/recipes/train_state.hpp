@@ -29,11 +29,11 @@ public:
               std::vector<ReportedValue> step_values = {});
 
   /// Adds the metrics of a step, and the numbers that step_values() describes.
-  /// Errors: Error if `values` has another size.
+  /// Errors: Error if `values` has another size than step_values().
   void add_step(std::int64_t step, const train::StepRow& row, std::span<const double> values = {});
   /// Adds the values of the evaluation after `steps_done` steps.
-  /// Errors: Error if `values` has other names than the constructor got, or max_evaluations are
-  ///         already stored.
+  /// Errors: Error if the names in `values` are not value_names(), or if `max_evaluations`
+  ///         evaluations are already stored.
   void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;
@@ -58,7 +58,7 @@ private:
   at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, gradient norm
   at::Tensor cross_entropies_;  // [max_steps] float64, host; undefined: not stored
   std::vector<ReportedValue> step_values_;
-  at::Tensor step_value_rows_;  // [max_steps, step_values_] float64, host
+  at::Tensor step_value_rows_;  // [max_steps, size of step_values_] float64, host
   std::vector<std::string> value_names_;
   at::Tensor evaluation_rows_;  // [max_evaluations, 1 + values] float64: steps done, then values
   std::int64_t evaluations_ = 0;
@@ -80,7 +80,7 @@ public:
 
   std::int64_t steps_done = 0;
   /// The number of steps that were skipped because their gradient was infinite or NaN. steps_done
-  /// counts them, too.
+  /// includes these steps.
   std::int64_t steps_skipped = 0;
   double best_score = -1.0;    // highest TrainTask::Evaluation::score so far; -1: none
   std::uint32_t data_crc = 0;  // checksum of the training data
@@ -88,7 +88,8 @@ public:
   /// rank 0 are used.
   std::map<std::string, std::string> files;
 
-  /// Saves a checkpoint. `is_best` marks it as the best so far.
+  /// Saves a checkpoint. `is_best` marks it as the best one so far. `global_batch` is the number of
+  /// samples per step.
   /// Ranks:  collective over the group of `checkpoints`.
   /// Errors: those of CheckpointStore.
   void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);

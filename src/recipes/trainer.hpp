@@ -40,11 +40,11 @@ public:
   };
   virtual DataPlace data_place() const = 0;
 
-  /// Returns the files that every checkpoint has in addition to the weights, as contents by name.
-  /// All ranks call this function, but only the files of rank 0 are saved.
+  /// Returns the files that every checkpoint has in addition to the weights, as contents by file
+  /// name. All ranks call this function, but only the result of rank 0 is used.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
-  /// Returns the numbers that LoopSettings::step_values describes, for the last step.
+  /// Returns the numbers of the last step that LoopSettings::step_values describes.
   virtual std::span<const double> step_values() const { return {}; }
 
   /// Returns tensors that are saved with each checkpoint and filled when one is loaded. Their
@@ -57,8 +57,8 @@ public:
   virtual void after_load() {}
 
   struct Evaluation {
-    std::map<std::string, double> values;  // by name, as in LoopSettings::evaluation_values
-    std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
+    std::map<std::string, double> values;  // by the names in LoopSettings::evaluation_values
+    std::optional<double> score;  // at least 0, higher is better; unset: the recipe has no score
   };
 
   /// Evaluates the current model after `step` steps. Writes the result to the log and the scalars,
@@ -68,11 +68,12 @@ public:
 };
 
 /// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
-/// can use it. Call this function before the model is constructed. If a LanguageModel packs its
-/// weights later, it returns the kept memory to the system.
+/// can use it. Call this function before the model is constructed. A LanguageModel that packs its
+/// weights later returns the kept memory to the system.
 void keep_step_memory(const run::RunContext& run);
 
-/// Runs job train with any recipe. It holds the optimizer, the loop and the checkpoints.
+/// Runs the training loop of job train for any recipe. Holds the optimizer, the loop and the
+/// checkpoints.
 class Trainer {
 public:
   /// Keeps references to all arguments, which must outlive this object.
@@ -91,8 +92,8 @@ public:
   /// Ranks:  collective over the world.
   bool train();
 
-  /// Returns the numbers that the end of the run reports: steps done, skipped steps, samples, pace
-  /// and `exit`.
+  /// Returns what is reported at the end of the run: steps done, skipped steps, samples, pace and
+  /// `exit`.
   run::JobOutcome outcome(ExitCode exit) const;
 
   const TrainCurves& curves() const { return curves_; }
@@ -133,7 +134,8 @@ private:
   double saved_s_ = 0.0;        // when the newest checkpoint was saved, on the run's clock
 };
 
-/// Returns the facts about the batch for the banner: passes, groups, global batch and steps.
+/// Returns the facts about the batch for the banner: passes, copies of the model, global batch and
+/// steps.
 report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                                 const Trainer& trainer);
 /// Logs which items of each batch this rank computes. Logs a note if the warm-up is longer than the

@@ -20,7 +20,7 @@ std::string share_text(double share, const char* what) {
 }
 
 /// Adds a note if evaluations took much time. The note suggests to double train.eval_every. If that
-/// saves no evaluation, the note is NoteContext::cheaper_evaluation, if it is set.
+/// saves no evaluation and NoteContext::cheaper_evaluation is set, adds that note instead.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
                      std::vector<Note>& notes) {
   const double share = fact(facts, "share/evaluation");
@@ -56,8 +56,8 @@ void note_checkpoints(const NoteFacts& facts, const NoteContext& training,
                        report::grouped(now)});
 }
 
-/// Adds a note about the sums of gradients. Gradients are summed over the ranks once per step,
-/// however many passes the step has. So only a larger global batch makes the sums rarer.
+/// Adds a note about the sums of gradients. Gradients are summed over the ranks once per step, even
+/// if the step has many passes. Therefore only a larger global batch makes the sums rarer.
 void note_allreduce(const NoteFacts& facts, const NoteContext& training, std::vector<Note>& notes) {
   const double share = fact(facts, "share/allreduce, exposed");
   if (share <= 0.05 || training.ranks == 1) return;
@@ -81,7 +81,7 @@ void note_slow_gpu(const NoteFacts& facts, const NoteContext& training, std::vec
   const int ranks = training.ranks;
   if (training.device != DeviceKind::cuda || ranks < 2) return;
   if (train::problem_of(training.loop.train.batch, ranks - 1)) return;
-  const double slowest = 1.0 + fact(facts, "spread/forward");  // in units of the mean
+  const double slowest = 1.0 + fact(facts, "spread/forward");  // slowest rank's time / mean
   const double others = (ranks - slowest) / (ranks - 1);
   if (slowest <= others * ranks / (ranks - 1)) return;
   notes.push_back(

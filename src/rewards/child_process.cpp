@@ -21,8 +21,8 @@
 namespace mgpu::rewards {
 namespace {
 
-constexpr std::size_t kMostWords = 1000;  // last bytes of standard error that are kept
-// The command fails if it writes more bytes than this without a complete answer.
+constexpr std::size_t kMostWords = 1000;  // bytes at the end of standard error that are kept
+// ask() fails if more bytes than this have been received without a complete answer.
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 constexpr int kEndMilliseconds = 1000;  // time for the command to end before it is killed
 constexpr int kTickMilliseconds = 200;  // longest time between two calls of mark_progress()
@@ -97,8 +97,8 @@ private:
   sigset_t before_{};
 };
 
-/// Appends the bytes that can be read from the descriptor `file` now. Returns false at the end of
-/// the file or after an error.
+/// Reads the bytes that are ready at the descriptor `file`, and appends them to `text`. Returns
+/// false at the end of the file or after an error.
 bool read_some(int file, std::string& text) {
   std::array<char, 65536> piece{};
   const ssize_t count = ::read(file, piece.data(), piece.size());
@@ -176,12 +176,12 @@ void ChildProcess::write_some(std::string_view& request) {
   const SigpipeBlocked blocked;
   const ssize_t count = ::write(input_, request.data(), request.size());
   if (count > 0) request.remove_prefix(static_cast<std::size_t>(count));
-  // After an error the command reads no more. ask() fails if no answer comes.
+  // After an error, the rest of the request is not sent. ask() fails if no answer comes.
   if (count < 0 && errno != EAGAIN && errno != EINTR) request = {};
 }
 
-/// Waits at most kTickMilliseconds until a pipe of the command is ready. Then reads from or writes
-/// to each pipe that is ready.
+/// Waits until a pipe of the command is ready, but not beyond `deadline` and at most
+/// kTickMilliseconds. Then reads from or writes to each pipe that is ready.
 void ChildProcess::exchange(std::string_view& request, Clock::time_point deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();

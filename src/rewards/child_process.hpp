@@ -13,7 +13,7 @@
 namespace mgpu::rewards {
 
 /// A shell command that reads lines and answers with lines. Its processes form a process group,
-/// which the destructor ends.
+/// which the destructor kills.
 class ChildProcess {
 public:
   /// Starts `/bin/sh -c COMMAND`. Errors: Failure E551 if no process can be started.
@@ -22,14 +22,15 @@ public:
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Writes `request`, and returns the next `lines` lines that the command writes, without line
-  /// ends.
-  /// Errors: Failure E551 if the command ends, writes more than it should, or has not written these
-  ///         lines after `timeout_s` seconds.
+  /// Writes `request` to the command. Returns the next `lines` lines that the command writes,
+  /// without line ends.
+  /// Errors: Failure E551 if the command ends, writes lines that no request asked for, writes 64
+  ///         MiB without a complete answer, or has not written these lines after `timeout_s`
+  ///         seconds.
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
 
-  /// Throws Failure E551 with the command, its last output on stderr, and a command to try it by
-  /// hand.
+  /// Throws Failure E551 with `what` the command did wrong, the command, its last output on stderr,
+  /// and a shell line to try it by hand.
   [[noreturn]] void fail(const std::string& what) const;
 
 private:

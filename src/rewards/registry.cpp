@@ -41,8 +41,8 @@ const RewardEntry& reward_called(const Config& config, const std::string& name) 
       std::string(kFunctions) + "=[" + (nearest.empty() ? "match" : nearest) + "]");
 }
 
-/// Returns the weights in reward.functions, which is a mapping {NAME: WEIGHT}. If it is a list of
-/// names, every weight is 1.
+/// Returns the weights in reward.functions. The key is a mapping {NAME: WEIGHT}, or a list of names
+/// whose weights are all 1.
 std::vector<double> read_weights(const Config& config, const std::vector<std::string>& names) {
   const std::vector<std::string> values = config.values(kFunctions);
   if (values == names) return std::vector<double>(names.size(), 1.0);
@@ -58,7 +58,7 @@ std::vector<double> read_weights(const Config& config, const std::vector<std::st
   return weights;
 }
 
-/// Refuses keys of rewards that are not chosen.
+/// Refuses keys of rewards that reward.functions does not choose.
 void refuse_unused_keys(const Config& config, const std::vector<std::string>& names) {
   const auto is_used = [&](const RewardEntry& entry) {
     return std::ranges::find(names, entry.name) != names.end();

@@ -70,8 +70,8 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Returns a help text for a folder that was not found. For a relative path, it says relative to
-/// which folder the path is resolved, because a wrong assumption about this is the usual reason.
+/// Returns a help text for a folder that was not found. For a relative path, the text says relative
+/// to which folder the path is resolved, because users often assume another one.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";

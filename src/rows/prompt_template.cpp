@@ -32,7 +32,7 @@ std::string value_of(const std::string& name, const JsonValue& row, const Column
   return scalar_text(*value);
 }
 
-/// Returns whether a word that follows the text must begin with a space.
+/// Returns whether a word that follows `text` must begin with a space. `text` must not be empty.
 bool needs_space(const std::string& text) {
   constexpr std::string_view kOpeners = "\"'`([{<>|/";
   const auto last = static_cast<unsigned char>(text.back());

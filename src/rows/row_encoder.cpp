@@ -12,7 +12,7 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the length of the common prefix of two lists.
+/// Returns the length of the common prefix of two lists of tokens.
 std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }

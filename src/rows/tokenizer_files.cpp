@@ -78,7 +78,8 @@ std::string chosen_template(const std::string& choice, const std::filesystem::pa
                  "data.chat_template=none where messages need none"});
 }
 
-/// Broadcasts `files` from rank 0 to every rank. Collective.
+/// Broadcasts `files` from rank 0 to every rank.
+/// Ranks: collective over `world`.
 void share(const cluster::Group& world, std::optional<TextFiles>& files) {
   if (world.broadcast(files ? "yes" : "no", 0) != "yes") return;
   if (!files) files.emplace();

@@ -71,8 +71,8 @@ ChunkSharing RowPhase::sharing(std::int64_t batch_size) const {
 }
 
 /// Returns the chunks of `block`. Merges consecutive chunks into one, so that their rows are
-/// encoded and processed together. Merges no chunks if a rank died earlier while it worked on these
-/// rows.
+/// encoded and processed together. Merges no chunks if a rank died in an earlier attempt while it
+/// worked on rows of the block.
 std::vector<Chunk> RowPhase::joined(std::span<const Chunk> block) const {
   std::vector<Chunk> joined;
   for (const Chunk& chunk : block) {

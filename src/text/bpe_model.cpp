@@ -11,7 +11,7 @@
 namespace mgpu::text {
 namespace {
 
-constexpr std::size_t kShortPiece = 24;  // longer pieces are merged faster with a heap
+constexpr std::size_t kShortPiece = 24;  // with more tokens, merging with a heap is faster
 
 std::string_view text_or_empty(const JsonNode& node, std::string_view key) {
   const auto member = node.find(key);
@@ -134,8 +134,8 @@ void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<Toke
 void BpeModel::start(std::string_view piece, Scratch& scratch) const {
   std::vector<TokenId>& ids = scratch.start;
   ids.clear();
-  // True if an unknown token has still to be appended. As in the tokenizers library, byte tokens of
-  // the characters after it are appended before it.
+  // True if an unknown token must still be appended, for an earlier character. As in the tokenizers
+  // library, byte tokens of later characters are appended before this unknown token.
   bool unknown = false;
   for (std::size_t i = 0; i < piece.size();) {
     const std::string_view character = piece.substr(i, character_bytes(piece[i]));
@@ -205,7 +205,8 @@ void BpeModel::push_candidate(Scratch& scratch, int left) const {
                  });
 }
 
-/// Merges with a linked list of symbols and a heap of possible merges: O(n log n) for any length.
+/// Merges the tokens in scratch.start, with a linked list of symbols and a heap of possible merges.
+/// This takes O(n log n) time for n tokens.
 void BpeModel::merge_long(Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   auto& candidates = scratch.candidates;
@@ -228,7 +229,7 @@ void BpeModel::merge_long(Scratch& scratch) const {
     if (left.id == kNoToken || left.next < 0) continue;
     auto& right = symbols[static_cast<std::size_t>(left.next)];
     const Merge* merge = merges_.find(left.id, right.id);
-    if (merge == nullptr || merge->result != candidate.result) continue;  // a symbol has changed
+    if (merge == nullptr || merge->result != candidate.result) continue;  // outdated candidate
     left.id = candidate.result;
     left.next = right.next;
     right.id = kNoToken;

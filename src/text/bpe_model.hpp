@@ -12,15 +12,15 @@
 
 namespace mgpu::text {
 
-/// Byte-pair encoding: a piece of text starts as the tokens of its characters. Each step merges the
-/// pair of neighboring tokens with the lowest Merge::rank, or the leftmost of several such pairs.
-/// The encoding ends when no pair can be merged.
+/// Byte-pair encoding (BPE). The encoding of a piece of text starts with the tokens of its
+/// characters. Each step merges the pair of neighboring tokens whose merge has the lowest
+/// Merge::rank; of several such pairs, the leftmost. The encoding ends when no pair can be merged.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters
 class BpeModel {
 public:
-  /// Buffers that a caller reuses between calls. Each thread needs separate buffers.
+  /// Buffers that a caller of encode() reuses between calls. Each thread needs separate buffers.
   struct Scratch {
     struct Symbol {
       TokenId id;
@@ -32,9 +32,9 @@ public:
       TokenId result;
     };
     WordCache cache;
-    std::vector<TokenId> start;
+    std::vector<TokenId> start;  // the tokens of the piece, first those of its characters
     std::vector<Symbol> symbols;
-    std::vector<Candidate> candidates;  // a heap of pairs that can merge
+    std::vector<Candidate> candidates;  // a heap of pairs that can be merged
   };
 
   /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. Both
@@ -44,7 +44,7 @@ public:
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
-  /// Appends the tokens of a piece to `ids`. Shapes: piece is valid UTF-8 and not empty
+  /// Appends the tokens of a piece to `ids`. The piece must be valid UTF-8 and not empty.
   /// Errors: Failure E543 for a character without a token if the named unknown token is not in the
   ///         vocabulary. If no unknown token is named, such characters are dropped.
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
@@ -61,8 +61,8 @@ private:
 
   Vocabulary vocabulary_;
   MergeTable merges_;
-  std::array<TokenId, 0x80> ascii_;  // tokens of single characters
-  std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>
+  std::array<TokenId, 0x80> ascii_;  // tokens of the ASCII characters; kNoToken: none
+  std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>; kNoToken: none
   TokenId unknown_ = kNoToken;
   bool unknown_missing_ = false;  // true: the unknown token is named, but not in the vocabulary
   bool byte_fallback_, fuse_unknown_, ignore_merges_;

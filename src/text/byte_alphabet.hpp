@@ -7,8 +7,9 @@
 
 namespace mgpu::text {
 
-/// The characters that represent the 256 bytes in byte-level vocabularies: printable bytes
-/// represent themselves, the others are U+0100 and following.
+/// The characters that represent the 256 bytes in byte-level vocabularies. A byte that is a
+/// visible Latin-1 character is represented by this character, the others by U+0100 and
+/// following.
 /// Source: GPT-2, encoder.py, bytes_to_unicode
 class ByteAlphabet {
 public:
@@ -17,7 +18,7 @@ public:
   /// Appends to `text` the characters that represent `bytes`.
   void spell(std::string_view bytes, std::string& text) const;
 
-  /// Returns the byte that a character represents; nothing for other characters.
+  /// Returns the byte that a character represents; nullopt for other characters.
   std::optional<unsigned char> byte(char32_t character) const {
     if (character >= kEnd || bytes_[character] < 0) return {};
     return static_cast<unsigned char>(bytes_[character]);

@@ -15,15 +15,15 @@
 namespace mgpu::text {
 namespace {
 
-/// Returns a Failure with the interpreter's `reason`. The reason may have several lines, and may
-/// contain incomplete characters of the template.
+/// Returns a Failure with the interpreter's `reason` on one line. The interpreter's text may have
+/// several lines, and may contain parts of UTF-8 characters.
 Failure failure(const char* code, std::string sentence, std::string reason) {
   std::replace(reason.begin(), reason.end(), '\n', ' ');
   return Failure({code, ExitCode::data, std::move(sentence), {"  " + printable(reason)}, ""});
 }
 
-/// A parsed template. guard() has changed `program` so that its output equals that of Python's
-/// Jinja.
+/// A parsed template. guard() has changed `program` so that it gives the same output as Python's
+/// Jinja, or fails.
 struct Parsed {
   jinja::program program;
   std::size_t names = 0;  // the result of guard(): a bound on the number of variables
@@ -56,8 +56,8 @@ jinja::value messages_value(const std::vector<ChatMessage>& messages) {
   return list;
 }
 
-/// Returns only the reason, the last part of the message. Before the reason, the interpreter lists
-/// the nodes that it was executing.
+/// Returns the last part of the message of `error`, which is the reason. The interpreter writes the
+/// nodes that it was executing before it.
 std::string reason_of(const std::exception& error) {
   constexpr std::string_view kMark = "Error: ";
   const std::string text = error.what();

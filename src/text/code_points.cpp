@@ -9,7 +9,7 @@ namespace {
 
 constexpr char32_t kAscii = 0x80;
 
-/// Returns the result of contains(). ASCII characters are looked up in a table, without a search.
+/// Returns the result of contains(). For an ASCII character, the result is in a table.
 template <std::size_t N>
 bool contains_quickly(const std::array<CodeRange, N>& ranges, char32_t character) {
   static const std::array<bool, kAscii> kKnown = [&] {

@@ -8,13 +8,13 @@
 
 namespace mgpu::text {
 
-/// A range of consecutive characters, from first to last.
+/// A range of consecutive characters, from `first` to `last`, both included.
 struct CodeRange {
   char32_t first, last;
 };
 
-/// Characters that have a lower case: every step-th character from `first` to `last`. The code
-/// point of the lower case is larger by `shift`, which may be negative.
+/// Characters that have a lower case: `first`, `first + step`, and so on, up to `last`. The code
+/// point of the lower case is that of the character plus `shift`, which may be negative.
 struct LowerRun {
   char32_t first, last;
   std::int32_t step, shift;
@@ -28,8 +28,8 @@ struct LowerSpecial {
 /// A character class of regular expressions, such as \p{L}, as the tokenizers library defines it.
 struct RegexClass {
   std::string_view name;
-  bool complete;             // true: `members` has all; false: it has only those that PCRE2 lacks
-  std::uint32_t count;       // total number of members, which a test checks
+  bool complete;             // true: `members` has all members; false: those that PCRE2 lacks
+  std::uint32_t count;       // number of all members of the class, which a test checks
   std::string_view members;  // as in a bracket expression [...] of a regular expression
 };
 
@@ -39,10 +39,11 @@ constexpr std::size_t character_bytes(char first) {
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/// Returns the character at `offset`. Shapes: valid UTF-8, offset at the start of a character
+/// Returns the character at `offset`. `text` must be valid UTF-8, and a character must start at
+/// `offset`.
 char32_t character_at(std::string_view text, std::size_t offset);
 
-/// Returns the offset of the character that ends at `offset` > 0, in valid UTF-8.
+/// Returns the offset of the character before `offset` > 0. `text` must be valid UTF-8.
 std::size_t previous_character(std::string_view text, std::size_t offset);
 
 void append_character(std::string& text, char32_t character);
@@ -50,8 +51,8 @@ void append_character(std::string& text, char32_t character);
 /// Returns whether one of the sorted `ranges` contains the character.
 bool contains(std::span<const CodeRange> ranges, char32_t character);
 
-/// Each of these functions returns whether a character belongs to a class. Each class is defined as
-/// in the part of the tokenizers library that uses the class.
+/// Each of these functions returns whether a character belongs to a class. The classes have the
+/// same members as the classes that the tokenizers library uses for the same purpose.
 /// Source: tokenizers 0.23.3, see unicode_tables.hpp
 bool is_whitespace(char32_t character);
 bool is_digit(char32_t character);

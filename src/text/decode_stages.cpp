@@ -78,7 +78,7 @@ private:
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
   }
 
-  /// Returns the byte that a token names, 10 for "<0x0A>"; -1 for other tokens.
+  /// Returns the byte that a token stands for, such as 10 for "<0x0A>"; -1 for other tokens.
   static int byte_of(std::string_view token) {
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
     const int high = digit(token[3]);
@@ -140,8 +140,8 @@ private:
   std::vector<Section> sections_;
 };
 
-/// Removes a character at both ends of each token. Holds back occurrences of this character that
-/// may be the last ones of the token.
+/// Removes a character at both ends of each token. If the tokens were joined into one, the stage
+/// holds back occurrences of this character that may be at the end of the joined token.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)
@@ -171,7 +171,7 @@ public:
   }
 
 private:
-  /// Emits the character `count` times. Returns 0, the number of characters that remain.
+  /// Emits the character `count` times. Returns 0, the number of held characters that remain.
   std::size_t flush(std::size_t count, const Emit& emit) const {
     for (std::size_t i = 0; i < count; ++i)
       emit(content_);
@@ -182,7 +182,7 @@ private:
   std::size_t start_, stop_;
   bool joined_;
   bool at_start_ = true;
-  std::size_t removed_ = 0, held_ = 0;  // numbers of characters
+  std::size_t removed_ = 0, held_ = 0;  // how often the character was removed, is held back
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace mgpu::text {
 
 // Each function makes one stage of a decoder. The functions are named after the decoders of
-// tokenizer.json. `joined` is true if an earlier stage has merged all tokens into one token, which
-// then arrives in parts.
+// tokenizer.json. `joined` is true if an earlier stage has joined all tokens into one token. The
+// stage then gets this token in several parts.
 // Source: tokenizers 0.23, decoders/ and pre_tokenizers/
 
 /// Puts spaces between tokens, for a tokenizer.json without a decoder.
@@ -20,15 +20,15 @@ std::unique_ptr<DecodeStage> join_by_spaces();
 /// Maps characters to the bytes that they represent (ByteAlphabet). A token with other characters
 /// is unchanged.
 std::unique_ptr<DecodeStage> decode_byte_level();
-/// Turns consecutive tokens of the form <0x00> to <0xFF> into the bytes that they name. If these
-/// bytes are not valid UTF-8, each of the tokens becomes U+FFFD.
+/// Turns consecutive tokens of the form <0x00> to <0xFF> into the bytes that they stand for. If
+/// these bytes together are not valid UTF-8, each of the tokens becomes U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
 /// Replaces the character MetaspaceOptions::replacement by a space. In the first token, the stage
-/// removes this character instead, unless the prepend scheme is `never`. If `joined`, all input is
-/// one token.
+/// removes this character instead, unless MetaspaceOptions::prepend is `never`. If `joined`, all
+/// input is the first token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
-/// Replaces matches of a pattern by `content`. If `joined`, all input is one token, which the stage
-/// searches when the input has ended.
+/// Replaces the matches of a pattern in each token by `content`. If `joined`, all input is one
+/// token, and the stage emits text only when the input has ended.
 std::unique_ptr<DecodeStage> decode_replace(std::shared_ptr<const Pattern> pattern,
                                             std::string content, bool joined);
 /// Strips the character `content` from each token: up to `start` times at its start, and up to

@@ -12,15 +12,15 @@
 
 namespace mgpu::text {
 
-/// One stage of a decoder. A decoder turns a list of token texts into a text. An object serves one
-/// list. add() emits text that no later token can change, and holds back all other text.
+/// One stage of a decoder. A decoder turns a list of token texts into a text. An object processes
+/// only one list. add() emits text that no later token can change, and holds back all other text.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;
 
   virtual ~DecodeStage() = default;
   virtual void add(std::string_view token, const Emit& emit) = 0;
-  /// Ends the list of tokens: emits the text that was held back.
+  /// Ends the list of tokens: emits the text that add() has held back.
   virtual void finish(const Emit&) {}
 };
 
@@ -37,9 +37,9 @@ public:
 private:
   using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
 
-  /// Adds the stages of a node. `joined` is true if an earlier stage has merged all tokens into one
-  /// token, which then arrives in parts. The function sets it to true if a new stage merges the
-  /// tokens.
+  /// Adds the stages that a node of tokenizer.json describes. `joined` says whether an earlier
+  /// stage has joined all tokens into one token. The function sets `joined` to true if a new stage
+  /// does.
   void read(const JsonNode& node, bool& joined);
 
   std::vector<MakeStage> stages_;

@@ -17,7 +17,7 @@ thread_local RenderBudget* thread_budget = nullptr;
   throw std::runtime_error(what);
 }
 
-/// Calls visit(item) for the values directly inside `value`.
+/// Calls visit(item) for each value directly inside `value`, including the keys of an object.
 template <class Visit>
 void for_each_item(const jinja::value& value, const Visit& visit) {
   if (jinja::is_val<jinja::value_array>(value)) {
@@ -33,7 +33,7 @@ void for_each_item(const jinja::value& value, const Visit& visit) {
   }
 }
 
-/// The part of the thread's stack that the calls in a template may use.
+/// The lowest address of the thread's stack that calls in a template may use.
 struct Stack {
   Stack() {
     pthread_attr_t attributes;
@@ -44,7 +44,7 @@ struct Stack {
       limit = reinterpret_cast<std::uintptr_t>(begin) + std::min(bytes / 4, std::size_t{256} << 10);
     pthread_attr_destroy(&attributes);
   }
-  std::uintptr_t limit = 0;  // lowest address for a call of a template; 0 when it is not known
+  std::uintptr_t limit = 0;  // 0: not known, no limit
 };
 
 }  // namespace

@@ -12,22 +12,24 @@ namespace mgpu::text {
 
 /// Refuses a template whose syntax tree would be too deep for the recursive parser.
 ///
-/// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks.
+/// Errors: std::runtime_error if an expression may have more than 300 nested operations, or if more
+///         than 200 blocks are nested.
 void check_nesting(const std::vector<jinja::token>& tokens);
 
-/// The limits of one rendering. Chat templates come with downloaded models. A template may loop for
-/// ever, call itself, or double a text again and again. The nodes of jinja_nodes.hpp take from the
-/// budget of their thread, and throw std::runtime_error when it is spent.
+/// The limits of one rendering of a chat template. Templates come with downloaded models. A
+/// template may loop forever, call itself, or double a text again and again. The nodes of
+/// jinja_nodes.hpp take steps and bytes from the budget of their thread. All functions that take
+/// from the budget or check a size throw std::runtime_error when a limit is reached.
 class RenderBudget {
 public:
   static constexpr std::size_t kBytes = std::size_t{256} << 20;  // bytes of all texts that are read
   static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // bytes of one text
-  static constexpr std::size_t kListItems = 100'000;
-  static constexpr int kCallDepth = 100;
-  static constexpr int kValueDepth = 64;
+  static constexpr std::size_t kListItems = 100'000;                // items of one list
+  static constexpr int kCallDepth = 100;                            // nested calls
+  static constexpr int kValueDepth = 64;                            // nested lists and objects
 
-  /// Makes this object the budget of the thread until the object is destroyed. `names` is the
-  /// number of variables that the template may have. This number determines the cost of a scope,
+  /// Makes this object the budget of the thread until the object is destroyed. `names` is an upper
+  /// bound on the number of variables of the template. It determines how many steps a scope costs,
   /// because the interpreter copies all variables for each scope.
   RenderBudget(std::size_t names, std::size_t max_steps);
   RenderBudget(const RenderBudget&) = delete;
@@ -36,10 +38,11 @@ public:
   RenderBudget& operator=(RenderBudget&&) = delete;
   ~RenderBudget();
 
+  /// Returns the budget of this thread. Errors: std::logic_error if the thread has no budget.
   static RenderBudget& of_thread();
 
-  /// Returns whether a limit was reached. The exception does not show it, because the interpreter
-  /// replaces the exception's type.
+  /// Returns whether a limit was reached. The type of the exception does not show this, because the
+  /// interpreter throws an exception of another type instead.
   bool is_spent() const { return is_spent_; }
   void set_spent() { is_spent_ = true; }
 
@@ -48,24 +51,28 @@ public:
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes one step for a read of `value`. For a text, also checks its size, and takes its bytes.
+  /// Takes one step for a read of `value`. If it is a text, also checks its size, and takes its
+  /// bytes.
   void take(const jinja::value& value);
 
-  /// Calls take(), and takes a step for each item of a list or object, but not for items inside
-  /// items.
+  /// Calls take(). Also takes a step for each item of a list or object, but not for items inside
+  /// items, and checks the size of a list.
   void take_items(const jinja::value& value);
 
-  /// Takes a step from the budget for each value inside `value`, at any depth.
+  /// Takes a step for `value` and for each value inside it, at any depth, and the bytes of all
+  /// texts. Refuses values that are nested deeper than kValueDepth.
   void take_deep(const jinja::value& value);
 
-  /// Checks the sizes of a result before the interpreter computes it.
+  /// check_text() and check_list() check the size of a text or list before the interpreter makes
+  /// it.
   static void check_text(std::size_t bytes);
   static void check_list(std::size_t items);
 
-  /// Takes the cost of a search for `part` in `whole`. Returns how often `part` occurs.
+  /// Takes the bytes that a search for `part` in `whole` reads. Returns how often `part` occurs. An
+  /// empty `part` counts once before each byte and once at the end.
   std::size_t take_search(std::string_view whole, std::string_view part);
 
-  /// Increases the nesting depth of calls in the template while the object exists.
+  /// A call in the template: increases the nesting depth of calls while the object exists.
   class Call {
   public:
     Call();
@@ -76,10 +83,11 @@ public:
     ~Call();
   };
 
-  /// Records a namespace, the only kind of Jinja value that can change after it is made. No
-  /// namespace may be inside another one, so values have no cycles.
+  /// Records a namespace, the only kind of Jinja value that can change after it is made. Callers
+  /// refuse a namespace inside another one, so that no value contains itself.
   void add_namespace(const jinja::value& value);
   bool is_namespace(const jinja::value& value) const;
+  /// Returns whether `value` is a namespace, or has one inside it at any depth.
   bool holds_namespace(const jinja::value& value) const;
 
 private:

@@ -12,12 +12,13 @@ using jinja::expression;
 using jinja::statement_ptr;
 using jinja::statements;
 
-/// Walks the syntax tree of a template, and wraps its nodes in those of jinja_nodes.hpp. The new
-/// nodes charge the RenderBudget, and behave like Python or throw.
+/// Walks the syntax tree of a template, and wraps its nodes in the nodes of jinja_nodes.hpp. These
+/// take steps from the RenderBudget, and behave as in Python's Jinja or throw.
 class Walk {
 public:
-  /// Visits the statements of a body, whose values are printed. Inserts a first statement that
-  /// charges the steps of the whole body to the RenderBudget.
+  /// Visits the statements of a body, such as that of a loop. Wraps expressions whose values the
+  /// template prints. Inserts a first statement that takes the steps and bytes of one execution of
+  /// the body from the RenderBudget.
   void visit_body(statements& nodes) {
     if (nodes.empty()) return;
     const std::size_t nodes_outside = std::exchange(nodes_, 0);
@@ -50,8 +51,8 @@ private:
     return {name->val, call->args.empty() ? nullptr : &call->args};
   }
 
-  /// Visits a member expression. Returns the member's name, or "" if an expression computes the
-  /// name.
+  /// Visits object.member or object[...]. Returns the name of the member; "" if an expression other
+  /// than a string literal computes it.
   std::string visit_member(jinja::member_expression& member, bool is_called, bool has_arguments) {
     visit(member.object);
     const auto* name = jinja::cast_stmt<jinja::identifier>(member.property);
@@ -104,8 +105,8 @@ private:
     if (jinja::is_stmt<jinja::member_expression>(set.assignee)) node = assigned(std::move(node));
   }
 
-  /// Visits the expression that a loop iterates over. This may be a select_expression, which has a
-  /// condition on each item.
+  /// Visits the expression that a loop iterates over. It is a select_expression if the loop has a
+  /// condition on its items ({% for x in list if condition %}).
   void visit_iterable(statement_ptr& node) {
     auto* select = jinja::cast_stmt<jinja::select_expression>(node);
     if (select == nullptr) {
@@ -164,7 +165,8 @@ private:
     }
   }
 
-  /// Visits the parts of an expression that only combines other expressions.
+  /// Visits the parts of an expression that combines other expressions, such as a list or slice.
+  /// Does nothing for other nodes.
   void visit_container(statement_ptr& node) {
     const auto visit_if = [&](statement_ptr& child) {
       if (child) visit(child);
@@ -210,8 +212,8 @@ private:
     }
   }
 
-  std::size_t nodes_ = 0;  // nodes of the innermost body so far
-  std::size_t bytes_ = 0;  // bytes of the texts that the innermost body contains
+  std::size_t nodes_ = 0;  // number of nodes of the innermost body that were visited so far
+  std::size_t bytes_ = 0;  // bytes of the literal texts of the innermost body so far
   std::size_t names_ = 0;  // number of variables that the program sets
 };
 

@@ -18,8 +18,8 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Computes an upper bound of the depth of an expression's tree. Within a bracket, each operation
-/// since the last comma may contain the others, so all of them are counted.
+/// Computes an upper bound on the depth of an expression's tree from its tokens. Within a bracket,
+/// the operations since the last comma may all be nested, so each counts as one level.
 class ExpressionDepth {
 public:
   void begin() { chains_.assign(1, 0); }
@@ -67,10 +67,11 @@ private:
                                " nested operations");
   }
 
-  std::vector<int> chains_ = {0};  // operations in each open bracket, from the outermost
+  std::vector<int> chains_ = {0};  // number of operations: outside brackets, then per open bracket
 };
 
-/// Counts the open blocks. An elif counts as a block inside the `if` or `elif` before it.
+/// Counts how deep the current block is nested. An `elif` counts as a block inside the `if` or
+/// `elif` before it.
 class BlockDepth {
 public:
   void begin_tag(const std::string& name) {
@@ -95,7 +96,7 @@ public:
   }
 
 private:
-  std::vector<int> blocks_;  // for each open block: 1, plus its number of elifs so far
+  std::vector<int> blocks_;  // levels of each open block: 1, plus the number of its `elif` so far
   int depth_ = 0;
 };
 

@@ -37,13 +37,13 @@ private:
   statement_ptr inner_;
 };
 
-/// A statement that is refused only when it is executed.
+/// A statement that is not supported. It is refused only when the template executes it.
 struct Refused : Guarded {
   using Guarded::Guarded;
   value execute_impl(context&) const override { not_supported("`" + type() + "`"); }
 };
 
-/// {{ ... }}: prints a value like Python.
+/// The expression in {{ ... }}, whose value is printed like Python prints it.
 struct Printed : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -72,8 +72,8 @@ constexpr std::array<std::string_view, 11> kTextMethods = {
 constexpr std::array<std::string_view, 4> kCaseMethods = {"upper", "lower", "title", "capitalize"};
 constexpr std::array<std::string_view, 4> kObjectMethods = {"get", "items", "keys", "values"};
 
-/// The object of a method call `object.method(...)`, or of a member `object.member` that is not
-/// called.
+/// The object in `object.member` or `object['member']`. If `is_called`, the member is a method that
+/// the template calls.
 struct Object : Defined {
   Object(statement_ptr inner, std::string member, bool is_called, bool has_arguments)
       : Defined(std::move(inner)),
@@ -92,8 +92,8 @@ struct Object : Defined {
   }
 
 private:
-  /// Refuses `member_` if this interpreter has it as a built-in of lists or texts. In Python's
-  /// Jinja, such a built-in is only a filter.
+  /// Refuses `member_` if it is a built-in of lists or texts in the interpreter of llama.cpp,
+  /// because `object.member` has another value in Python's Jinja.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))
@@ -114,8 +114,9 @@ private:
   bool is_called_, has_arguments_;
 };
 
-/// The object x of x[...]. Refuses to index a text, because the interpreter allows negative indices
-/// for lists only. Refuses to slice a text that is not ASCII, because the interpreter counts bytes.
+/// The object x in x[...]. An index of a text is refused, because the interpreter allows negative
+/// indices only for lists. A slice of a text that is not ASCII is refused, because the interpreter
+/// counts bytes.
 struct Indexed : Defined {
   Indexed(statement_ptr inner, bool is_slice) : Defined(std::move(inner)), is_slice_(is_slice) {}
   value execute_impl(context& ctx) const override {
@@ -130,7 +131,8 @@ private:
   bool is_slice_;
 };
 
-/// A bound or step of a slice. The interpreter adds bounds and steps without a check for overflow.
+/// A bound or step of a slice. Large numbers are refused, because the interpreter adds bounds and
+/// steps without a check for overflow.
 struct Bound : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -142,7 +144,8 @@ struct Bound : Guarded {
   }
 };
 
-/// A list, tuple or object that is written in the template. Its size is charged to the budget.
+/// A list, tuple or object literal. The steps and bytes of its values are taken from the
+/// RenderBudget.
 struct Built : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -152,8 +155,8 @@ struct Built : Guarded {
   }
 };
 
-/// The list or object that a loop iterates over. All scopes are charged at once, because the
-/// interpreter makes a scope for each item before the first iteration.
+/// The list or object that a loop iterates over. The scopes of all iterations are taken from the
+/// RenderBudget at once, because the interpreter makes them before the first iteration.
 struct Iterated : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -166,7 +169,7 @@ struct Iterated : Guarded {
   }
 };
 
-/// A condition that is evaluated for each item of a loop.
+/// The condition on the items of a loop, which is evaluated for each item.
 struct Repeated : Guarded {
   Repeated(statement_ptr inner, std::size_t steps) : Guarded(std::move(inner)), steps_(steps) {}
   value execute_impl(context& ctx) const override {
@@ -178,8 +181,8 @@ private:
   std::size_t steps_;
 };
 
-/// The name `range` or `tojson` without a call. It is refused unless the template has given the
-/// name to another value: these functions are checked only where they are called by name.
+/// The name `range` or `tojson` without a call. It is refused if its value is a function, because
+/// the checks of these two functions are only applied to calls by name.
 struct Named : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -209,8 +212,8 @@ struct Assigned : Guarded {
   }
 };
 
-/// A statement at the start of a body. It prints nothing, and takes the steps and bytes of the body
-/// from the RenderBudget.
+/// A statement at the start of a body. It prints no text, and takes the steps and bytes of one
+/// execution of the body from the RenderBudget.
 struct Counted : jinja::statement {
   Counted(std::size_t steps, std::size_t bytes) : steps_(steps), bytes_(bytes) { pos = 0; }
   std::string type() const override { return "Block"; }

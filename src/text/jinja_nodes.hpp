@@ -10,60 +10,66 @@ namespace mgpu::text {
 /// The name of a filter or test, and its arguments.
 struct CalledName {
   std::string name;
-  const jinja::statements* arguments = nullptr;  // null: none
+  const jinja::statements* arguments = nullptr;  // nullptr: none
 };
 
-/// Each function except counted() takes a node of a program, and returns a node that replaces it.
-/// When the returned node is executed, it charges the RenderBudget. It then behaves like Python, or
-/// throws an exception that says why it cannot. The node of refused() always throws.
-/// "Wraps X" below means that `node` is an X.
+// Each function except counted() takes `node`, a node of a template's syntax tree, and returns a
+// new node that replaces `node` and owns it. The new node takes steps or bytes from the
+// RenderBudget when it is executed. It behaves like `node` in Python's Jinja, or throws an
+// exception with the reason. "Wraps X" means that `node` must be an X.
+
+/// Wraps a statement that is not supported. The new node always throws.
 jinja::statement_ptr refused(jinja::statement_ptr node);
 
-/// Wraps {{ node }}, to print None like Python, and to refuse types that Python prints differently.
+/// Wraps the expression in {{ ... }}, to print None like Python, and to refuse types of values that
+/// Python prints differently.
 jinja::statement_ptr printed(jinja::statement_ptr node);
 
-/// Wraps the object in object.member or object['member']. `is_called`: the template calls the
-/// member.
+/// Wraps the object in object.member or object['member']. `is_called` says whether the template
+/// calls the member, and `has_arguments` whether this call has arguments.
 jinja::statement_ptr object_of(jinja::statement_ptr node, std::string member, bool is_called,
                                bool has_arguments);
 
-/// Wraps the object of node[...], to refuse an undefined object and unsupported parts of texts.
+/// Wraps the object x in x[...], to refuse an undefined object and unsupported parts of texts.
+/// `is_slice` says whether the index is a slice.
 jinja::statement_ptr indexed(jinja::statement_ptr node, bool is_slice);
 
-/// Wraps a bound or the step of a slice, to refuse numbers that could overflow.
+/// Wraps a bound or the step of a slice, to refuse numbers with which sums could overflow.
 jinja::statement_ptr bound(jinja::statement_ptr node);
 
-/// Wraps a filter_expression in a node that charges the RenderBudget.
+/// Wraps a filter_expression, to refuse unsupported filters and results that are too large.
 jinja::statement_ptr filtered(jinja::statement_ptr node, CalledName filter);
 
-/// Wraps a test_expression in a node that charges the RenderBudget.
+/// Wraps a test_expression, to refuse unsupported tests.
 jinja::statement_ptr tested(jinja::statement_ptr node, CalledName test);
 
-/// Wraps a binary_expression other than `and` and `or` in a node that charges the RenderBudget.
+/// Wraps a binary_expression other than `and` and `or`, to refuse operations whose results would
+/// differ from Python's or would be too large.
 jinja::statement_ptr operated(jinja::statement_ptr node);
 
-/// Wraps a call_expression in a node that charges the RenderBudget. `method` is the name of the
-/// member that is called; "" if no member is called.
+/// Wraps a call_expression, to limit nested calls and the sizes of results. `method` is the name of
+/// the member that is called; "" if no member is called.
 jinja::statement_ptr called(jinja::statement_ptr node, std::string method);
 
-/// Wraps a literal that contains other values, to charge the RenderBudget for each value.
+/// Wraps a literal of a list, tuple or object, to take steps for each value inside it.
 jinja::statement_ptr built(jinja::statement_ptr node);
 
-/// Wraps a value that a loop iterates over, to charge the RenderBudget for each item.
+/// Wraps the expression that a loop iterates over, to take steps for the scope of each iteration.
 jinja::statement_ptr iterated(jinja::statement_ptr node);
 
-/// Wraps the condition of a loop, to take `steps` from the RenderBudget each time it is evaluated.
-/// `steps` is the number of nodes of the condition.
+/// Wraps the condition on the items of a loop, to take `steps` each time the condition is
+/// evaluated. `steps` is the number of nodes of the condition.
 jinja::statement_ptr repeated(jinja::statement_ptr node, std::size_t steps);
 
-/// Wraps a name that is not called, `range` or `tojson`. The new node throws if the value of that
-/// name is a function.
+/// Wraps the name `range` or `tojson` where it is not called. The new node throws if the value of
+/// the name is a function.
 jinja::statement_ptr named(jinja::statement_ptr node);
 
-/// Wraps a set_statement that assigns to a member, to refuse all objects except namespaces.
+/// Wraps a set_statement that assigns to a member of an object, to refuse objects other than
+/// namespaces.
 jinja::statement_ptr assigned(jinja::statement_ptr node);
 
-/// Returns a statement to put at the start of a body. It prints nothing, and takes `steps` and
+/// Returns a statement for the start of a body. The statement prints no text, and takes `steps` and
 /// `bytes` from the RenderBudget.
 jinja::statement_ptr counted(std::size_t steps, std::size_t bytes);
 

@@ -11,8 +11,8 @@
 #include "jinja_nodes.hpp"
 #include "jinja_values.hpp"
 
-// Operations of templates. Each computes its operands, checks them, and then passes them to the
-// interpreter.
+// Nodes for operations of templates: filters, tests, binary operators and calls. Each node executes
+// its operands, checks their values, and then lets the interpreter apply the operation to them.
 namespace mgpu::text {
 namespace {
 
@@ -27,11 +27,11 @@ std::string text_of(const value& v) {
   return v->as_string().str();
 }
 
-/// Returns an estimate of the size of the text that a value is printed as, in bytes. Takes no steps
-/// from the RenderBudget, because the items of the value were counted before.
+/// Estimates the size of the text of a printed value, in bytes. Takes no steps from the
+/// RenderBudget, because callers have already taken a step for each item of the value.
 std::size_t text_bytes(const value& v) {
   if (is_text(v)) return v->val_str.length();
-  std::size_t bytes = 8;  // for a value that is not a text, and for punctuation
+  std::size_t bytes = 8;  // for a number or similar value, or for the brackets and commas
   if (is_val<jinja::value_array>(v)) {
     for (const value& item : v->as_array())
       bytes += text_bytes(item);
@@ -42,7 +42,7 @@ std::size_t text_bytes(const value& v) {
   return bytes;
 }
 
-/// Checks the size of the text that text.replace(arguments) makes.
+/// Checks the size of the result of v.replace(arguments), for a text `v`.
 void check_replace(const value& v, const std::vector<value>& arguments) {
   for (const value& argument : arguments)
     if (is_val<jinja::value_kwarg>(argument)) not_supported("`replace` with named arguments");
@@ -52,7 +52,7 @@ void check_replace(const value& v, const std::vector<value>& arguments) {
   RenderBudget::check_text(whole.size() + count * arguments[1]->val_str.length());
 }
 
-/// Checks the size of the list that text.split(arguments) makes.
+/// Checks the size of the list that v.split(arguments) returns, for a text `v`.
 void check_split(const value& v, const std::vector<value>& arguments) {
   const std::string whole = text_of(v);
   std::size_t parts = 1;
@@ -66,7 +66,7 @@ void check_split(const value& v, const std::vector<value>& arguments) {
   RenderBudget::of_thread().take_steps(parts);
 }
 
-/// Checks the size of the text that `list | join(arguments)` makes.
+/// Checks the size of the result of `v | join(arguments)`, for a list `v`.
 void check_join(const value& v, const std::vector<value>& arguments) {
   if (!is_val<jinja::value_array>(v)) return;
   RenderBudget::of_thread().take_deep(v);
@@ -78,13 +78,13 @@ void check_join(const value& v, const std::vector<value>& arguments) {
   RenderBudget::check_text(text_bytes(v) + v->as_array().size() * between);
 }
 
-/// Checks the size of the text that a value is printed as, including all values inside it.
+/// Checks the size of the text of a printed value, including all values inside it.
 void check_shown(const value& v) {
   RenderBudget::of_thread().take_deep(v);
   RenderBudget::check_text(text_bytes(v));
 }
 
-/// Checks the size of the list that range(arguments) makes.
+/// Checks the size of the list that range(arguments) returns.
 void check_range(const std::vector<value>& arguments) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   std::array<std::int64_t, 3> bounds = {0, 0, 1};  // start, stop, step
@@ -144,8 +144,8 @@ struct Filtered : jinja::expression {
 private:
   bool is(std::string_view name) const { return filter_.name == name; }
 
-  /// Checks the type of the operand `v`. Returns the value to which the interpreter applies the
-  /// filter.
+  /// Checks that the filter supports the operand `v`. Returns the value to which the interpreter
+  /// applies the filter, which may be another one.
   value input(const value& v) const {
     RenderBudget::of_thread().take(v);
     if (!contains(kItemFilters, filter_.name)) RenderBudget::of_thread().take_items(v);
@@ -181,8 +181,8 @@ constexpr std::array<std::string_view, 18> kTests = {
     "sequence", "boolean",   "number", "integer", "true",    "false",
     "odd",      "even",      "eq",     "equalto", "ne",      "in"};
 
-/// Charges the RenderBudget of the thread for a comparison of two values, or for a search of one in
-/// the other.
+/// Takes the steps and bytes of a comparison of two values, or of a search for `left` in `right`,
+/// from the RenderBudget of the thread.
 void take_comparison(const value& left, const value& right) {
   RenderBudget& budget = RenderBudget::of_thread();
   budget.take_deep(left);
@@ -226,8 +226,8 @@ private:
   CalledName test_;
 };
 
-/// Executes `left operation right`. Refuses sums and quotients for which the interpreter would give
-/// another result than Python.
+/// Executes `left operation right`. Refuses operations for which the interpreter would give another
+/// result than Python, or a result that is too large.
 struct Operated : jinja::expression {
   explicit Operated(statement_ptr whole)
       : whole_(std::move(whole)), node_(static_cast<const jinja::binary_expression&>(*whole_)) {
@@ -300,7 +300,7 @@ private:
   const jinja::binary_expression& node_;
 };
 
-/// Refers to an expression that is owned by another node.
+/// An expression that executes a node without owning the node.
 struct Borrowed : jinja::expression {
   explicit Borrowed(const jinja::statement& node) : node_(node) { pos = node.pos; }
   value execute_impl(context& ctx) const override { return node_.execute(ctx); }
@@ -309,7 +309,7 @@ private:
   const jinja::statement& node_;
 };
 
-/// Executes callee(arguments), within the limits of the RenderBudget.
+/// Executes callee(arguments) within the limits of the RenderBudget.
 struct Called : jinja::expression {
   Called(statement_ptr whole, std::string method)
       : whole_(std::move(whole)),
@@ -336,9 +336,9 @@ struct Called : jinja::expression {
   }
 
 private:
-  /// Checks that the result of the call will not be too large. Returns the callee. For a method
-  /// call, the returned expression has the computed object, so that the object is not computed
-  /// twice.
+  /// Checks that the result of the call will not be too large. Returns an expression for the
+  /// callee. For a method call, this expression contains the value of the object, so that the
+  /// object is not executed twice.
   statement_ptr callee(const std::vector<value>& arguments, context& ctx) const {
     if (method_.empty()) {
       if (function_ == "range") check_range(arguments);

@@ -14,21 +14,21 @@
 
 namespace mgpu::text {
 
-/// A value of a JSON file, with its path inside the file for error messages, such as
-/// model.merges[7].
+/// A value of a JSON file. For error messages, the object knows the value's place inside the file,
+/// such as model.merges[7]. A value of a wrong type is refused.
 ///
-/// Memory: refers to the parsed document and to `file`, which must both outlive it
-/// Errors: E541 (malformed, exit 65) with the name of the file and the path of the value
+/// Memory: refers to the parsed document and to `file`, which both must outlive the object
+/// Errors: E541 (malformed, exit 65) with the name of the file and the place of the value
 class JsonNode {
 public:
   JsonNode(const fs::path& file, simdjson::dom::element value, std::string place = "")
       : file_(&file), value_(value), place_(std::move(place)) {}
 
-  /// Returns the member `key` of an object; nothing if it is absent or null.
+  /// Returns the member `key` of an object; nullopt if the member is absent or null.
   std::optional<JsonNode> find(std::string_view key) const;
   /// Returns whether the member `key` exists, even if it is null.
   bool has(std::string_view key) const;
-  /// Returns the member `key`. Errors: E541 if it is absent or null.
+  /// Returns the member `key`. Errors: E541 if the member is absent or null.
   JsonNode at(std::string_view key) const;
   std::vector<JsonNode> items() const;
   /// Returns the members of an object that are not null, with their keys, in the order of the file.
@@ -46,11 +46,12 @@ public:
   const std::string& place() const { return place_; }
   const fs::path& file() const { return *file_; }
 
-  /// Throws E541: this value is malformed. `why` is the reason in the message.
+  /// Throws E541, which says that this value is malformed. `why` is the reason in the message.
   [[noreturn]] void refuse(std::string_view why) const;
-  /// Throws E542: this value requires `what`, an unsupported feature.
+  /// Throws E542, which says that `what`, a feature that this value needs, is not supported.
   [[noreturn]] void not_supported(std::string_view what, std::string_view help = "") const;
-  /// Throws E542: the value is not one of `known`, the supported choices as a text for people.
+  /// Throws E542, which says that this value, a text, is not supported as a `kind` (such as
+  /// "decoder"). `known` lists the supported values.
   [[noreturn]] void unknown_choice(std::string_view kind, std::string_view known) const;
 
 private:

@@ -7,7 +7,7 @@
 
 namespace mgpu::text {
 
-/// Returns `text`, which is UTF-8, as a JSON string with quotation marks.
+/// Returns the UTF-8 text `text` as a JSON string, with quotation marks and escapes.
 inline std::string json_quoted(std::string_view text) {
   std::string json = "\"";
   for (const char c : text) {

@@ -7,12 +7,13 @@ namespace mgpu::text {
 namespace {
 
 struct Prefix {
-  std::size_t bytes;  // length of the longest valid prefix of a character; at least 1
+  std::size_t bytes;  // number of leading bytes that can start a character; at least 1
   bool whole;         // true: the character is complete
   bool open;          // true: more bytes could complete the character
 };
 
-/// Describes the character with which `text` starts. Source: Unicode 15.0, table 3-7
+/// Describes the character at the start of `text`, which is not empty.
+/// Source: Unicode 15.0, table 3-7
 Prefix prefix_of(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);

@@ -9,25 +9,26 @@
 
 namespace mgpu::text {
 
-/// The token into which two neighbors merge, and the priority of this merge.
+/// A merge of two neighboring tokens in BPE.
 struct Merge {
-  std::uint32_t rank;  // the merge with the lowest rank comes first
-  TokenId result;
+  std::uint32_t rank;  // the merge with the lowest rank is applied first
+  TokenId result;      // the merged token
 };
 
-/// A hash table of the merges of token pairs, with open addressing. The number of slots is a power
-/// of two, and at least half of the slots are free.
+/// A hash table from pairs of tokens to their merges, with open addressing. The number of slots is
+/// a power of two, and at least half of the slots are free.
 class MergeTable {
 public:
   explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}
 
-  /// Adds the merge of a pair. It replaces an earlier merge of the pair.
+  /// Adds the merge of a pair of tokens, or replaces an earlier merge of the same pair. The table
+  /// may get at most `size` pairs, the argument of the constructor.
   void put(TokenId left, TokenId right, Merge merge) {
     const std::uint64_t key = key_of(left, right);
     slots_[slot_of(key)] = {key, merge};
   }
 
-  /// Returns the merge of two tokens; nullptr if they do not merge.
+  /// Returns the merge of two tokens; nullptr if the table has no such merge.
   const Merge* find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
     const Slot& slot = slots_[slot_of(key)];

@@ -6,14 +6,15 @@
 
 namespace mgpu::text {
 
-/// Says which pieces of a text get a leading space if they do not have one.
+/// Says which pieces of a text get MetaspaceOptions::replacement at their start, unless they begin
+/// with this character or with a space. `first` means only the piece at the start of the input.
 enum class PrependScheme { always, first, never };
 
 /// The options that the pre-tokenizer and the decoder named Metaspace share.
 struct MetaspaceOptions {
   std::string replacement;  // the character that represents a space
   PrependScheme prepend = PrependScheme::always;
-  bool split = true;  // whether the text is split at spaces
+  bool split = true;  // true: the pre-tokenizer splits the text at spaces
 };
 
 /// Reads the options from a node of tokenizer.json. Errors: E541 (malformed), E542 (not supported)

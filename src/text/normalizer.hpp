@@ -8,12 +8,12 @@
 
 namespace mgpu::text {
 
-/// Rewrites a text before it is split. Any number of threads may use one object.
+/// Rewrites a text before the pre-tokenizer splits it. Any number of threads may use one object.
 class Normalizer {
 public:
   virtual ~Normalizer() = default;
 
-  /// Rewrites `text`. Shapes: text is valid UTF-8 before and after
+  /// Rewrites `text`, which must be valid UTF-8 and remains valid UTF-8.
   virtual void apply(std::string& text) const = 0;
 };
 
@@ -21,8 +21,8 @@ public:
 /// (not supported)
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
-/// Makes the normalizer `form`: NFC, NFD, NFKC or NFKD of Unicode 9. Returns nullptr for another
-/// name. Uses ICU, restricted so that characters of later Unicode versions do not change.
+/// Makes the normalizer for a Unicode normalization form: NFC, NFD, NFKC or NFKD. Returns nullptr
+/// for another name. The normalizer uses ICU, but leaves characters that Unicode 9 lacks unchanged.
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form);
 
 }  // namespace mgpu::text

@@ -10,13 +10,13 @@
 
 namespace mgpu::text {
 
-/// A search pattern for texts: a regular expression, a fixed text, or a kind of character.
+/// A pattern to search for in texts: a regular expression, a fixed text, or a kind of character.
 class Pattern {
 public:
   virtual ~Pattern() = default;
 
-  /// Appends sections that cover `text`: matches and the parts between them. Shapes: text is valid
-  /// UTF-8
+  /// Divides `text` into matches and the parts between them, and appends these to `sections`. The
+  /// text must be valid UTF-8.
   virtual void cut(std::string_view text, std::vector<Section>& sections) const = 0;
 };
 
@@ -29,19 +29,20 @@ std::unique_ptr<Pattern> character_pattern(bool (*fits)(char32_t));
 /// (not supported)
 std::unique_ptr<Pattern> make_pattern(const JsonNode& node);
 
-/// Replaces every match in `text`. `sections` is scratch space.
+/// Replaces every match in `text` by `replacement`. `sections` is scratch space.
 void replace_matches(std::string& text, const Pattern& pattern, std::string_view replacement,
                      std::vector<Section>& sections);
 
-/// The ways to treat the matches when a text is split at them.
+/// The ways to treat matches when a text is split into pieces. A match is dropped, becomes a piece,
+/// joins the section before or after it, or joins adjacent matches.
 /// Source: tokenizers, SplitDelimiterBehavior
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Reads the name of a SplitBehavior. Errors: E542 (not supported)
+/// Returns the SplitBehavior that a node names. Errors: E542 (not supported)
 SplitBehavior make_behavior(const JsonNode& node);
 
-/// Joins and drops sections as the behavior says. The sections that remain are the pieces of the
-/// text.
+/// Joins and drops sections as `behavior` says. The sections that remain, without empty ones, are
+/// the pieces of the text.
 void apply_behavior(SplitBehavior behavior, std::vector<Section>& sections);
 
 }  // namespace mgpu::text

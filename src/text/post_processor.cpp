@@ -29,7 +29,7 @@ TokenFrame read_template(const JsonNode& node) {
   return frame;
 }
 
-/// Adds the tokens of `outer` to `inner`, around its tokens.
+/// Puts the tokens of `outer` around those of `inner`.
 void wrap(TokenFrame& inner, const TokenFrame& outer) {
   inner.before.insert(inner.before.begin(), outer.before.begin(), outer.before.end());
   inner.behind.insert(inner.behind.end(), outer.behind.begin(), outer.behind.end());

@@ -7,8 +7,8 @@
 
 namespace mgpu::text {
 
-/// The special tokens that are added before and after the tokens of a text, if special tokens are
-/// requested.
+/// The special tokens that Tokenizer::encode() adds before and after the tokens of a text, if its
+/// argument `add_special_tokens` is true.
 struct TokenFrame {
   std::vector<TokenId> before, behind;
 };

@@ -8,7 +8,7 @@
 namespace mgpu::text {
 namespace {
 
-/// Matches the pieces into which GPT-2 splits a text.
+/// The regular expression whose matches are the pieces into which GPT-2 splits a text.
 /// Source: GPT-2, encoder.py
 constexpr std::string_view kGpt2Expression =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -30,6 +30,7 @@ void split(Pieces& pieces, const Pattern& pattern, SplitBehavior behavior, bool 
 }
 
 /// Replaces each piece with the text that rewrite(piece, index) appends to pieces.next_text.
+/// `index` counts the pieces from 0.
 template <class Rewrite>
 void rewrite_pieces(Pieces& pieces, const Rewrite& rewrite) {
   pieces.next_text.clear();

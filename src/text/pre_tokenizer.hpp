@@ -11,7 +11,7 @@
 
 namespace mgpu::text {
 
-/// A text divided into pieces. BPE merges tokens within a piece and never across its borders.
+/// A text divided into pieces. BPE merges tokens of the same piece only.
 struct Pieces {
   struct Piece {
     std::size_t begin, end;  // byte offsets in `text`
@@ -19,15 +19,16 @@ struct Pieces {
 
   std::string text;
   std::vector<Piece> pieces;  // a piece is never empty
-  bool at_start = true;       // true: the first piece is the start of the input
+  bool at_start = true;       // true: the first piece is at the start of the input
 
-  /// Replaces the text by `whole`, with a single piece. `begins_input` sets at_start.
+  /// Replaces the text by `whole`, which is one piece, or none if it is empty. Sets `at_start` to
+  /// `begins_input`.
   void assign(std::string_view whole, bool begins_input);
   std::string_view view(const Piece& piece) const {
     return std::string_view(text).substr(piece.begin, piece.end - piece.begin);
   }
 
-  // Scratch space, so that processing many texts allocates nothing.
+  // Scratch space. Calls for later texts reuse it, and so avoid allocations.
   std::string next_text;
   std::vector<Piece> next_pieces;
   std::vector<Section> sections;

@@ -41,8 +41,8 @@ std::string message(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-/// Checks that PCRE2 has Unicode 14, 15 or 16. regex_classes.hpp supplies the characters that
-/// versions before 16 lack.
+/// Checks that PCRE2 has Unicode 14, 15 or 16. regex_classes.hpp has the characters of Unicode 16
+/// that older versions lack.
 void check_unicode_version() {
   std::array<char, 64> version{};
   pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data());
@@ -79,7 +79,7 @@ bool Regex::find(std::string_view text, std::size_t start, Section& match) const
                        PCRE2_NO_UTF_CHECK | options, match_data(), nullptr);
   };
   int found = run(0);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);  // uses no JIT stack
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);  // needs no JIT stack
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0) {
     throw Failure({"E543",

@@ -29,14 +29,14 @@ class Regex {
 public:
   explicit Regex(std::string_view expression);
 
-  /// Appends sections that cover `text`: matches and the parts between them. An empty match
-  /// directly after another match is ignored.
-  /// Shapes: text is valid UTF-8
-  /// Errors: Failure E543 when the search takes more steps than PCRE2's limit
+  /// Divides `text`, which must be valid UTF-8, into matches and the parts between them, and
+  /// appends these to `sections`. An empty match directly after another match is ignored.
+  /// Errors: Failure E543 when PCRE2 gives up, for example because a search takes too many steps
   void cut(std::string_view text, std::vector<Section>& sections) const;
 
 private:
-  /// Finds the first match from `start` on; returns whether there is one.
+  /// Sets `match` to the first match that begins at offset `start` or later. Returns false if no
+  /// such match exists.
   bool find(std::string_view text, std::size_t start, Section& match) const;
 
   UniqueHandle<RegexTraits> code_;

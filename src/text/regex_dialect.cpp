@@ -19,8 +19,8 @@ bool is_hex(char c) {
   return std::isxdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Copies an expression from left to right, and rewrites it where PCRE2 differs from the tokenizers
-/// library.
+/// Copies a regular expression from left to right, and rewrites the parts that have another meaning
+/// in PCRE2 than in the tokenizers library.
 class Translator {
 public:
   explicit Translator(std::string_view expression) : rest_(expression) {}
@@ -80,8 +80,8 @@ private:
     refuse(rest_.substr(0, 3));
   }
 
-  /// Translates {n}, {n,}, {n,m}. Refuses possessive intervals such as {n}+, which have another
-  /// meaning in Ruby's syntax.
+  /// Translates {n}, {n,}, {n,m}. Refuses {n}+ and similar, which is a possessive interval in
+  /// PCRE2, but not in Ruby's syntax.
   void interval() {
     const std::size_t end = rest_.find('}');
     const std::string_view inner = rest_.substr(1, end == rest_.npos ? 0 : end - 1);
@@ -130,7 +130,8 @@ private:
     character_class("\\p{" + std::string(name) + "}", end + 1, negated);
   }
 
-  /// Writes the class `name` in place of the next `bytes` bytes of the expression.
+  /// Writes the class `name`, or its complement if `negated`, in place of the next `bytes` bytes of
+  /// the expression.
   void character_class(std::string_view name, std::size_t bytes, bool negated) {
     const auto row = std::find_if(kRegexClasses.begin(), kRegexClasses.end(),
                                   [&](const RegexClass& known) { return known.name == name; });
@@ -146,8 +147,8 @@ private:
     rest_.remove_prefix(bytes);
   }
 
-  /// Writes a negated class within [...] as a list of ranges. This is possible only for white
-  /// space, whose complement has few ranges.
+  /// Writes the complement of a class within [...] as ranges of characters. Refuses all classes
+  /// except white space, whose complement has few ranges.
   void negated_member(const RegexClass& row, std::size_t bytes) {
     if (row.name != "\\s") refuse(std::string(rest_.substr(0, bytes)) + " within [...]");
     char32_t next = 0;

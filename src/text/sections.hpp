@@ -4,7 +4,8 @@
 
 namespace mgpu::text {
 
-/// Part of a text: a match of a pattern, or the part between two matches.
+/// Part of a text that was searched for a pattern: a match, or the text before, between or after
+/// matches.
 struct Section {
   std::size_t begin, end;  // byte offsets in the text
   bool is_match;

@@ -23,11 +23,12 @@ constexpr std::size_t kMaxPieceBytes = 1024;
 /// A field of a protobuf message.
 struct WireField {
   std::uint64_t number = 0;
-  std::uint64_t value = 0;  // of a varint
-  std::string_view bytes;   // of a text or a message
+  std::uint64_t value = 0;  // the value, if the wire type is varint
+  std::string_view bytes;   // the value, if the field has a length: a text or a message
 };
 
-/// Reads the fields of a protobuf message one after the other. Fixed-size values are skipped.
+/// Reads the fields of a protobuf message one after the other. For fields of 4 or 8 bytes, next()
+/// returns only the number.
 class WireReader {
 public:
   WireReader(std::string_view bytes, const fs::path& file) : rest_(bytes), file_(file) {}
@@ -101,7 +102,8 @@ SentencePiece read_piece(std::string_view message, const fs::path& file) {
   return piece;
 }
 
-/// Refuses models that do not use BPE, because the tokenizer classes support only BPE.
+/// Refuses models that do not use BPE, the only kind that TokenizerParts supports. `message` is the
+/// trainer_spec of the model.
 void check_trainer(std::string_view message, const fs::path& file) {
   constexpr std::uint64_t kUnigram = 1, kBpe = 2;
   std::uint64_t kind = kUnigram;
@@ -134,7 +136,8 @@ std::vector<SentencePiece> read_pieces(std::string_view model, const fs::path& f
   return pieces;
 }
 
-/// Appends to `json` all pairs of pieces whose concatenation is the piece `whole`.
+/// Appends to `json`, a list of merges, all pairs of pieces whose concatenation is the piece
+/// `whole`.
 void append_merges(std::string_view whole, const std::unordered_set<std::string_view>& vocabulary,
                    std::string& json) {
   for (std::size_t at = character_bytes(whole.front()); at < whole.size();

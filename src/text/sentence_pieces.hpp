@@ -10,15 +10,15 @@
 
 namespace mgpu::text {
 
-/// The content of a tokenizer.model, which SentencePiece writes.
+/// The content of a tokenizer.model, the file of SentencePiece.
 struct SentencePieces {
   std::string tokenizer;           // the vocabulary and the merges in the form of a tokenizer.json
   std::vector<AddedToken> tokens;  // the control tokens and the user-defined symbols
 };
 
-/// Converts a SentencePiece model of BPE pieces as transformers does. If several pairs of pieces
-/// can be merged, the merge whose result has the lowest id comes first. `file` is the path for
-/// messages.
+/// Converts the content `model` of a tokenizer.model with BPE pieces, as transformers does. Each
+/// pair of pieces whose concatenation is a piece becomes a merge. The merges are sorted by the ids
+/// of their results. `file` is the path for messages.
 ///
 /// Errors: Failure E541 (malformed), E542 (no BPE model, or one that normalizes texts)
 /// Source: sentencepiece_model.proto; transformers 5.23, convert_slow_tokenizer.py

@@ -17,7 +17,8 @@ AddedToken special_token(std::string_view text) {
   return token;
 }
 
-/// Reads a token with its flags like Python's AddedToken(**node).
+/// Reads a token with its flags from an object, as AddedToken(**node) does in Python. If `special`,
+/// the token is special, whatever the object says.
 AddedToken flagged_token(const JsonNode& node, bool special) {
   AddedToken token;
   token.content = node.at("content").text();
@@ -29,8 +30,8 @@ AddedToken flagged_token(const JsonNode& node, bool special) {
   return token;
 }
 
-/// Reads a token from a text, or from an object that `__type` marks as a token. Objects of
-/// special_tokens_map.json (`is_map`) have no mark.
+/// Reads a token from a text or an object. The member `__type` of the object must be AddedToken,
+/// except in special_tokens_map.json (`is_map`).
 AddedToken named_token(const JsonNode& node, bool is_map, bool special = true) {
   if (node.is_text()) return special_token(node.text());
   if (is_map) return flagged_token(node, true);
@@ -132,9 +133,8 @@ bool SpecialTokens::is_of_class(std::string_view role) const {
   return std::find_if(named_.begin(), end, [&](const Named& n) { return n.role == role; }) != end;
 }
 
-/// Reads the roles that the tokenizer class does not define, such as image_token. If `texts` is
-/// true, reads only roles whose tokens are texts, else only roles whose tokens are objects with
-/// flags.
+/// Reads the roles that the tokenizer class does not have, such as image_token. If `texts` is true,
+/// reads only roles whose value is a text, else only roles whose value is an object.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
     if (!role.ends_with("_token") || is_of_class(role)) continue;
@@ -143,8 +143,8 @@ void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool tex
   }
 }
 
-/// Reads the member `key`, which is a list of tokens or an object of roles. Does nothing if an
-/// earlier call has read a list that was not empty.
+/// Reads the member `key`, which is a list of extra tokens, or an object that maps roles to tokens.
+/// Does nothing if an earlier call has already read extra tokens.
 void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
   const auto list = node.find(key);
   if (!list || !extra_.empty()) return;
@@ -197,7 +197,7 @@ std::vector<AddedToken> SpecialTokens::additions(const std::vector<AddedToken>& 
   for (const Named& named : named_)
     add(named.token);
   for (const AddedToken& token : extra_) {
-    // An extra token replaces a named token with the same text, including its flags.
+    // If a role has a token with the same text, the extra token replaces it, with its own flags.
     const auto same =
         std::find_if(tokens.begin() + num_listed, tokens.end(),
                      [&](const AddedToken& other) { return other.content == token.content; });

@@ -17,39 +17,39 @@ struct TextDocuments {
   JsonNode tokenizer, settings, special_tokens_map, added_tokens;
 };
 
-/// The tokens that the files of a model folder name in addition to the vocabulary.
+/// The special tokens and other added tokens that the files of a model folder name.
 /// Source: transformers 5.23, tokenization_utils_base.py (_from_pretrained, __init__)
 class SpecialTokens {
 public:
-  /// Reads the tokens that the files of a folder name, and takes the default tokens of the class
-  /// `kind` for roles that no file names. The tokens of a tokenizer.model, `pieces`, count only if
-  /// the JSON files name no extra tokens. Errors: E541 (malformed), E542 (not supported)
+  /// Reads the tokens from the files of a folder. For a role that no file has, takes the default
+  /// token of the class `kind`. `pieces` are the tokens of a tokenizer.model; they become the extra
+  /// tokens if the JSON files name no extra tokens. Errors: E541 (malformed), E542 (not supported)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);
 
-  /// Returns the text of the token with a role (bos_token, ...); "" if no token has it.
+  /// Returns the text of the token with a role (bos_token, ...); "" if no token has the role.
   const std::string& text(std::string_view role) const;
 
-  /// Returns the text of each token that has a role (bos_token, ...), by role.
+  /// Returns a map from each role that has a token (bos_token, ...) to the text of the token.
   std::map<std::string, std::string> by_role() const;
 
-  /// Returns the tokens that transformers' tokenizer class adds to a tokenizer that has the tokens
-  /// `known`, in the order in which the class adds them.
+  /// Returns the tokens that the tokenizer class of transformers adds to a tokenizer with the added
+  /// tokens `known`, in the order in which it adds them.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
-  /// Returns the texts of all tokens that have a role, and of the extra special tokens. Some texts
-  /// may occur twice.
+  /// Returns the texts of all tokens that have a role, and of all extra special tokens. A text may
+  /// occur more than once.
   std::vector<std::string> texts() const;
 
 private:
   struct Named {
     std::string role;
     AddedToken token;
-    bool is_given = true;  // true: a file names the token; false: default of the class
+    bool is_given = true;  // true: a file has the role as a member; false: default
   };
   struct Listed {
     AddedToken token;
-    bool says_normalized;
+    bool says_normalized;  // true: the file has the flag `normalized` of the token
   };
 
   void read_listed(const JsonNode& list);
@@ -61,10 +61,10 @@ private:
   bool is_role(std::string_view text) const;
   bool is_of_class(std::string_view role) const;
 
-  std::map<TokenId, Listed> listed_;
-  std::vector<Named> named_;     // the roles of the class first
-  std::size_t class_roles_ = 0;  // number of roles that the class has
-  std::vector<AddedToken> extra_;
+  std::map<TokenId, Listed> listed_;  // tokens that a file lists with their ids
+  std::vector<Named> named_;          // tokens with a role; first those of the class's roles
+  std::size_t class_roles_ = 0;       // number of roles that the class has
+  std::vector<AddedToken> extra_;     // special tokens without a role
 };
 
 }  // namespace mgpu::text

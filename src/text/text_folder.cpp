@@ -16,19 +16,19 @@ std::string read_if_there(const fs::path& file) {
   return fs::exists(file) ? read_file(file, kMaxFileBytes) : "";
 }
 
-/// Reads chat_template.jinja; an empty file counts as missing.
+/// Returns the content of chat_template.jinja; nullopt if the file is missing or empty.
 std::optional<std::string> read_own_template(const fs::path& folder) {
   std::string jinja = read_if_there(folder / "chat_template.jinja");
   if (jinja.empty()) return std::nullopt;
   return jinja;
 }
 
-/// Parses a file; a missing file gives an empty object.
+/// Parses the content of a file. An empty content, that of a missing file, becomes an empty object.
 JsonFile parse_file(const fs::path& folder, const char* name, const std::string& content) {
   return {folder / name, content.empty() ? std::string_view("{}") : content};
 }
 
-/// Refuses settings that change ids or texts and are not implemented.
+/// Refuses settings in tokenizer_config.json that would change ids or texts and are not supported.
 void refuse_settings(const JsonNode& settings) {
   for (const char* key :
        {"split_special_tokens", "fix_mistral_regex", "fast_tokenizer_files",
@@ -40,9 +40,10 @@ void refuse_settings(const JsonNode& settings) {
   }
 }
 
-/// Returns the tokens that a class puts around a text in place of those of tokenizer.json. If
-/// `has_pieces`, the folder has no tokenizer.json, and `settings` determine the tokens. Otherwise
-/// `settings` are not used.
+/// Returns the tokens that a tokenizer class puts around a text in place of those of
+/// tokenizer.json. If `has_pieces` is true, the folder has a tokenizer.model instead of a
+/// tokenizer.json, and add_bos_token and add_eos_token in `settings` determine the tokens.
+/// Otherwise `settings` are not used.
 TokenFrame own_frame(TokenizerClass kind, const JsonNode& settings, bool has_pieces,
                      const SpecialTokens& special, const TokenizerParts& parts) {
   const auto ids_of = [&](const char* role) -> std::vector<TokenId> {
@@ -68,7 +69,7 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
   const std::vector<AddedToken> more = special.additions(tokens);
   tokens.insert(tokens.end(), more.begin(), more.end());
   if (as_file) return TokenizerAccess::make(std::make_shared<TokenizerParts>(file, file, tokens));
-  if (kind == TokenizerClass::qwen2) {  // the class adds all special tokens again, without flags
+  if (kind == TokenizerClass::qwen2) {  // the class adds special tokens again, with default flags
     for (const std::string& text : special.texts())
       tokens.push_back({.content = text, .special = true});
   }
@@ -80,7 +81,8 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
   return TokenizerAccess::make(made);
 }
 
-/// Reads `eos_token_id` of a file: an id, or a list of ids. Returns false if it is missing.
+/// Appends `eos_token_id` of a file, an id or a list of ids, to `ids`. Returns false if the file
+/// has no such member.
 bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   const auto value = node.find("eos_token_id");
   if (!value) return false;
@@ -96,8 +98,8 @@ bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   return true;
 }
 
-/// Returns `chat_template` of tokenizer_config.json, or the template named default if it is a list;
-/// "" if there is no template.
+/// Returns `chat_template` of tokenizer_config.json; "" if this member is absent. If the member is
+/// a list of templates, returns the template with the name `default`.
 std::string read_chat_template(const JsonNode& settings) {
   const auto node = settings.find("chat_template");
   if (!node) return "";
@@ -120,7 +122,7 @@ bool has_tokenizer(const fs::path& folder) {
         choose_tokenizer_class(parse_file(folder, "tokenizer_config.json", settings).root(),
                                parse_file(folder, "config.json", config).root(), ""));
   } catch (const Failure&) {
-    return false;  // the class is not supported: texts are refused, but token ids work
+    return false;  // the class is not supported; the model can be used with token ids
   }
 }
 

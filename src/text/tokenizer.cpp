@@ -10,7 +10,7 @@
 namespace mgpu::text {
 namespace {
 
-/// Returns make(node) for the member `key` of `root`; nullptr if there is no such member.
+/// Returns make(node) for the member `key` of `root`; nullptr if `root` lacks this member.
 template <class Make>
 auto make_optional(const JsonNode& root, std::string_view key, const Make& make)
     -> decltype(make(root)) {
@@ -158,7 +158,7 @@ std::string Tokenizer::shown_token(TokenId id) const {
     if (!bytes.empty()) bytes += ' ';
     bytes += {kDigits[*byte / 16], kDigits[*byte % 16]};
   }
-  // Byte fallback tokens have names such as <0x0A>, which show the byte.
+  // The text of a byte fallback token, such as <0x0A>, already shows the byte.
   return name.starts_with("<0x") ? name : '<' + bytes + '>';
 }
 

@@ -23,9 +23,10 @@ constexpr std::array kClasses = {
     KnownClass{"Qwen2Tokenizer", TokenizerClass::qwen2},
 };
 
-// Placeholders of kLlamaParts: `@` is the prepend scheme, `#` the decoder step that removes the
-// prepended blank, and `~` the unknown token. In kGpt2Parts and kQwen2Parts, `@` is the value of
-// add_prefix_space, and `#` a normalizer.
+// These texts have placeholders. In kLlamaParts, `@` stands for the prepend scheme, `#` for the
+// decoder that removes the prepended space, and `~` for the unknown token. In kGpt2Parts and
+// kQwen2Parts, `@` stands for the value of add_prefix_space. In kGpt2Parts, `#` stands for a
+// normalizer.
 constexpr std::string_view kLlamaParts = R"({
   "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "@",
                     "split": false},
@@ -51,7 +52,7 @@ constexpr std::string_view kQwen2Parts = R"({
               "use_regex": true},
   "model": {"type": "BPE"}})";
 
-// The tokens with which CodeLlama fills a gap in a text.
+// The roles and tokens with which prompts ask CodeLlama to fill a gap in a text.
 constexpr std::array<std::string_view, 5> kGapRoles = {"prefix_token", "middle_token",
                                                        "suffix_token", "eot_token", "fill_token"};
 constexpr std::array<std::string_view, 5> kGapTokens = {"▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>",
@@ -64,7 +65,7 @@ std::string fill(std::string_view parts, char place, std::string_view value) {
 
 std::string code_llama_parts(const JsonNode& settings, std::string_view unknown) {
   const bool prefix = settings.flag("add_prefix_space", true);
-  // Without an unknown token, the class uses "None", the text of Python's None.
+  // If there is no unknown token, the class uses the text "None", from None of Python.
   const std::string name = json_quoted(unknown.empty() ? "None" : unknown);
   const std::string parts = fill(fill(kLlamaParts, '#', kStrip), '~', ", \"unk_token\": " + name);
   return fill(parts, '@', prefix ? "first" : "never");
@@ -95,7 +96,7 @@ TokenizerClass known_class(const JsonNode& node) {
   return found->kind;
 }
 
-/// The default tokenizer class of each model type; "" stands for a folder that names no type.
+/// The default tokenizer class of each model type; "" means that config.json has no model_type.
 constexpr std::array kModelTypes = {
     KnownClass{"", TokenizerClass::as_file},        KnownClass{"gpt2", TokenizerClass::gpt2},
     KnownClass{"llama", TokenizerClass::as_file},   KnownClass{"mistral", TokenizerClass::as_file},
@@ -122,7 +123,7 @@ TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& 
   const std::string_view model_type = text_or_empty(model, "model_type");
   const TokenizerClass standard = class_of_model(model, model_type);
   if (model_type == "mistral" || model_type == "qwen2")
-    return standard;  // the named class is ignored
+    return standard;  // transformers ignores `tokenizer_class` for these types
   auto name = settings.find("tokenizer_class");
   if (!name) name = model.find("tokenizer_class");
   if (!name) return standard;

@@ -8,14 +8,15 @@
 
 namespace mgpu::text {
 
-/// The tokenizer classes of transformers that read a tokenizer.json. The class as_file uses the
-/// whole file. The others use the file's vocabulary and merges, and its post-processor unless
-/// has_own_frame() is true.
+/// The tokenizer classes of transformers that are supported. The class as_file uses the whole
+/// tokenizer.json. The others use only its vocabulary and merges, and its post-processor unless
+/// has_own_frame() is true. Their other parts come from own_parts().
 enum class TokenizerClass { as_file, llama, code_llama, gpt2, gpt_neox, qwen2 };
 
-/// Returns the tokenizer class that AutoTokenizer chooses.
+/// Returns the tokenizer class that AutoTokenizer of transformers chooses.
 ///
-/// `file` is tokenizer.json as text, `settings` tokenizer_config.json, `model` config.json.
+/// `settings` is tokenizer_config.json, `model` is config.json, and `file` is the content of
+/// tokenizer.json.
 /// Errors: E542 for a class that TokenizerClass lacks, and for a folder with custom code
 /// Source: transformers 5.23, models/auto/tokenization_auto.py
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
@@ -23,21 +24,23 @@ TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& 
 
 /// Returns the parts (such as the decoder) that a tokenizer class uses in place of those of
 /// tokenizer.json, as JSON in the form of that file. Returns "" for as_file, which keeps the parts
-/// of the file. `unknown` is the unknown token.
+/// of the file. `settings` is tokenizer_config.json, and `unknown` is the text of the unknown
+/// token.
 /// Source: transformers 5.23, models/{llama,code_llama,gpt2,gpt_neox,qwen2}/tokenization_*.py
 std::string own_parts(TokenizerClass kind, const JsonNode& settings, std::string_view unknown);
 
-/// Returns the default token of a tokenizer class for `role` (bos_token, ...), or "".
+/// Returns the text of the default token of a tokenizer class for a role (bos_token, ...); "" if
+/// the class has no default token for the role.
 std::string_view standard_token(TokenizerClass kind, std::string_view role);
 
 /// Returns the roles that a tokenizer class has beyond the standard ones, such as prefix_token.
 std::span<const std::string_view> own_roles(TokenizerClass kind);
 
-/// Returns whether a class makes its parts from a tokenizer.model, if there is no tokenizer.json.
+/// Returns whether a class can read a tokenizer.model, which is used if tokenizer.json is missing.
 bool reads_pieces(TokenizerClass kind);
 
-/// Returns whether a class ignores the special tokens that tokenizer.json puts around a text. Class
-/// code_llama adds only the token bos instead, and gpt_neox adds no token.
+/// Returns whether a class ignores the special tokens that tokenizer.json puts around a text. If
+/// so, code_llama puts only the token bos before a text, and gpt_neox adds no tokens.
 bool has_own_frame(TokenizerClass kind);
 
 }  // namespace mgpu::text

@@ -16,7 +16,7 @@
 
 namespace mgpu::text {
 
-/// The buffers of TokenizerParts::encode(), which later calls reuse.
+/// The buffers of TokenizerParts::encode(). Later calls reuse them.
 struct EncodeScratch {
   BpeModel::Scratch model;
   Pieces pieces;
@@ -24,8 +24,8 @@ struct EncodeScratch {
   std::vector<AddedTokens::Part> plain_parts, normalized_parts;
 };
 
-/// Keeps one set of buffers for reuse. If a second thread needs buffers at the same time, it gets a
-/// new set.
+/// Keeps one EncodeScratch for reuse. If several threads need one at the same time, the others get
+/// new ones.
 class ScratchStore {
 public:
   ScratchStore() = default;
@@ -45,8 +45,9 @@ private:
   mutable std::atomic<EncodeScratch*> spare_ = nullptr;
 };
 
-/// All parts of a tokenizer. encode() applies `added`, `normalizer`, `added` again, `pre_tokenizer`
-/// and `model`, in this order.
+/// All parts of a tokenizer. encode() applies them in this order: `added` for tokens that are not
+/// normalized, `normalizer`, `added` for the other tokens, `pre_tokenizer`, `model`. It does not
+/// apply `frame`.
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
@@ -55,6 +56,7 @@ struct TokenizerParts {
   TokenizerParts(const JsonNode& root, const JsonNode& parts,
                  const std::vector<AddedToken>& added_tokens);
 
+  /// Appends the tokens of a text to `ids`.
   void encode(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
   /// Sets `text` to the text that the decoder gets for a token. Returns false for an unknown id.
   bool decoded_text(TokenId id, std::string_view& text) const;
@@ -72,11 +74,12 @@ struct TokenizerParts {
 /// Throws Failure E543, with the offset, if a text is not UTF-8.
 void check_utf8(std::string_view text);
 
-/// Throws Failure E543 if `text` has the token `gap`, CodeLlama's fill_token. This token marks a
-/// gap that the model should fill, which is not supported.
+/// Throws Failure E543 if `text` contains `gap`, the text of CodeLlama's fill_token. This token
+/// marks a gap that the model should fill, which is not supported. Does nothing if `gap` is "".
 void check_gap(std::string_view text, std::string_view gap);
 
-/// Makes a Tokenizer, for code that has collected its parts from several files.
+/// Makes a Tokenizer from its parts. parse_text_folder() uses this, because it reads the parts from
+/// several files.
 struct TokenizerAccess {
   static Tokenizer make(std::shared_ptr<const TokenizerParts> parts) {
     return Tokenizer(std::move(parts));

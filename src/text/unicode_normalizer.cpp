@@ -30,7 +30,7 @@ const icu::UnicodeSet& unicode_9() {
 
 class UnicodeNormalizer final : public Normalizer {
 public:
-  /// `form` changes or combines no character whose first UTF-8 byte is below `first_changed`.
+  /// `form` must not change or combine characters whose first UTF-8 byte is below `first_changed`.
   UnicodeNormalizer(const icu::Normalizer2& form, unsigned char first_changed)
       : form_(form, unicode_9()), first_changed_(first_changed) {}
 

@@ -18,8 +18,8 @@ constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 /// Maps token texts to ids and back. Ids may have gaps.
 class Vocabulary {
 public:
-  /// Reads a JSON object that maps texts to ids. Errors: E541 (malformed), also for a repeated id
-  /// or text
+  /// Reads a JSON object that maps texts to ids. Errors: E541 if the object is malformed, or has an
+  /// id or text twice.
   explicit Vocabulary(const JsonNode& node);
 
   /// Returns the id of a token; kNoToken if there is no such token.
@@ -28,12 +28,13 @@ public:
   bool has(TokenId id) const {
     return id >= 0 && id < end_id() && spans_[static_cast<std::size_t>(id)].begin != kAbsent;
   }
-  /// Returns the text of an id for which has(id) is true.
+  /// Returns the text of a token. has(id) must be true.
   std::string_view text(TokenId id) const {
     const Span& span = spans_[static_cast<std::size_t>(id)];
     return std::string_view(texts_).substr(span.begin, span.bytes);
   }
 
+  /// Returns the number of tokens.
   std::size_t size() const { return size_; }
   /// Returns the largest id plus one.
   TokenId end_id() const { return static_cast<TokenId>(spans_.size()); }
@@ -53,7 +54,8 @@ private:
   std::size_t size_ = 0;
 };
 
-/// Returns a hash similar to FNV, which takes eight bytes at a time.
+/// Returns a hash of `bytes`. The hash function is similar to FNV, but processes eight bytes at a
+/// time.
 std::uint64_t hash_bytes(std::string_view bytes);
 
 }  // namespace mgpu::text

@@ -11,9 +11,9 @@
 
 namespace mgpu::text {
 
-/// A cache of the tokens of recently encoded short pieces of text. The hash of a piece selects its
-/// slot, where a newer piece replaces an older one. Memory is therefore constant, and only the
-/// constructor allocates.
+/// A cache of the tokens of recently encoded short pieces of text. The hash of a piece selects the
+/// slot of the piece. A slot holds one piece, so a newer piece replaces an older one. Only the
+/// constructor allocates memory.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}
@@ -30,6 +30,7 @@ public:
     return true;
   }
 
+  /// Stores the tokens of a piece. Does nothing for pieces with too many bytes or tokens.
   void put(std::string_view piece, std::span<const TokenId> ids) {
     if (piece.size() > kMaxBytes || ids.size() > kMaxIds) return;
     Slot& slot = slots_[hash_bytes(piece) % kSlots];
@@ -41,7 +42,7 @@ public:
 
 private:
   static constexpr std::size_t kSlots = std::size_t{1} << 14;
-  static constexpr std::size_t kMaxBytes = 30, kMaxIds = 8;  // a slot is as large as a cache line
+  static constexpr std::size_t kMaxBytes = 30, kMaxIds = 8;  // a slot has 64 bytes, a cache line
 
   struct Slot {
     unsigned char num_bytes = 0, num_ids = 0;  // pieces are never empty, so 0 bytes marks a free

@@ -27,8 +27,8 @@ std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
 }
 
-/// Sets the first element of the gradient to NaN if failpoint train.gradient is set, to test how
-/// steps react to NaN.
+/// Sets the first element of the gradient to NaN if failpoint train.gradient is set, so that tests
+/// can see how steps react to NaN.
 void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
@@ -60,8 +60,9 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 }
 
 /// Returns the number of predictions of the global batch that begins with item `first`. If the
-/// objective generates items, each rank first generates its share. Without a survey, the ranks then
-/// add up the predictions of their shares. Collective over the group.
+/// objective generates items, each rank first generates its share. If the objective has no
+/// ItemSurvey, the ranks then add up the predictions of their shares.
+/// Ranks:  collective over the group.
 double TrainLoop::predictions(std::int64_t first) {
   Objective& objective = parts_.objective;
   if (!objective.makes_items()) return measured(first);
@@ -74,7 +75,7 @@ double TrainLoop::predictions(std::int64_t first) {
 
 /// If the objective has an ItemSurvey, lets it measure the global batch that begins with item
 /// `first`. Then returns the number of predictions of this batch, which every rank can compute.
-/// Collective over the group.
+/// Ranks:  collective over the group.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
   return static_cast<double>(
@@ -82,8 +83,8 @@ double TrainLoop::measured(std::int64_t first) {
 }
 
 /// Generates this rank's items of the global batch that begins with item `first`. One call is
-/// enough, because the passes of a rank cover one range of consecutive items. Collective over the
-/// group.
+/// enough, because the passes of a rank cover one range of consecutive items.
+/// Ranks:  collective over the group.
 void TrainLoop::make_items(std::int64_t first) {
   cluster::run_together(parts_.group, [&] {
     parts_.objective.prepare(static_cast<std::uint64_t>(first + micro_batches_.front().offset),
@@ -92,7 +93,8 @@ void TrainLoop::make_items(std::int64_t first) {
   replace_items();
 }
 
-/// Runs the rounds of the objective's ItemRounds, if it has one. Collective over the group.
+/// Runs the rounds of the objective's ItemRounds, if it has one.
+/// Ranks:  collective over the group.
 void TrainLoop::replace_items() {
   ItemRounds* rounds = parts_.objective.rounds();
   for (bool is_next = rounds != nullptr; is_next;) {
@@ -106,7 +108,8 @@ void TrainLoop::replace_items() {
   }
 }
 
-/// Returns the bytes of all ranks, in the order of ranks. Collective over the group.
+/// Returns the argument `mine` of each rank, in the order of ranks.
+/// Ranks:  collective over the group.
 std::vector<std::string> TrainLoop::from_all(const std::string& mine) const {
   const auto waiting = parts_.clock.enter("allreduce, exposed");
   return parts_.group.all_gather(mine);
@@ -123,7 +126,8 @@ std::int64_t TrainLoop::own_items() const {
 
 /// If the objective has an ItemSurvey, measures this rank's items of the global batch that begins
 /// with item `first`, before any gradient is computed. Then passes the results of all ranks to the
-/// survey on each rank. Collective over the group.
+/// survey on each rank.
+/// Ranks:  collective over the group.
 void TrainLoop::survey(std::int64_t first) {
   ItemSurvey* survey = parts_.objective.survey();
   if (survey == nullptr) return;
@@ -227,8 +231,9 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   return outcome;
 }
 
-/// Returns whether `here` is true on all ranks. All ranks must skip or update together, even if
-/// only a faulty device sees NaN. Collective over the group.
+/// Returns whether `here` is true on all ranks. Because of this agreement, all ranks skip or update
+/// together, even if only one faulty device sees NaN.
+/// Ranks:  collective over the group.
 bool TrainLoop::holds_on_all_ranks(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
@@ -239,7 +244,7 @@ void TrainLoop::fail(const ErrorReport& report) const {
 }
 
 /// Counts a gradient that was finite only when it was computed again, and fails at the second one.
-/// One such fault may be a cosmic ray, but a card with two faults is not reliable.
+/// A single fault may be a random bit flip, but after two faults a device is not reliable.
 void TrainLoop::count_repetition(std::int64_t step) {
   if (++repetitions_ < 2) return;
   fail({"E707",

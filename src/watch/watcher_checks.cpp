@@ -10,8 +10,8 @@
 namespace mgpu::watch {
 namespace {
 
-// If the watchdog thread of a node's first rank gives no heartbeat for this long, the next rank of
-// the node takes over its checks.
+// If the watchdog thread of the rank that leads a node gives no heartbeat for this long, the next
+// rank of the node leads it.
 constexpr double kBeatLostS = 1.5;
 // Interval between two publications to other nodes. The shorter one applies while a rank of this
 // node has been silent for more than half of limit_s.
@@ -86,7 +86,7 @@ void Watchdog::Watcher::exchange_with_nodes() {
   read_nodes();
 }
 
-/// Reads the other nodes' files; does not return if one of them has given a verdict.
+/// Reads the other nodes' files. If another node has given a verdict, ends the process.
 void Watchdog::Watcher::read_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;

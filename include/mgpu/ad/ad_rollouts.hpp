@@ -13,7 +13,7 @@ namespace mgpu::ad {
 /// One rollout: an agent with frozen weights plays several episodes of one task. The context that
 /// the model sees starts empty and grows with every step.
 struct Rollout {
-  std::uint64_t sample = 0;  // global id, which selects the random draws
+  std::uint64_t sample = 0;  // id of the rollout in the whole run; selects its random draws
   int task = 0;              // task of the environment
   Controls controls{};
 };
@@ -27,15 +27,15 @@ struct RolloutSettings {
 /// The record of one rollout.
 struct RolloutRecord {
   std::vector<std::int32_t> returns;  // [episodes] sum of the rewards of each episode
-  std::vector<std::uint8_t> path;     // [episodes * horizon] the state that each step reached
+  std::vector<std::uint8_t> path;     // [episodes * horizon] number of the state after each step
 };
 
 /// Plays all rollouts `runs` in one batch with a KV cache, and returns one record for each. Each
 /// action is drawn from the softmax of the logits.
 ///
 /// Except for rounding, the record of a rollout depends only on its sample id, its task and its
-/// controls. Rounding of matrix products may depend on the batch, so callers always pass all
-/// rollouts of one chunk, a fixed range of sample ids.
+/// controls. Rounding of matrix products may depend on the batch. For reproducible records, pass
+/// exactly the rollouts of one chunk (a fixed range of sample ids) in each call.
 ///
 /// Errors: Failure E704 (exit 79) when a row of logits has NaN or +infinity, or only -infinity.
 std::vector<RolloutRecord> play(const AdTransformer& model, const Environment& environment,

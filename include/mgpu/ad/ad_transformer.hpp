@@ -9,7 +9,8 @@
 #include <mgpu/ad/kv_cache.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 
-// Shapes in this header: B = rows (samples), T = tokens <= n_transit, A = actions, G = grid.
+// Shapes in this header: B = rows (samples), T = tokens <= n_transit, A = actions, G = cells per
+// side of the grid.
 namespace mgpu::ad {
 
 /// Input of a model with TokenKind::step. The token of a step holds the current state and the
@@ -35,20 +36,21 @@ struct StepTokens {
 ///
 /// Memory: on the model's device, except `lengths`.
 struct TransitionTokens {
-  at::Tensor transitions;             // [B, T-1, 2 + A + 1 + 2] float: s, one-hot a, r, s'
-  at::Tensor query;                   // [B] int64 current state, G x + y
+  at::Tensor transitions;  // [B, T-1, 2 + A + 1 + 2] float: x and y of the state, one-hot
+                           // action, reward, x and y of the next state
+  at::Tensor query;        // [B] int64 current state, G x + y
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
 /// The numbers that determine the dropout masks of a batch. Without them, forward() drops nothing.
 struct DropoutSamples {
   std::uint64_t seed = 0;
-  at::Tensor samples;  // [B] int64 on the model's device: index of each row in the order of the
-                       // whole training
+  at::Tensor samples;  // [B] int64 on the model's device: ordinal of each row's training item, see
+                       // TrainingWindows
 };
 
 /// Returns the number of elements of AdTransformer::parameters().weights() for this configuration,
-/// without allocating them. It includes the gaps that align parameters.
+/// without allocating them. The number includes the gaps that align parameters.
 ///
 /// Errors: Error when sizes in `config` contradict each other.
 std::int64_t weights_size(const AdTransformerConfig& config);

@@ -9,8 +9,8 @@
 namespace mgpu::ad {
 
 enum class AttentionKind : std::uint8_t {
-  eager,  // libtorch's matrix products; all probabilities [B, H, T, T] are in memory
-  flash,  // this program's kernel; only a few rows of probabilities are in memory
+  eager,  // libtorch's matrix products; keeps the attention probabilities of all token pairs
+  flash,  // this program's kernel; keeps only a few rows of attention probabilities at a time
 };
 
 /// The values of the keys model.* of recipe `ad`, which define its transformer. Callers set
@@ -18,12 +18,12 @@ enum class AttentionKind : std::uint8_t {
 struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
-  tensor::ComputeKind compute = tensor::ComputeKind::f32;  // of matrix products; all else uses f32
+  tensor::ComputeKind compute = tensor::ComputeKind::f32;  // of matrix products only
   std::int64_t n_embd = 64;
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;
   std::int64_t n_inner = 128;
-  std::int64_t n_transit = 240;  // maximum number of tokens, the current state included
+  std::int64_t n_transit = 240;  // most tokens of a sequence, the current state included
   double dropout = 0.1;          // probability to drop an attention weight or a sublayer output
   std::int64_t grid = 9;         // cells per side of the grid world
   std::int64_t num_actions = 5;

@@ -66,9 +66,9 @@ public:
   int state_at(Point p) const { return p.x * shape_.height + p.y; }
 
 protected:
-  /// Keeps the arguments.
-  /// Errors: Error when the number of states or actions does not fit into a byte, or an episode has
-  ///         no steps. Error when a task is not in exactly one of the two lists.
+  /// Makes an environment with these properties.
+  /// Errors: Error unless there are 1 to 256 states, 1 to 255 actions and at least one step in an
+  ///         episode. Error when a task is not in exactly one of the two lists.
   Environment(std::string name, EnvironmentShape shape, std::vector<int> train_tasks,
               std::vector<int> test_tasks);
 

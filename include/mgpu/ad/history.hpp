@@ -67,7 +67,8 @@ public:
   HistorySlot slot(std::size_t index);
 
   /// These functions return the columns of the same name, with one row per history.
-  /// Shapes: task and stream [N]; action, reward and landing [N, T]
+  /// Shapes: task and stream [N]; action, reward and landing [N, T], with N = size() and T =
+  ///         shape().steps()
   std::span<const std::int32_t> task() const { return task_; }
   std::span<const std::int32_t> stream() const { return stream_; }
   std::span<const std::uint8_t> action() const { return action_; }
@@ -75,7 +76,7 @@ public:
   std::span<const std::uint8_t> landing() const { return landing_; }
 
   /// These functions return columns as writable spans, for code that fills them from a file.
-  /// Shapes: [N, T]
+  /// Shapes: [N, T] as above
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }
   std::span<std::uint8_t> landing() { return landing_; }

@@ -8,10 +8,10 @@
 
 namespace mgpu::ad {
 
-// Shapes in this header: N = layers, B = rows, H = heads, C = head width, T = longest sequence.
+// Shapes in this header: B = rows, H = heads, C = head width, T = most tokens of a row.
 
-/// Keys and values of each row's tokens, for decoding. Rows are independent: each has a separate
-/// length and may restart at any time.
+/// The attention keys and values of each row's tokens, for decoding. Rows are independent: each has
+/// a separate length and may restart at any time.
 class KvCache {
 public:
   struct Sizes {

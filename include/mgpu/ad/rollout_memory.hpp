@@ -39,20 +39,20 @@ public:
   /// the current token, for which the agent chooses an action.
   std::size_t num_past() const { return past_.size(); }
 
-  /// With TokenKind::step, returns whether the model can reuse the keys that it cached at the
-  /// previous step. It is false at the first step of the rollout, and at the first step after an
-  /// episode was dropped or the context was cleared.
+  /// With TokenKind::step, returns whether the model can reuse the attention keys and values that
+  /// it cached at the previous step. Returns false at the first step of the rollout, and at the
+  /// first step after an episode was dropped or the context was cleared.
   bool continues() const { return continues_; }
 
-  /// Writes the num_past() past steps and the current state as tokens to row `row` of a batch,
-  /// whose rows have WindowRules::tokens tokens. The targets do not change. Later elements of the
-  /// row do not change with TokenKind::step, and become 0 with TokenKind::transition.
+  /// Writes the num_past() past steps and the current state as tokens to row `row` of a batch. Each
+  /// row must have room for WindowRules::tokens tokens. The targets do not change. Later elements
+  /// of the row do not change with TokenKind::step, and become 0 with TokenKind::transition.
   /// Errors: Error when `out` is for the other token kind, or no episode is in progress.
   void write(const StepBatch& out, std::size_t row) const;
   void write(const TransitionBatch& out, std::size_t row) const;
 
   /// Writes only the token of the current state, to element `at` of each array of `out` except
-  /// target. This token is enough if the model has cached the keys of the earlier tokens.
+  /// target. This token is enough if the model has cached the keys and values of earlier tokens.
   /// Errors: Error with TokenKind::transition, or when no episode is in progress.
   void write_last(const StepBatch& out, std::size_t at) const;
 

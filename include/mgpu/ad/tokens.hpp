@@ -19,7 +19,7 @@ struct WindowRules {
   int tokens = 0;   // tokens in a full window (L); one per step, or one per past transition plus 1
   int horizon = 0;  // steps of an episode
 
-  /// Returns the number of past steps in a full window.
+  /// Returns the largest number of completed steps that a window can hold.
   int memory() const { return kind == TokenKind::step ? tokens : tokens - 1; }
 };
 

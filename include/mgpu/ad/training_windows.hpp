@@ -21,13 +21,14 @@ struct TrainingItem {
 /// The training items of a set of histories, in an endless random order that is computed, not
 /// stored.
 ///
-/// The `ordinal` of an item is its position in this order: optimizer step * global batch + index in
-/// the batch. Each epoch contains each item once, in an order that depends only on seed and epoch.
-/// So each rank can compute its items from the optimizer step, also in a resumed run.
+/// The `ordinal` of an item is its position in this order: optimizer step * size of the global
+/// batch + index in this batch. Each epoch contains each item once, in an order that depends only
+/// on seed and epoch. So each rank can compute its items from the optimizer step, also in a resumed
+/// run.
 ///
-/// With TokenKind::step an item is a full window, which begins with an episode. With
-/// TokenKind::transition an item is one step with up to WindowRules::memory() steps before it. Near
-/// the beginning of a history, there are fewer steps before it.
+/// With TokenKind::step an item is a full window, which begins where an episode begins. With
+/// TokenKind::transition an item is one step with up to WindowRules::memory() steps before it. An
+/// item near the beginning of a history has fewer steps before it.
 class TrainingWindows {
 public:
   /// Keeps a reference to `histories`, which must outlive this object.

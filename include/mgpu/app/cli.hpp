@@ -32,7 +32,7 @@ struct Options {
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory;
                  // --compare: the second run directory
-  std::vector<std::string> more_directories{};  // of --merge; the first directory is `detail`
+  std::vector<std::string> more_directories{};  // --merge: directories after the first (`detail`)
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off
@@ -47,11 +47,11 @@ enum class OptionKind { flag, value, optional_value };
 /// One row of the table of options. Parsing, --help and their tests use this table.
 struct OptionRow {
   std::string_view name;  // "gpus-per-model", without dashes
-  char letter;            // 'h', or 0
+  char letter;            // 'h'; 0: no short form
   OptionKind kind;
   std::string_view argument;    // in --help: "N", "auto|never|DIR"
-  std::string_view choices{};   // "auto|bar|lines|off": the only values; "" for any
-  std::string_view implicit{};  // value of an optional_value option if the user gives none
+  std::string_view choices{};   // allowed values: "auto|bar|lines|off"; "": any value
+  std::string_view implicit{};  // kind optional_value: the value if the user gives none
   std::string_view key{};       // configuration key that the option sets; "" for none
   std::string_view group;       // heading in --help
   std::string_view text;        // text about the option in --help
@@ -62,9 +62,8 @@ std::span<const OptionRow> option_rows();
 /// Returns the row of the option `name` (without dashes); nullptr if there is no such option.
 const OptionRow* find_row(std::string_view name);
 
-/// Parses the command line. In the name of an option `_` and `-` are the same. `table` provides the
-/// key that --select sets. It also provides key names, and names of settings in other programs, for
-/// the help texts of errors.
+/// Parses the command line. In the name of an option `_` and `-` are the same. `table` has the
+/// configuration keys: the key that --select sets, and the names that error messages suggest.
 ///
 /// Errors: ConfigFailure E141 to E144 (exit 64) with one or more mistakes of the command line. The
 ///         keys and values in Options::overrides are checked later, by load_config().

@@ -26,11 +26,12 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
 /// Ranks:  collective over `world`; every rank returns the same code.
 ExitCode run_checks(const cluster::Group& world, const Options& options, std::ostream& out);
 
-/// --merge DIR: makes the result file of an unfinished run from its finished chunks. The run may be
-/// resumed afterwards. A finished run is left alone.
+/// --merge DIR: makes the result file of an unfinished run from its finished chunks. The run can be
+/// resumed afterwards. If the run is finished, nothing changes.
 ///
-/// --merge DIR DIR ...: joins runs that each did one part (--only I/N) into a new run directory.
-/// The result file equals that of a single run of all parts. The given directories are only read.
+/// --merge DIR DIR ...: joins runs that each did one part of the work (--only I/N) into a new run
+/// directory. The result file equals that of a single run of all parts. The given directories are
+/// not changed.
 ///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
 /// Errors: on all ranks: E610 (exit 65, the runs do not fit together or parts are missing); E609
@@ -40,8 +41,8 @@ ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.
 /// Format `jsonl` writes table `samples` as JSON lines; each job defines its other formats. Works
-/// without MPI, GPU and driver. Under mpirun only the first rank may call it. KEY=VALUE may set
-/// keys that do not change results.
+/// without MPI, GPU and driver. Under mpirun only the first rank may call it. The command line
+/// may set keys (KEY=VALUE) that do not change results.
 ///
 /// Errors: E143 (exit 64, no such format, no table `samples`, or a key that changes results); E609
 ///         (exit 66, not a run directory); E603 (exit 66, no result file); E602 (exit 74, write

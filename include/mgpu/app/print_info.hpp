@@ -12,8 +12,8 @@
 namespace mgpu::app {
 
 /// Answers options that need no run: --help, --version, --env, --explain, --print-config. Returns
-/// nullopt when the options ask for something else. Every rank writes the answer to its `out`. The
-/// caller decides which rank's text is shown.
+/// nullopt when the options ask for something else. Every rank writes the answer to `out`, so the
+/// caller must pass a stream without output on ranks whose text is not to be shown.
 /// Ranks:  collective over the group of `files` for --print-config, local otherwise.
 /// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) for --explain of
 ///         something unknown.
@@ -22,7 +22,7 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
                                    std::ostream& out);
 
 /// Returns the text of --explain about `topic`: a key, a section of keys, an error code, or the
-/// name of a setting in another program. The last part of a key's name is enough.
+/// name of a setting in another program. For a key, the last part of its name is enough.
 /// Errors: ConfigFailure E144 (exit 64) when `topic` is none of these. Its help names the nearest
 ///         key or error code.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,

@@ -18,9 +18,10 @@
 
 namespace mgpu::app {
 
-/// Shows the events and texts of a run, and writes them to its logs. Rank 0 writes to the screen,
-/// run.log, events.jsonl and, if log.tensorboard is true, TensorBoard. Every rank prepares a file
-/// for a crash report, and writes a log if log.rank_files is true.
+/// Shows the events and texts of a run on the screen, and writes them to the logs of the run. Rank
+/// 0 does this: it writes to the screen, run.log, events.jsonl and, if log.tensorboard is
+/// true, TensorBoard. Every rank prepares a CrashFile. If log.rank_files is true, every rank also
+/// writes its events to a log file in logs/.
 class RunFiles final : public EventSink, public ScalarSink {
 public:
   /// `elapsed_s`: for how many seconds this process has been running.
@@ -31,16 +32,17 @@ public:
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
 
-  /// Adds an event to this rank's log, and to the events that a crash file would show. An event
-  /// about progress instead sets the phase that a crash file would name, and Activity::position.
-  /// Rank 0 also passes every event to its EventLog, for the screen, run.log and events.jsonl.
+  /// Adds an event to this rank's log file (if log.rank_files is true) and to its CrashFile. An
+  /// event with a report::Position is treated differently: it sets the phase that the CrashFile
+  /// names, and Activity::position. Rank 0 also passes every event to its EventLog, for the screen,
+  /// run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
   /// print() writes a text to run.log and, without option -q, to the screen. print_if_quiet() shows
-  /// a text only with option -q, and print_last_line() shows the last line of the run. These
-  /// functions do nothing on ranks other than 0.
+  /// a text only with option -q. print_last_line() shows the last line of the run. On ranks other
+  /// than 0, these functions do nothing.
   void print(std::string_view text);
   void print_if_quiet(std::string_view text);
   void print_last_line(std::string_view line);

@@ -24,9 +24,9 @@ Activity& activity() noexcept;
 /// `marks`.
 void mark_progress() noexcept;
 
-/// Moves the Activity of this process to `place`, which must stay valid until the next call;
-/// nullptr moves it back to memory of this process. A thread that marks progress during the move
-/// writes to the old or the new memory.
+/// Moves the Activity of this process to `place`, which must stay valid until the next call of this
+/// function; nullptr moves it back to memory of this process. A thread that marks progress during
+/// the move writes to the old or the new memory.
 void keep_activity_in(Activity* place) noexcept;
 
 }  // namespace mgpu

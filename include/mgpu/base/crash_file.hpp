@@ -10,26 +10,27 @@
 namespace mgpu {
 
 /// Returns `text` with *** in place of parts that look like secrets (token=..., password: ...,
-/// hf_...), and with ? in place of each control byte except line ends. Cuts each line after 4,096
-/// bytes and appends "..." to it.
+/// hf_...), and with ? in place of each control byte except line feeds. Of a line longer than 4,096
+/// bytes, only the first 4,096 are kept, followed by "...".
 std::string without_secrets(std::string_view text);
 
-/// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
-/// the stack. The launcher kills the other ranks within a second after one rank dies, so the
-/// constructor prepares everything in advance. It opens the file under the name .rank_NN.tmp; the
-/// file is renamed once it has content. Writing the file in a signal handler allocates no memory.
+/// Writes crash/rank_NN.txt when this rank dies: the error or signal, the phase, the last events
+/// and the stack. After one rank has died, the launcher kills the others within a second. This
+/// leaves little time, so the constructor prepares everything in advance, and opens the file under
+/// the name .rank_NN.tmp. The file is renamed after it has been written. Writing the file in a
+/// signal handler allocates no memory.
 ///
 /// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
 /// then restores the signal's previous action. Only one object may exist at a time. The file has no
 /// environment variables. In the error, the events and the versions, *** replaces texts that look
-/// like secrets; a text from write_in_handler() is not changed.
+/// like secrets. The argument of write_in_handler() is written unchanged.
 class CrashFile {
 public:
   struct Options {
     fs::path directory;  // "<run directory>/crash", created if missing
     int world_rank = 0;
     int world_size = 1;      // number of ranks
-    std::string versions{};  // any lines; at most 4,095 bytes are kept
+    std::string versions{};  // versions of libraries, as lines; at most 4,095 bytes
   };
 
   /// Prepares the file and installs the handler.
@@ -47,8 +48,8 @@ public:
   /// call it. At most 255 bytes are kept.
   void set_phase(std::string_view phase) noexcept;
 
-  /// Remembers one line; the file gets the last 50 lines. Any thread may call it. At most 239 bytes
-  /// of a line are kept.
+  /// Remembers one line. The file gets the last 50 lines, each cut to 239 bytes. Any thread may
+  /// call it.
   void add_event(std::string_view line);
 
   /// Writes the file for a caught exception: `what` is the rendered report. Only the first failure

@@ -9,11 +9,11 @@ namespace mgpu {
 
 /// Says which rank died first in an attempt (one start of the program), and why. The file
 /// attempts/NNNN.died holds one line "RANK WITNESS CAUSE", written by the first process that
-/// notices the death. Ranks that die as a consequence find the file and leave it unchanged.
+/// notices a death. Ranks that die as a consequence find the file and leave it unchanged.
 ///
 /// The witness is the writer: `self` (the handler of a fatal signal), `watchdog` (of a surviving
-/// rank) or `launcher` (launch/supervise.sh). The launcher knows the signal even where the watchdog
-/// does not.
+/// rank) or `launcher` (launch/supervise.sh). The launcher replaces the cause `unknown` of a
+/// watchdog if it knows the signal.
 struct DeathNote {
   int rank = 0;
   std::string witness;
@@ -21,7 +21,7 @@ struct DeathNote {
 };
 
 /// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note().
-/// Both stay set until the next call. With an empty path, no death note is written.
+/// The next call replaces both. With an empty path, no death note is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
 /// Writes the death note unless the file exists. Async-signal-safe; errors are ignored, because the
@@ -32,7 +32,8 @@ void write_death_note(int rank, const char* witness, const char* cause) noexcept
 /// cause. Called in the handler of the signal that ends the process.
 void write_own_death_note(int signal) noexcept;
 
-/// Reads a death note; returns nothing if there is no file or its line is incomplete.
+/// Reads a death note. Returns nullopt if the file is missing, or if its line is incomplete or
+/// malformed.
 std::optional<DeathNote> read_death_note(const fs::path& file);
 
 }  // namespace mgpu

@@ -8,11 +8,11 @@
 
 namespace mgpu {
 
-/// A place in the source. As a default argument, here() names the caller's line.
+/// A file and line of the source code. As a default argument, here() names the caller's line.
 ///
 /// Replaces std::source_location, which clang 14 cannot read from libstdc++ 12. Subclasses of Error
-/// spell out their constructors: nvcc 13.0 crashes on `using Base::Base` with this kind of default
-/// argument.
+/// do not inherit constructors, because nvcc 13.0 crashes on `using Base::Base` if a constructor
+/// has here() as a default argument.
 struct Where {
   const char* file;
   int line;
@@ -23,7 +23,7 @@ struct Where {
 };
 
 /// How the program ends; the value is the process's exit code on every rank.
-/// Source: sysexits.h for 64 to 78; higher codes are this program's own.
+/// Source: sysexits.h for 64 to 78, except 76 and 77; codes above 78 are this program's own.
 enum class ExitCode : int {
   done = 0,
   incomplete = 1,    // more samples or jobs failed than allowed
@@ -81,13 +81,13 @@ public:
   explicit ShapeError(std::string_view message, Where where = Where::here());
 };
 
-/// The parts of the message with which a failure is reported to the user.
+/// The parts of an error message for the user.
 struct ErrorReport {
   std::string code;  // "E101"; E1 config, E2 launch, E3 memory, E4 ranks, E5 data,
                      // E6 files and checkpoints, E7 model, E9 bugs
   ExitCode exit = ExitCode::internal;
   std::string sentence;            // one sentence, no final period
-  std::vector<std::string> lines;  // place and evidence, printed verbatim below the sentence
+  std::vector<std::string> lines;  // location and evidence, verbatim below `sentence`
   std::string help;                // what to do, such as a line to type; "": no help line
 };
 

@@ -24,7 +24,7 @@ Estimate estimate_mean(std::span<const double> values);
 /// Returns the 97.5 % quantile of Student's t distribution with `degrees` degrees of freedom. The
 /// error is below 1e-8.
 /// Errors: Error for fewer than one degree of freedom.
-/// Source: Abramowitz and Stegun, 26.7.3 and 26.7.4 below 200 degrees of freedom, 26.7.5 from there
+/// Source: Abramowitz and Stegun, 26.7.3 and 26.7.4 below 200 degrees of freedom, 26.7.5 from 200
 ///         on.
 double t_quantile(std::int64_t degrees);
 

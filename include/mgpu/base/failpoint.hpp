@@ -4,14 +4,14 @@
 
 namespace mgpu {
 
-/// The effect of a failpoint on the system call that it guards.
+/// The instruction to the caller of failpoint() for the system call that follows.
 struct FailpointAction {
   int error = 0;           // errno to report instead of running the call; 0: run it
-  bool half_only = false;  // true: half of the bytes are written, then `error` is reported
+  bool half_only = false;  // true: write half of the bytes, then report `error`
 };
 
-/// Marks a place where a test can inject a fault. In a normal run it costs one branch on a null
-/// pointer.
+/// Marks a place where a test can inject a fault. Without MGPU_FAILPOINT, a call costs one branch
+/// on a null pointer.
 ///
 /// The environment variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]. ACTION happens at the N-th
 /// call of failpoint(PLACE) in a process, counted from 1. It happens on every rank; PLACE@R
@@ -20,6 +20,8 @@ struct FailpointAction {
 /// With short, a write stops half way and reports ENOSPC. MGPU_FAILPOINT_MARK names a file that is
 /// created when ACTION happens, so that a test can measure the time since then.
 ///
+/// Returns: what the caller has to do for an errno name or `short`; {} for the other actions, which
+///         happen inside the call.
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be parsed.
 FailpointAction failpoint(std::string_view place);
 

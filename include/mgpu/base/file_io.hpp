@@ -21,8 +21,8 @@ struct FdTraits {
 };
 using FdHandle = UniqueHandle<FdTraits>;
 
-/// A file whose contents must survive a crash. Each system call first passes a failpoint named
-/// "<what>.<call>", e.g. "ledger.write" or "checkpoint.sync".
+/// A file for writing. The bytes that were written before sync() survive a crash. Each system call
+/// first passes a failpoint named "<what>.<call>", e.g. "ledger.write" or "checkpoint.sync".
 ///
 /// Errors: Failure E601 (cannot be created, exit 73) or E602 (I/O error or full disk, exit 74)
 ///         with path, errno text, and for a full disk the bytes needed and free. A failed sync
@@ -41,9 +41,9 @@ public:
   /// Calls fdatasync.
   void sync();
 
-  /// Reserves disk space for `bytes` bytes after the end of the file, without changing its size
-  /// (fallocate KEEP_SIZE). On file systems without fallocate it compares `bytes` with the free
-  /// space instead.
+  /// Reserves disk space for `bytes` bytes after the end of the file, without changing the size of
+  /// the file (fallocate KEEP_SIZE). On file systems without fallocate, compares `bytes` with the
+  /// free space instead.
   void reserve(std::uint64_t bytes);
 
   void close();
@@ -55,12 +55,14 @@ private:
   FdHandle fd_;
 };
 
-/// Renames `from` to `to`, then syncs the directory. A process that reads `to` sees either the old
-/// file or the complete new one. Failpoints "<what>.rename" and "<what>.dirsync".
+/// Renames `from` to `to`, then syncs the directory of `to`. A process that reads `to` sees either
+/// the old file or the complete new one.
+/// Failpoints: <what>.rename, <what>.dirsync
 /// Errors: Failure E602 (I/O error or full disk).
 void rename_durably(const fs::path& from, const fs::path& to, std::string_view what);
 
-/// Syncs an existing path (file or directory). Failpoint "<what>.dirsync".
+/// Calls fsync for an existing file or directory.
+/// Failpoints: <what>.dirsync
 /// Errors: Failure E602 (I/O error).
 void sync_path(const fs::path& path, std::string_view what);
 
@@ -68,19 +70,21 @@ void sync_path(const fs::path& path, std::string_view what);
 /// Errors: Failure E601 (cannot be created), E602 (I/O error or full disk).
 void write_file_durably(const fs::path& path, std::string_view text, std::string_view what);
 
-/// Returns the content of a file. Errors: Failure E603 if it is missing or unreadable (exit 66;
-/// exit 74 after an I/O error), or larger than `limit_bytes` (exit 65).
+/// Returns the content of a regular file.
+/// Errors: Failure E603 if the file is missing or unreadable (exit 66; exit 74 after an I/O error),
+///         or larger than `limit_bytes` (exit 65).
 std::string read_file(const fs::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
-/// Returns the CRC-32C (Castagnoli) of `bytes`. If other bytes precede them, `crc` is the CRC-32C
-/// of those, and the result covers both. Source: RFC 3720, B.4.
+/// Returns the CRC-32C (Castagnoli) of `bytes`. To continue a checksum, pass the CRC-32C of the
+/// preceding bytes as `crc`; the result then covers these and `bytes`.
+/// Source: RFC 3720, B.4.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0);
 
 /// Returns the SHA-256 of `text` in lower-case hexadecimal. Source: FIPS 180-4 (through OpenSSL).
 std::string sha256_hex(std::string_view text);
-/// Returns the SHA-256 of a file in lower-case hexadecimal. Reads the file in blocks. Errors:
-/// Failure E603 if the file is missing or unreadable.
+/// Returns the SHA-256 of a file in lower-case hexadecimal. Reads the file in blocks.
+/// Errors: Failure E603 if the file is missing or unreadable.
 std::string sha256_hex_of_file(const fs::path& path);
 
 }  // namespace mgpu

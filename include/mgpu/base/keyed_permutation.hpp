@@ -4,13 +4,13 @@
 
 namespace mgpu {
 
-/// A pseudo-random permutation of {0, ..., n - 1} that is computed instead of stored. It returns
-/// the element at any position in O(1).
+/// A pseudo-random permutation of {0, ..., n - 1} that is computed instead of stored. The element
+/// at any position takes O(1) time.
 ///
 /// The permutation depends only on (n, seed, epoch). So a training that resumes needs only one
 /// integer, its position in the training data.
-/// Source: four-round balanced Feistel network over the next power of four, iterated until the
-///         value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
+/// Source: four-round balanced Feistel network over the smallest power of four >= n, iterated until
+///         the value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
 class KeyedPermutation {
 public:
   /// Requires n >= 1 and epoch < 2^24.

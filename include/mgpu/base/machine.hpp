@@ -11,8 +11,8 @@ namespace mgpu {
 /// Returns the host name; "unknown" if the system does not provide it.
 std::string host_name();
 
-/// Returns the value in the first line "NAME...: VALUE" of a file such as /proc/meminfo, where the
-/// line begins with `name`; "" if the file has no such line.
+/// Finds the first line that begins with `name` and has a colon, in a file such as /proc/meminfo.
+/// Returns the text after the colon without leading blanks; "" if there is no such line.
 std::string system_value(const fs::path& path, std::string_view name);
 
 /// Returns the absolute form of `path` if it exists, otherwise that of its nearest ancestor that

@@ -13,9 +13,9 @@ std::uint64_t host_peak_bytes();
 std::uint64_t host_free_bytes();
 
 /// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then
-/// on the heap keeps memory that this thread frees, until malloc_trim(). Use it for work that
-/// allocates and frees the same large blocks repeatedly. Otherwise the system would clear the
-/// blocks each time and fault in their 4 KiB pages one by one.
+/// on the heap keeps freed memory, until malloc_trim(). Call it before work that allocates and
+/// frees the same large blocks repeatedly. Otherwise the system would clear the blocks each time
+/// and fault in their 4 KiB pages one by one.
 ///
 /// Memory: the added heap is not resident until it is used; then the heap holds its peak use plus
 ///         the gaps between used blocks. With allocators other than glibc's the function does

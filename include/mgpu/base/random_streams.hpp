@@ -6,8 +6,8 @@
 
 namespace mgpu {
 
-/// The purpose of random numbers. Each purpose has separate streams, so adding a draw in one place
-/// never changes the numbers of another.
+/// The purpose of random numbers. Each purpose has separate streams, so a new draw for one purpose
+/// never changes the numbers of another purpose.
 ///
 /// The enumerators are the purposes that several modules share. A purpose of a single module is a
 /// constant in that module, `constexpr Purpose kName{number}`. tests/lint/purposes_test.cpp fails
@@ -38,7 +38,8 @@ constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
   return counter;
 }
 
-/// Returns a uniform number in [0, 1), a multiple of 2^-53, made of the upper 53 bits of two words.
+/// Returns a uniform number in [0, 1), a multiple of 2^-53, made of the upper 53 bits of the 64-bit
+/// number with words `high` and `low`.
 constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
   return static_cast<double>(bits >> 11) * 0x1.0p-53;

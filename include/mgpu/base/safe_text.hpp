@@ -8,9 +8,9 @@
 
 namespace mgpu {
 
-/// A short text that other code may read while its owner writes it: a signal handler, or another
-/// process that maps the memory. It always ends with a zero byte; text that is too long is cut. If
-/// the owner writes twice during a read, the reader may see a mixture.
+/// A short text that a signal handler, or another process that maps the memory, may read while the
+/// owner writes it. It always ends with a zero byte; longer text is cut to kBytes - 1 bytes. If the
+/// owner writes twice during a read, the reader may see a mixture.
 template <std::size_t kBytes>
 class SafeText {
 public:

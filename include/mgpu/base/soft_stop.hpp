@@ -15,17 +15,17 @@ enum class StopReason : int { none, time_limit, stop_file, usr1, usr2, interrupt
 /// Returns the reason in words for messages, such as "SIGUSR1" or "the time limit".
 std::string_view name_of(StopReason reason);
 
-/// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. The first line of main() creates one
-/// object, so that a signal before or after the work of a run does not kill the process. Launchers
-/// start the program with these signals blocked, because loading the libraries takes a while before
-/// main() begins.
+/// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. The function main() creates one object
+/// at its start, so that a signal before or after the work of a run does not kill the process.
+/// Launchers start the program with these signals blocked, because loading the libraries takes a
+/// while before main() begins.
 ///
-/// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
-/// process at once through the signal's default action. A signal within 0.2 s of the first counts
-/// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
-/// one installs the handlers, unblocks the signals, and creates the file that MGPU_BEGUN names. The
-/// file tells the launcher that the process handles signals. The last destructor restores the
-/// previous handlers, unless ignore() was called.
+/// The first signal requests a stop; its handler only sets one atomic. A second signal more than
+/// 0.2 s later ends the process at once through the signal's default action. A signal within 0.2 s
+/// counts as the same request, because both mpirun and srun can deliver a signal. Objects may be
+/// nested: the first one installs the handlers, unblocks the signals, and creates the file whose
+/// path is in the environment variable MGPU_BEGUN. The file tells the launcher that the process
+/// handles signals. The last destructor restores the previous handlers, unless ignore() was called.
 class StopSignals {
 public:
   StopSignals();
@@ -63,12 +63,13 @@ public:
   SoftStop& operator=(const SoftStop&) = delete;
   ~SoftStop();
 
-  /// Returns `none` until there is a reason to stop, and from then on always the first reason.
-  /// Local and cheap (it looks for the file once a second): call it each step and take the maximum
-  /// over the ranks.
+  /// Returns `none` until there is a reason to stop, and from then on always the first reason. Any
+  /// rank may call it alone. A call is cheap, and looks for the file at most once a second. Call it
+  /// at each step, and take the maximum over the ranks.
   StopReason poll();
 
-  /// Returns the seconds until poll() returns StopReason::time_limit; infinity without a limit.
+  /// Returns the seconds until poll() returns StopReason::time_limit, negative after that; infinity
+  /// without a limit.
   double seconds_left() const;
 
 private:

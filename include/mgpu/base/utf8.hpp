@@ -11,7 +11,7 @@ namespace mgpu {
 /// Source: Unicode 15.0, table 3-7.
 std::size_t find_bad_utf8(std::string_view text);
 
-/// Returns the number of characters (code points).
+/// Returns the number of characters (code points) of `text`.
 /// Shapes: text must be valid UTF-8
 std::size_t utf8_length(std::string_view text);
 

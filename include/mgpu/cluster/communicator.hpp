@@ -24,11 +24,12 @@ namespace mgpu::cluster {
 /// it was made.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
-///         `send` and `receive` are between two ranks; wait_for and cancel are local.
+///         `send` and `receive` are between two ranks; the other functions are local.
 /// Errors: Failure E402 when a call takes longer than CommunicatorOptions::timeout_s; E403 when a
 ///         peer is lost or NCCL reports an asynchronous error. After either, every call of the
-///         communicator fails. Checked builds (MGPU_CHECKED=1): ShapeError when the kind, count or
-///         type of a call differs between ranks.
+///         communicator fails. Checked builds (MGPU_CHECKED=1): ShapeError when a call differs
+///         between ranks in its kind, count or type. Backend nccl checks only all_reduce() and
+///         broadcast().
 class Communicator {
 public:
   Communicator() = default;
@@ -43,7 +44,7 @@ public:
   virtual int size() const = 0;
 
   /// Reduces element by element, in place. Accepts the types f32, f64, f16, bf16, i32 and i64. The
-  /// library chooses the order of the sum; all ranks get the same bits.
+  /// backend chooses the order of the sum; all ranks get the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
   /// Copies the bytes of rank `root` to every rank, in place.
@@ -55,7 +56,7 @@ public:
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
 
   /// Sends `values` to rank `peer`, which must call receive() with as many bytes. Returns when the
-  /// buffer may be overwritten, which can be as late as the call of receive().
+  /// buffer may be overwritten, which can be as late as the peer's call of receive().
   virtual void send(BufferView values, int peer) = 0;
   /// Fills `values` with the bytes that rank `peer` sends by send().
   virtual void receive(BufferView values, int peer) = 0;

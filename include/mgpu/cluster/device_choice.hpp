@@ -14,7 +14,7 @@ namespace mgpu::cluster {
 struct GpuInfo {
   std::string name;                // "NVIDIA A100-SXM4-80GB"
   std::string uuid;                // "GPU-e7b3bccd-...": identifies the card in every process
-  std::uint64_t memory_bytes = 0;  // installed
+  std::uint64_t memory_bytes = 0;  // size of the GPU's memory
 };
 
 struct VisibleGpus {
@@ -46,10 +46,10 @@ struct DevicePlan {
 
 /// Assigns a device to each rank. Let r be the rank's index within its node (RankPlace::node_rank).
 /// The rank takes GPU r modulo n, where n is the number of GPUs that it sees. If devices.gpus is a
-/// list, the rank takes element r modulo the length of the list. Both rules are correct whether a
-/// task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). With nccl, ranks
-/// may share a GPU only if each has a different NCCL_HOSTID, which is a slow way to try NCCL on one
-/// card.
+/// list, the rank takes element r modulo the length of the list. The first rule is correct whether
+/// a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). With nccl,
+/// ranks may share a GPU only if each has a different NCCL_HOSTID, which is a slow way to try NCCL
+/// on one card.
 ///
 /// If devices.backend is auto, the backend is mpi when no rank sees a GPU and devices.gpus is not a
 /// list. Otherwise it is nccl, or staged when ranks share a GPU.

@@ -11,8 +11,8 @@ struct CUevent_st;
 namespace mgpu::cluster {
 
 // This header has streams, events and memory of a device. The same code can use them on the CPU and
-// with CUDA. On the CPU, work is done when the call returns, streams and events are null, and
-// waiting does nothing. With a CUDA device each call throws LibraryError on failure, or
+// with CUDA. On the CPU, work is done when its call returns, streams and events are null, and
+// waiting does nothing. With a CUDA device, each call throws LibraryError on failure, or
 // NotBuiltError in a build without CUDA.
 
 /// Makes `device` the current device of this thread.
@@ -100,7 +100,7 @@ BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 /// ShapeError when they differ in bytes.
 void copy(BufferView into, BufferView from, CUstream_st* stream);
 
-/// Sets all bytes to 0 in stream order.
+/// Sets all bytes of `into` to 0, in stream order.
 void zero(BufferView into, CUstream_st* stream);
 
 }  // namespace mgpu::cluster

@@ -12,7 +12,7 @@ struct GpuCard {
   std::string_view name;  // "NVIDIA A100 80GB"
   std::uint64_t bytes;    // memory as nvidia-smi shows it
   double bytes_per_s;     // bandwidth of the GPU memory
-  double flops_16;        // FLOP/s of products of 16-bit values, with 32-bit sums, not sparse
+  double flops_16;        // FLOP/s of dense matrix products of 16-bit values with 32-bit sums
   double flops_32;        // FLOP/s of products of 32-bit values, without TF32
 };
 

@@ -12,13 +12,14 @@ namespace mgpu::cluster {
 
 /// How busy a GPU was: the share of time in which it ran kernels.
 struct Utilization {
-  std::int64_t samples = 0;  // 0: unknown
+  std::int64_t samples = 0;  // number of samples; 0: the utilization is unknown
   double mean = 0.0;         // in [0, 1]
-  double peak = 0.0;
+  double peak = 0.0;         // highest sample, in [0, 1]
 };
 
-/// Samples the utilization of a GPU in a thread, by the NVML library of the driver, which is loaded
-/// when it is needed. The numbers are those of nvidia-smi, so they include other processes.
+/// Samples the utilization of a GPU in a separate thread, by the NVML library of the driver. The
+/// constructor loads this library. The numbers are those of nvidia-smi, so they include other
+/// processes.
 class UtilizationMeter {
 public:
   static constexpr const char* kNvml = "libnvidia-ml.so.1";
@@ -33,7 +34,7 @@ public:
   UtilizationMeter(UtilizationMeter&&) = delete;
   UtilizationMeter& operator=(UtilizationMeter&&) = delete;
 
-  /// Returns the samples so far.
+  /// Returns the utilization over all samples so far.
   Utilization read() const;
 
 private:
@@ -45,8 +46,8 @@ private:
 /// Ranks:  collective over `world`.
 std::vector<Utilization> gather_utilization(const Group& world, const Utilization& mine);
 
-/// Formats a line for the GPU of each rank: "GPU utilization: GPU 0: 83 % on average, 100 % at
-/// most, 512 samples".
+/// Formats a line for each rank: "GPU utilization: GPU 0: 83 % on average, 100 % at most, 512
+/// samples". The number after "GPU" is the rank.
 std::string utilization_lines(const std::vector<Utilization>& of_ranks);
 
 }  // namespace mgpu::cluster

@@ -23,14 +23,15 @@ public:
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// Sends `text` to rank 0. Any other rank may call it. Memory: holds the text until it is sent.
+  /// Sends `text` to rank 0. Any other rank may call it. The mailbox keeps the text until MPI has
+  /// sent it.
   void send(std::string text);
 
   /// Returns all texts that have arrived. Only rank 0 may call it.
   std::vector<std::string> receive();
 
-  /// Waits until rank 0 has all texts. On rank 0 it returns the texts that receive() has not
-  /// returned yet; on other ranks the result is empty.
+  /// Waits until rank 0 has all texts. On rank 0, returns the texts that receive() has not returned
+  /// yet; on other ranks, returns an empty list.
   std::vector<std::string> close();
 
 private:

@@ -12,9 +12,9 @@ namespace mgpu::cluster {
 /// Errors: Failure E211 for a Slurm task without PMIx, where MPI_Init would end the process.
 void check_launch();
 
-/// Initializes MPI; the destructor finalizes it. Make one per process, before any Group.
+/// Initializes MPI; the destructor finalizes it. Make one object per process, before any Group.
 ///
-/// Runs with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
+/// Runs MPI with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
 /// ompio loses data on a full disk), and calls set_failpoint_rank(). A process started without
 /// mpirun is a world of one rank.
 ///
@@ -36,8 +36,9 @@ private:
   int exceptions_at_birth_ = std::uncaught_exceptions();
 };
 
-/// Ends all ranks now with this exit code, for a failure that only this rank knows. Works without
-/// MPI, too. After a failure that all ranks know (CollectiveFailure), return from main instead.
+/// Ends all ranks now with this exit code, for a failure that only this rank knows. If MPI is not
+/// running, ends only this process. After a failure that all ranks know (CollectiveFailure), return
+/// from main instead.
 [[noreturn]] void abort_world(ExitCode code) noexcept;
 
 }  // namespace mgpu::cluster

@@ -10,7 +10,8 @@
 namespace mgpu::cluster {
 
 /// Says on which node a rank runs, and which index the rank has among the ranks of that node. These
-/// numbers do not come from SLURM_* variables, because under mpirun they describe the launcher.
+/// numbers do not come from SLURM_* variables, because under mpirun those variables describe the
+/// launcher instead of the rank.
 struct RankPlace {
   int node_index = 0;  // index of the node; nodes are ordered by their lowest rank
   int node_rank = 0;   // index of the rank among the ranks of its node, from 0
@@ -23,9 +24,9 @@ struct RankPlace {
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// The communicators of a run. There is one for all ranks, one for the ranks of a node, and one for
-/// the ranks of a group (one copy of the model). Another one is for the ranks that have the same
-/// position in different groups.
+/// The communicators (Group) of a run, as this rank has them. Group world() has all ranks, and
+/// node() has the ranks of this rank's node. Group model_group() has the ranks with one copy of the
+/// model, and across_groups() has the ranks with the same position in their model groups.
 ///
 /// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///
@@ -42,7 +43,8 @@ public:
   const Group& world() const { return *world_; }
   const Group& node() const { return node_; }
 
-  /// Returns the consecutive ranks that hold one copy of a model.
+  /// Returns this rank's model group: the consecutive ranks that together hold one copy of the
+  /// model.
   const Group& model_group() const { return model_group_; }
 
   /// Returns the ranks that have the same index in their model group as this rank, in the order of

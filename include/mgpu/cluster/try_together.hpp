@@ -23,9 +23,9 @@ namespace mgpu::cluster {
 /// Ranks:  collective over `group`.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 
-/// Runs `step` on rank 0 only, and returns its result on every rank. If it throws, every rank
-/// throws the same CollectiveFailure. The result is a std::string, a trivially copyable value, or
-/// void.
+/// Runs `step` on rank 0 only, and returns its result on every rank. If `step` throws, every rank
+/// throws the same CollectiveFailure. The result must be a std::string, a trivially copyable value,
+/// or void.
 /// Ranks:  collective over `group`.
 template <class Step>
 std::invoke_result_t<const Step&> on_rank_0(const Group& group, const Step& step) {

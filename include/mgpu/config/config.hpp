@@ -14,17 +14,19 @@
 
 namespace mgpu {
 
-/// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, or may
-/// be missing by mistake. Rules about several keys are checked with such a Config, and a rule that
-/// reads a refused key is skipped.
+/// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, or if
+/// it is required but missing. If a source has an unknown name, all missing keys are refused,
+/// because the name may stand for any of them. Checks of rules about several keys skip a rule that
+/// reads a refused key.
 class RefusedKey : public Error {
 public:
   using Error::Error;
 };
 
 /// The configuration of one run: a value for every key of the table. A getter of a type, such as
-/// integer(), throws Error for a key of another type, which is a bug of the program. Every getter
-/// but text() also throws Error if the value is a word such as `auto`. Call is() first to find out.
+/// integer(), throws Error for a key of another type, which is a bug of the program. Each of these
+/// getters except text() also throws Error if the value is a word such as `auto`. Call is() first
+/// to find out.
 class Config {
 public:
   struct Value {

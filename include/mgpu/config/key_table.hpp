@@ -68,7 +68,7 @@ struct KeySpec {
   MappedList (*list_of_mapping)(const std::vector<std::pair<std::string, std::string>>& entries) =
       nullptr;
   bool is_model = false;    // of type path: the folder of a language model, or its Hub name
-  std::string text_mark{};  // of type path: a value that contains this is a text, not a path
+  std::string text_mark{};  // of type path: a value with this in it is a text, not a path
   bool may_map = false;     // of type texts: a mapping {NAME: VALUE} is accepted, too
   std::vector<ForeignName> foreign{};  // names of this setting in other programs
   std::vector<std::string> jobs{};     // jobs that read the key; empty: all jobs

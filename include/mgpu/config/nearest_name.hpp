@@ -7,8 +7,8 @@
 
 namespace mgpu {
 
-/// Returns the smallest number of insertions, deletions, replacements and swaps of neighbors that
-/// turn `a` into `b`. No letter is edited twice.
+/// Returns the smallest number of insertions, deletions and replacements of letters, and swaps of
+/// neighboring letters, that turn `a` into `b`. No letter is edited twice.
 /// Source: optimal string alignment distance (Boytsov, ACM JEA 16, 2011, section 2.1).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -42,9 +42,9 @@ struct YamlLimits {
 ///
 /// It refuses repeated keys, anchors, aliases, tags, directives, several documents, keys that are
 /// lists or mappings, and text over several lines without `|` or `>`. It also refuses tabs as
-/// indentation, control characters, bytes that are not UTF-8, and files beyond YamlLimits. It
-/// collects problems: after a tab or an unclosed quote, it goes on as if the line were correct.
-/// After an error in the structure it stops.
+/// indentation, control characters, bytes that are not UTF-8, and files beyond YamlLimits. After a
+/// tab or an unclosed quote, it records the problem and goes on as if the line were correct. After
+/// an error in the structure it stops.
 ///
 /// Errors: none; every mistake becomes a Problem E103, E108, E109 or E110 with its place. `origin`
 ///         names the file in places.

@@ -7,8 +7,8 @@
 namespace mgpu::datasets {
 
 /// Returns the answer that a completion states; nullopt if it states none. The answer is the
-/// content of the last closed \boxed{...}, or what follows the last `####` on its line. Otherwise
-/// it is the last formula $...$ that is a number, or the last number.
+/// content of the last closed \boxed{...}, or else what follows the last `####` on its line.
+/// Without both, it is the last formula $...$ that is a number, or else the last number.
 std::optional<std::string> find_answer(std::string_view completion);
 
 /// Returns an answer without LaTeX commands for spacing, style and text, without signs of currency
@@ -25,8 +25,8 @@ bool same_answer(std::string_view given, std::string_view expected);
 /// that states its answer in \boxed{...} or after `####`.
 bool is_right(std::string_view completion, std::string_view expected);
 
-/// Returns the answer that a solution states in \boxed{...} or after `####`; the whole text if it
-/// states none there.
+/// Returns the answer that a solution states: the content of the last closed \boxed{...}, or else
+/// what follows the last `####` on its line. Returns the whole text if it has neither.
 std::string stated_answer(std::string_view solution);
 
 }  // namespace mgpu::datasets

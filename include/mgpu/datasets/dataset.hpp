@@ -19,8 +19,8 @@ struct Answer {
   std::span<const std::int64_t> ids;  // tokens of the completion
 };
 
-/// A data set whose rows the program computes, or makes from a published data set. It may also have
-/// a check of the answers that a model gives.
+/// A data set whose rows the program computes, or makes from a published data set. It may also
+/// judge the answers that a model gives, see has_check().
 ///
 /// A row has the columns of a data file: `prompt` and `completion`, `messages`, `text`, or
 /// `token_ids` and `completion_ids`. Rows and scores depend only on their arguments, on the

@@ -20,8 +20,9 @@ double pass_at_k(std::int64_t samples, std::int64_t right, std::int64_t k);
 /// Returns the values of k for pass@k: the powers of two below `samples`, and `samples` itself.
 std::vector<std::int64_t> sample_counts(std::int64_t samples);
 
-/// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. Each
-/// new text is compared by `same` with the first answer of every earlier group of equal answers.
+/// Returns for each answer the index of the first answer that equals it, and -1 for nullopt. `same`
+/// compares each new text with the first answers of the earlier groups of equal answers, until one
+/// is equal.
 ///
 /// Time: at most one call of `same` for each pair of different texts.
 std::vector<std::int32_t> first_equal(
@@ -32,7 +33,7 @@ std::vector<std::int32_t> first_equal(
 /// has the results of first_equal() for the first k completions of a prompt. Completions without an
 /// answer do not vote. `is_right` says which completions are right.
 ///
-/// Shapes: votes [k]; is_right at least as many
+/// Shapes: votes [k]; is_right [k] or longer
 bool is_majority_right(std::span<const std::int32_t> votes, std::span<const std::uint8_t> is_right);
 
 }  // namespace mgpu::datasets

@@ -20,11 +20,11 @@ inline constexpr const char* kManifestName = "MANIFEST.json";
 struct CheckpointManifest {
   std::int64_t format_version = 1;
   std::int64_t step = 0;
-  std::map<std::string, SafetensorsDigest> files;  // by file name; state.json has no tensors
+  std::map<std::string, SafetensorsDigest> files;  // by file name; `tensors` only for .safetensors
 };
 
-/// Returns the text of MANIFEST.json, the same for equal manifests. It includes the CRC-32C of its
-/// other members.
+/// Returns the text of MANIFEST.json, the same for equal manifests. The text includes a CRC-32C of
+/// its other members.
 std::string to_json(const CheckpointManifest& manifest);
 
 /// Parses the text of MANIFEST.json. If format_version is above kCheckpointFormat, only that member
@@ -32,8 +32,8 @@ std::string to_json(const CheckpointManifest& manifest);
 /// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json().
 CheckpointManifest manifest_from_json(std::string_view text);
 
-/// Throws Failure E611 (exit 80): the file `path` of a checkpoint is damaged. The report shows
-/// `evidence`.
+/// Throws Failure E611 (exit 80), which says that the file `path` of a checkpoint is damaged, and
+/// shows `evidence`.
 [[noreturn]] void refuse_damaged_checkpoint(const fs::path& path, const std::string& evidence);
 
 /// Runs read(), which reads a file of a checkpoint, and returns its result. Every Error of read()
@@ -52,16 +52,18 @@ auto read_of_checkpoint(const fs::path& path, Read read) {
 
 /// Reads the manifest of a checkpoint's folder.
 ///
-/// Errors: Failure E611 (exit 80) when it is damaged or missing; E613 (exit 73) for a newer format.
+/// Errors: Failure E611 (exit 80) when the manifest is damaged or missing; E613 (exit 73) for a
+///         newer format.
 CheckpointManifest read_manifest(const fs::path& folder);
 
 /// check_size() compares the size of the file `path` of a checkpoint with `expected`, and
-/// check_sha256() compares its SHA-256. Errors: Failure E611 (exit 80) if the two differ.
+/// check_sha256() compares its SHA-256.
+/// Errors: Failure E611 (exit 80) if the two differ, or if the file is missing.
 void check_size(const fs::path& path, const SafetensorsDigest& expected);
 void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
 
 /// Compares `found`, the CRC-32C of the bytes of tensor `name` in the file `path`, with `expected`.
-/// Errors: Failure E611 (exit 80) if it differs, or if `expected` lacks the tensor.
+/// Errors: Failure E611 (exit 80) if the two differ, or if `expected` lacks the tensor.
 void check_tensor(const fs::path& path, const std::string& name, std::uint32_t found,
                   const SafetensorsDigest& expected);
 

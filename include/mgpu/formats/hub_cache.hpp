@@ -19,11 +19,11 @@ struct HubCopy {
   std::string problem{};  // why the copy cannot be used, as a sentence; "" if it is complete
 };
 
-/// Returns the copy of model `name` that `refs/main` of the local Hugging Face cache names. The
-/// variables are tried in this order, and the first that is set names the cache: $HF_HUB_CACHE,
-/// $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub. Otherwise it is ~/.cache/huggingface/hub. Nothing
-/// is downloaded. A copy is complete if it has config.json and readable weights. Returns nullopt if
-/// `name` is not the name of a model, or if the cache does not have it.
+/// Returns the copy of model `name` in the local Hugging Face cache, at the commit that the model's
+/// file refs/main names. The cache is the first of these folders whose variable is set:
+/// $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub, $HOME/.cache/huggingface/hub.
+/// Nothing is downloaded. A copy is complete if it has config.json and readable weights. Returns
+/// nullopt if `name` is not the name of a model, or if the cache does not have it.
 std::optional<HubCopy> find_hub_copy(const std::string& name);
 
 }  // namespace mgpu::formats

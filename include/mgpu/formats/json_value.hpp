@@ -28,8 +28,8 @@ private:
   std::string why_;
 };
 
-/// A JSON document as a plain tree. All modules read and write JSON with JsonValue, except module
-/// `text` and the reader of safetensors headers.
+/// A JSON document as a plain tree. All modules parse JSON into JsonValue, except module `text` and
+/// the reader of safetensors headers.
 ///
 /// Values convert implicitly: JsonValue::Members{{"step", 3}, {"host", name}} is an object.
 class JsonValue {
@@ -66,8 +66,8 @@ public:
   /// and a double if the parser did.
   const Held& held() const { return held_; }
 
-  /// Returns the value if it is a bool, otherwise nullptr. The functions integer() to members() do
-  /// so for their types.
+  /// Returns the value if it is a bool, otherwise nullptr. The functions integer(), real(), text(),
+  /// list() and members() do the same for their types.
   const bool* flag() const { return std::get_if<bool>(&held_); }
   const std::int64_t* integer() const { return std::get_if<std::int64_t>(&held_); }
   const double* real() const { return std::get_if<double>(&held_); }
@@ -137,27 +137,27 @@ private:
   Held held_ = nullptr;
 };
 
-/// Parses an untrusted text that holds one JSON object. Refuses more than 32 levels, text that is
-/// not UTF-8, and repeated names.
+/// Parses an untrusted text that holds one JSON object. Refuses more than 32 levels of nesting,
+/// text that is not UTF-8, and repeated names.
 /// Errors: JsonError, without the origin of the text, which the caller adds.
 JsonValue parse_json_object(std::string_view text);
 
 /// Parses an untrusted file that holds one JSON object. Refuses files larger than `limit_bytes`,
-/// more than 32 levels, and repeated names.
+/// more than 32 levels of nesting, and repeated names.
 ///
 /// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
 ///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 
 /// Parses the text of an untrusted file of a model, which holds one JSON object. Refuses more than
-/// 32 levels and repeated names. `path` is for messages.
+/// 32 levels of nesting, and repeated names. `path` is for messages.
 /// Errors: Failure E622 (a Git LFS pointer, exit 65), E623 (not one JSON object, or a name twice,
 ///         exit 65).
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
 /// How to_json() and to_json_line() write texts that are not UTF-8. `refuse` throws JsonError.
-/// `replace` writes U+FFFD for each longest part that cannot be a character (Unicode 15.0, section
-/// 3.9).
+/// `replace` writes U+FFFD for each maximal subpart of an ill-formed sequence (Unicode 15.0,
+/// section 3.9).
 enum class BadUtf8 { refuse, replace };
 
 /// Formats a value as JSON over several lines, indented by two spaces like the JSON files of

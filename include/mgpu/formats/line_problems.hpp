@@ -20,23 +20,23 @@ public:
 
   std::int64_t count() const { return count_; }
 
-  /// Serializes the problems for another rank, which adds them to its own with unpack().
+  /// Serializes the number of problems and the first five, for unpack() on another rank.
   std::string packed() const;
-  /// Adds the problems that packed() serialized on another rank.
+  /// Adds the problems that packed() serialized on another rank to those of this object.
   void unpack(std::string_view packed);
 
-  /// Returns the problem of the first bad line: "data.jsonl:3: it is an empty line". Errors: Error
-  /// if no line is bad.
+  /// Returns the problem of the first bad line: "data.jsonl:3: it is an empty line".
+  /// Errors: Error if no line is bad.
   std::string first_text() const;
 
-  /// Throws Failure E531 (exit 65) if there are any problems. It shows their number and the first
-  /// five lines.
+  /// Throws Failure E531 (exit 65) if there are any problems. The report shows the number of
+  /// problems, and the first five of them by line.
   void throw_if_any(const std::string& help = "repair or remove them; none is skipped") const;
 
 private:
   fs::path path_;
   std::int64_t count_ = 0;
-  std::vector<std::pair<std::int64_t, std::string>> first_;  // ascending by line
+  std::vector<std::pair<std::int64_t, std::string>> first_;  // first five (line, problem)
 };
 
 }  // namespace mgpu::formats

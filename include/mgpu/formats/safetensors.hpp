@@ -27,14 +27,15 @@ using TensorMetadata = std::map<std::string, std::string>;
 /// Formats a shape as "[192, 64]".
 std::string to_text(std::span<const std::int64_t> shape);
 
-/// Returns the name of a type in safetensors files: "F32", "BF16".
+/// Returns the name that safetensors files use for a type: "F32", "BF16".
 std::string_view name_of(DType dtype);
 
 /// Checks the view of `tensor`. Errors: Error when the view is not in host memory, or when its
 /// number of elements differs from that of the shape.
 void check_view(const NamedTensor& tensor);
 
-/// Sizes and checksums of a written file, computed in memory during the write.
+/// Size and checksums of a safetensors file. write_safetensors() computes them from the data in
+/// memory, during the write.
 struct SafetensorsDigest {
   std::uint64_t bytes = 0;                       // size of the file
   std::string sha256;                            // of the file

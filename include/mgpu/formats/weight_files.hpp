@@ -14,12 +14,12 @@
 
 namespace mgpu::formats {
 
-/// Returns whether `folder` has files with the names of weights: safetensors, or PyTorch pickles,
-/// which WeightFiles refuses.
+/// Returns whether has_safetensors(folder) is true, or `folder` has a file with the extension of a
+/// PyTorch pickle, which WeightFiles refuses.
 bool has_weight_files(const fs::path& folder);
 
-/// Returns whether `folder` has model.safetensors, or the index of shards and any .safetensors
-/// file.
+/// Returns whether `folder` has model.safetensors, or has model.safetensors.index.json and any
+/// .safetensors file.
 bool has_safetensors(const fs::path& folder);
 
 /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards that
@@ -52,8 +52,9 @@ public:
   /// Returns the tensors of all files by name, in order of the names.
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
-  /// Compares a tensor's bytes with the manifest, if there is one. Reads all bytes of the tensor.
-  /// Errors: Failure E611 (exit 80) if they differ.
+  /// Compares the CRC-32C of a tensor's bytes with the manifest, if the folder has one. Reads all
+  /// bytes of the tensor.
+  /// Errors: Failure E611 (exit 80) if the checksum differs from the one in the manifest.
   void check(const StoredTensor& tensor) const;
 
 private:

@@ -5,8 +5,8 @@
 
 namespace mgpu::input {
 
-/// Rows that the program generates instead of reading them from a file. Row i is a function of i
-/// alone: all ranks generate the same rows, in any order.
+/// Rows that the program generates instead of reading them from a file. Row i depends only on i, so
+/// all ranks can generate the same rows, in any order.
 class GeneratedRows {
 public:
   GeneratedRows() = default;

@@ -19,9 +19,9 @@ inline constexpr const char* kBadRowHelp =
 
 /// A row of a data file.
 struct Row {
-  std::int64_t id = 0;    // index in the data set, from 0: the global sample id
-  std::int64_t line = 0;  // line where the row begins, from 1; in Parquet, number of the row
-  /// The value of each column, by name. Columns that RowOptions lists have this program's names;
+  std::int64_t id = 0;    // index of the row, from 0 at data.start: global sample id
+  std::int64_t line = 0;  // first line of the row, from 1; Parquet, generated: row number
+  /// The value of each column, by name. Columns in RowOptions::columns have this program's names;
   /// other columns keep the file's names.
   formats::JsonValue object;
   std::string problem;  // "": the row is usable; otherwise why not, and `object` may be null
@@ -29,17 +29,17 @@ struct Row {
 
 /// The rows of a file, or generated rows, read on demand.
 ///
-/// The columns in RowOptions have this program's names, such as `prompt`. A row lacks a column of
-/// the lists one_of, all_of and may_have if the file has a null or an unquoted empty cell there.
-/// CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON integers that do
-/// not fit std::int64_t become texts of their digits.
+/// The columns in RowOptions::columns get this program's names, such as `prompt`. If the file has a
+/// null or an unquoted empty cell for a column in RowOptions::one_of, all_of or may_have, the row
+/// lacks this column. CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON
+/// integers that do not fit std::int64_t become texts of their digits.
 ///
-/// In rows without a problem, columns in these lists have the following types. `text`, `prompt` and
-/// `completion` are texts; `messages` is a list of objects with the texts `role` and `content`;
-/// `token_ids` and `completion_ids` are lists of integers >= 0. No list is empty; `id` and `cut`
-/// are texts or integers, and `answer` is a text or a number. If `chosen` is in all_of, then each
-/// of `prompt`, `chosen` and `rejected` is a text or a list like `messages`. In rows without
-/// `token_ids`, a column `completion_ids` may have any type.
+/// In rows without a problem, the columns in these three lists have the following types. `text`,
+/// `prompt` and `completion` are texts; `messages` is a list of objects with the texts `role` and
+/// `content`; `token_ids` and `completion_ids` are lists of integers >= 0. No list is empty; `id`
+/// and `cut` are texts or integers, and `answer` is a text or a number. If `chosen` is in all_of,
+/// then each of `prompt`, `chosen` and `rejected` is a text or a list like `messages`. In rows
+/// without `token_ids`, a column `completion_ids` may have any type.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.
@@ -60,8 +60,8 @@ public:
   ///         (exit 74) when it cannot be read.
   std::vector<Row> read(std::int64_t first, std::int64_t count) const;
 
-  /// Returns the checksum of the whole file, or of all generated rows. It identifies the data of a
-  /// run.
+  /// Returns the CRC-32C of the whole file, or of all generated rows as JSON Lines. It identifies
+  /// the data of a run.
   std::uint32_t crc() const;
 
   /// Returns the size in bytes of the whole file, or of all generated rows as JSON Lines.

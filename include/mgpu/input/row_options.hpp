@@ -25,11 +25,12 @@ enum class RowFormat {
 
 /// How unusable rows are handled.
 enum class BadRow {
-  stop,  // one error lists these rows before any work
+  stop,  // one error reports these rows before any work
   mark,  // results keep these rows, with the reason
 };
 
-/// Says which rows of a file to read, and which columns the job needs.
+/// Says which rows of a file to read, and which columns the program's job (train, generate, ...)
+/// needs.
 ///
 /// This program has its own names for columns: text, prompt, completion, chosen, rejected,
 /// messages, token_ids, completion_ids, answer, label, cut, group and id. `columns` tells where the
@@ -42,8 +43,8 @@ struct RowOptions {
   /// Pairs of this program's name of a column and its name in the file. A column without a pair has
   /// the same name in both.
   std::vector<std::pair<std::string, std::string>> columns;
-  std::int64_t start = 0;                   // first row
-  std::optional<std::int64_t> max_samples;  // nullopt: up to the end of the file
+  std::int64_t start = 0;                   // index of the first row to read
+  std::optional<std::int64_t> max_samples;  // most rows to read; nullopt: all
   BadRow on_bad_row = BadRow::stop;
   bool has_header = true;  // csv and tsv only; if false, columns are called 1, 2, 3
   bool has_quotes = true;  // csv and tsv only; if false, quotes are ordinary characters
@@ -67,8 +68,8 @@ void add_input_keys(KeyTable& table);
 /// data.columns.*.
 bool is_format_key(std::string_view name);
 
-/// Reads data.path (empty if null) and the keys that add_input_keys() adds. The caller adds
-/// `one_of`, `all_of`, `may_have` and `keeps`.
+/// Reads data.path (an empty path if the key is null) and the keys that add_input_keys() adds. The
+/// caller adds `one_of`, `all_of`, `may_have` and `keeps`.
 RowOptions read_row_options(const Config& config);
 
 }  // namespace mgpu::input

@@ -35,40 +35,45 @@ public:
   Job& operator=(Job&&) = delete;
   virtual ~Job() = default;
 
-  /// Returns the seed, the chunk size, the schedule and the part of the run, from the keys run.*.
+  /// Returns the values of the keys run.* for the seed, the chunk size, the schedule of chunks, and
+  /// the part of the work that this run does (--only I/N).
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that all files named by the job's keys exist. A run calls this before it makes its
-  /// directory. Local.
+  /// Checks that all files named by the job's keys exist. A run calls this before it makes its run
+  /// directory.
+  /// Ranks:  local.
   /// Errors: Failure, such as E603 (exit 66) for a missing file.
   virtual void check_files() const = 0;
 
-  /// Returns the checks of input files that --check makes, in the order of the output. The checks
-  /// refer to this job, which must outlive them. Local.
+  /// Returns the checks of input files that --check makes, in the order in which --check prints
+  /// them. The checks refer to this job, which must outlive them.
+  /// Ranks:  local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Returns an upper bound of the bytes that a run writes. Local; check_files() must have
+  /// Returns an upper bound of the bytes that a run writes to disk. Call it after check_files() has
   /// succeeded.
+  /// Ranks:  local.
   virtual std::uint64_t disk_bytes() const = 0;
 
-  /// Estimates memory, time and disk space of a run on `machine`, without measuring. Local.
+  /// Estimates memory, time and disk space of a run on `machine`, without measuring.
+  /// Ranks:  local.
   /// Errors: those of check_files(), and of reading these files.
   virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
 
   /// Runs the job. `run.config` must be the configuration from which the job was made.
-  /// Ranks:  collective over the world.
-  /// Errors: Failures of the job's phases. All ranks throw a failure that they have agreed on.
+  /// Ranks:  collective over the world of `run.topology`.
+  /// Errors: Failures of the job's phases. A CollectiveFailure is thrown on all ranks.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
-  /// Writes the result files of an unfinished run from its journal, for --merge. `place.config`
-  /// must be the configuration from which the job was made.
+  /// Writes the result file of an unfinished run from the finished chunks in its journal, for
+  /// --merge. `place.config` must be the configuration from which the job was made.
   /// Ranks:  collective over `world`.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 
   /// Returns a function that converts a chunk of a journal of format 1 to the current format.
-  /// Local.
-  /// Errors: Error if JobSpec::has_parts is false.
+  /// Ranks:  local.
+  /// Errors: Error if the job does not override this method.
   virtual store::UpgradeChunk upgrade_chunks() const;
 };
 
@@ -78,22 +83,26 @@ struct JobSpec {
   std::string_view name;  // value of the key `job`
   std::string_view text;  // one line that describes the job
 
-  /// Functions that add this job's keys to the table. The keys that every job reads are not among
-  /// them. Several jobs may use the same function.
+  /// Functions that add the keys of this job to a table. Keys that every job reads are added
+  /// elsewhere. Several jobs may use the same function.
   std::vector<AddKeys> keys;
 
   /// Checks the rules between the job's keys, for --check and before any work. It is also called
-  /// for configurations with wrong values, so that all problems are shown together. Local.
+  /// for configurations with wrong values, so that all problems are shown together. `ranks`: number
+  /// of ranks of the run.
+  /// Ranks:  local.
   /// Errors: Failure, such as exit 78 for keys that contradict each other, and exit 69 for keys
   ///         that this build or the number of ranks does not support.
   void (*check)(const Config& config, int ranks);
 
   /// Makes the job. `config` must be a configuration that check() accepts, and must outlive the
-  /// job. Local.
+  /// job.
+  /// Ranks:  local.
   std::unique_ptr<Job> (*read)(const Config& config);
 
-  /// Returns the chunk size that run.chunk_size=auto stands for with the data of this job. If the
-  /// pointer is nullptr, `auto` always stands for run::kLargestAutoChunk. Local.
+  /// Returns the chunk size that run.chunk_size=auto stands for, given the data that `config`
+  /// names. If the pointer is nullptr, `auto` always stands for run::kLargestAutoChunk.
+  /// Ranks:  local.
   std::int64_t (*auto_chunk_size)(const Config& config) = nullptr;
 
   /// The --explain texts of the error codes that only this job uses.
@@ -106,8 +115,8 @@ struct JobSpec {
   /// Compares two runs of this job, for --compare; nullptr: runs of this job cannot be compared.
   run::CompareRuns compare = nullptr;
 
-  /// Whether a run may do only one part of the work (run.worker_id, run.total_workers), so that
-  /// --merge can join the runs of all parts.
+  /// Whether a run may do only one part of the work (keys run.worker_id and run.total_workers, set
+  /// by --only I/N). --merge can then join the runs of all parts.
   bool has_parts = false;
 };
 
@@ -117,8 +126,9 @@ std::span<const JobSpec> jobs();
 /// Returns the job that the key `job` chooses.
 const JobSpec& job_of(const Config& config);
 
-/// Returns the configuration with a number for run.chunk_size. `auto` becomes the number that
-/// JobSpec::auto_chunk_size returns. The number belongs to a run's identity. Local.
+/// Returns the configuration with a number for run.chunk_size: `auto` is replaced by the number for
+/// which it stands (JobSpec::auto_chunk_size). The number belongs to a run's identity.
+/// Ranks:  local.
 Config with_chunk_size(const Config& config);
 
 /// Returns the result of with_chunk_size(config) on every rank. Only rank 0 counts the rows of the
@@ -129,23 +139,24 @@ Config with_chunk_size(const cluster::Group& world, const Config& config);
 /// Returns the formats of --export that the job has: jsonl first, then JobSpec::exports.
 std::vector<run::ExportFormat> export_formats(const JobSpec& job);
 
-/// Makes the job that the key `job` chooses, from a configuration that must outlive it. Local.
+/// Makes the job that the key `job` chooses. `config` must outlive the job.
+/// Ranks:  local.
 std::unique_ptr<Job> read_job(const Config& config);
 
-/// Makes the job that the key `job` chooses, on every rank. The configuration must outlive the job.
-/// If this fails on one rank, all ranks throw.
+/// Makes the job that the key `job` chooses, on every rank. `config` must outlive the job. If one
+/// rank fails, all ranks throw.
 /// Ranks:  collective over `world`.
 std::unique_ptr<Job> read_job(const cluster::Group& world, const Config& config);
 
 /// Makes and runs the job that `run.config` chooses.
-/// Ranks:  collective over the world.
+/// Ranks:  collective over the world of `run.topology`.
 run::JobOutcome run_job(run::RunContext& run);
 
 /// Adds the keys of all jobs, each key once.
 void add_job_keys(KeyTable& table);
 
-/// Returns Config::notes(), and one more note for each key that is set to another value than its
-/// default although the chosen job does not read the key.
+/// Returns Config::notes(), and one more note for each key that the chosen job does not read and
+/// whose value is not the default.
 std::vector<std::string> notes_for_job(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -16,8 +16,8 @@ struct AdamwArgs {
   float beta1;
   float beta2;
   float epsilon;
-  float weight_decay;  // 0 for parameters without decay
-  float grad_scale;    // multiplies each gradient first; combines clipping, mean and loss scale
+  float weight_decay;  // cpu: 0 for weights without decay; cuda: see AdamwRuns
+  float grad_scale;    // factor of each gradient: clipping, mean over the batch and loss scale
   float correction1;   // 1 - beta1^t, t = number of updates including this one
   float correction2;   // 1 - beta2^t
 };
@@ -36,8 +36,9 @@ struct AdamwRuns {
 /// + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w = w (1 - learning_rate * weight_decay) -
 /// learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon).
 ///
-/// cuda::adamw_step() takes several runs (AdamwRuns), so that one launch updates all parameters of
-/// a model. In runs without decay it replaces weight_decay by 0. cpu::adamw_step() updates one run.
+/// cuda::adamw_step() takes several runs (AdamwRuns), so that one launch can update all parameters
+/// of a model. In runs without decay it replaces weight_decay by 0. cpu::adamw_step() applies
+/// weight_decay to all weights of a call.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

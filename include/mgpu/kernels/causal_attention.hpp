@@ -36,10 +36,10 @@ struct CausalAttentionGradArgs {
   float* grad_qkv;              // [B, T, 3, H, C] written
 };
 
-/// Computes out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V;
-/// causal_attention_grad() computes the gradients of Q, K and V. Only a few rows of probabilities
-/// (at most 16 on the CPU) are in memory at a time. causal_attention_grad() recomputes them from
-/// log_sums.
+/// causal_attention() computes out = dropout(softmax(Q K^T / sqrt(C))) V. The softmax of a query is
+/// over the keys up to that query. causal_attention_grad() computes the gradients of Q, K and V,
+/// and recomputes the probabilities from log_sums. Only a few rows of probabilities (at most 16 on
+/// the CPU) are in memory at a time.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates about T * (6
 ///         * C + 48) floats per call.

@@ -11,17 +11,18 @@ namespace mgpu::kernels {
 /// A target with this value is ignored: its prediction adds nothing to loss, gradient and counts.
 inline constexpr std::int64_t kIgnoreTarget = -100;
 
-/// Sums over the predictions whose target is not kIgnoreTarget. The sums of several parts of a
-/// batch can be added to those of the whole batch.
+/// Sums over the predictions whose target is not kIgnoreTarget. Adding the sums of the parts of a
+/// batch gives the sums of the whole batch.
 struct CrossEntropySums {
-  double loss = 0.0;       // nats
+  double loss = 0.0;       // sum of the losses, in nats
   std::int64_t count = 0;  // predictions that are not ignored
-  /// Number of predictions whose target has the largest logit. If several classes have it, the
-  /// class with the lowest index counts as the predicted one.
+  /// Number of predictions whose target has the largest logit. If several classes have the largest
+  /// logit, the class with the lowest index counts as the predicted one.
   std::int64_t correct = 0;
 };
 
-/// Number of predictions whose losses form one partial sum. The partial sums are added in order.
+/// Number of predictions whose losses form one partial sum. The partial sums are added in a fixed
+/// order.
 inline constexpr std::size_t kCrossEntropyBlock = 256;
 
 struct CrossEntropyArgs {
@@ -36,11 +37,13 @@ struct CrossEntropyArgs {
   float grad_scale;  // usually the loss scale / number of predictions of the global batch
 };
 
-/// Computes the loss -sum_a q_a log softmax(logits)_a and its gradient in one pass, where q is the
-/// target distribution with label smoothing.
+/// Computes the loss of each prediction, -sum_a q_a log softmax(logits)_a, and the gradient of the
+/// loss in one pass. q is the target distribution with label smoothing. Writes the sums over all
+/// predictions to `out`.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Units:  nats. A target outside [0, A) gives NaN in the loss and in its row of the gradient.
+/// Units:  nats. A target outside [0, A), other than kIgnoreTarget, gives NaN in the loss and in
+///         its row of the gradient.
 /// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a build
 ///         without CUDA. cuda returns before the work is done.
 /// Source: log-sum-exp with the row maximum subtracted; smoothing: Szegedy et al., CVPR 2016.

@@ -8,9 +8,10 @@
 struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA header
 
 // Gradients of the row-wise operations of a decoder, each in one pass over memory. On GPUs,
-// libtorch computes all of these gradients except logits_grad(). Pointers are on the host (cpu) or
-// on the stream's device (cuda). `grad` is the gradient of the operation's output. Shapes in this
-// header: N = rows, D = width, V = logits of a row in one block of the vocabulary.
+// libtorch computes these gradients, except those of logits_grad(). Pointers are on the host (cpu)
+// or on the stream's device (cuda). `grad` is the gradient of the operation's output.
+//
+// Shapes in this header: N = rows, D = width, V = logits of a row in one block of the vocabulary.
 namespace mgpu::kernels {
 
 struct RmsNormGradArgs {

@@ -22,8 +22,8 @@ struct DrawWithReplacementArgs {
   std::int64_t first_id;
 };
 
-/// Samples M tokens of each row with replacement, from logits that arrive in blocks. Call it once
-/// for each block, in the order of the vocabulary.
+/// Samples M tokens of each row with replacement, from logits that arrive in blocks. Call this
+/// function once for each block, in the order of the vocabulary.
 ///
 /// Each uniform number u samples the first token at which the cumulative probability exceeds u.
 /// Because of rounding, the largest uniform numbers of a row may still have no token (id -1) after

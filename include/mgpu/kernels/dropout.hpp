@@ -15,7 +15,8 @@ namespace mgpu::kernels {
 inline constexpr Purpose kDropoutMasks{4};
 
 /// A place in the model where dropout is applied. Whether an element is kept depends only on (seed,
-/// site, sample, element). So the backward pass recomputes the mask, and no mask is stored.
+/// site, threshold, sample, element). So the backward pass recomputes the mask, and no mask is
+/// stored.
 struct DropoutSite {
   std::uint64_t seed = 0;
   std::uint32_t site = 0;       // number of this place in the model, < 2^24
@@ -32,22 +33,22 @@ struct DropoutSite {
 std::uint32_t dropout_threshold(double probability);
 
 /// The number of elements in a dropout run. A run is a group of consecutive elements of a sample
-/// whose 16-bit random numbers come from 16 consecutive Philox blocks. Half h of word w of block i
-/// is the random number of element 32 w + 16 h + i of the run. So SIMD vectors of 16 lanes compute
-/// 16 blocks at once, without a shuffle. An element is kept if its random number is not below
-/// DropoutSite::threshold.
+/// whose 16-bit random numbers come from 16 consecutive Philox blocks. Half h (0: the lower half)
+/// of word w of block i is the random number of element 32 w + 16 h + i of the run. So SIMD vectors
+/// of 16 lanes compute 16 blocks at once, without a shuffle. An element is kept if its random
+/// number is not below DropoutSite::threshold.
 inline constexpr std::uint64_t kDropoutRun = 128;
 
 struct DropoutArgs {
   const float* x;               // [B, L, E]
   const float* residual;        // [B, L, E] added after the mask; nullptr: none
-  const std::int64_t* samples;  // [B] index of each row in the order of the whole training
+  const std::int64_t* samples;  // [B] index of each sample in the order of the whole training
   float* out;                   // [B, L, E] written; may be x or residual
   std::size_t rows;             // B
   std::size_t lines;            // L
   std::size_t elements;         // E
-  std::size_t pitch;  // a multiple of kDropoutRun. Element e of line l counts as element l * pitch
-                      // + e of its sample, which must be below 2^35.
+  std::size_t pitch;  // a multiple of kDropoutRun. Element e of line l has the number l * pitch + e
+                      // in its sample. This number must be below 2^35.
   DropoutSite site;
 };
 

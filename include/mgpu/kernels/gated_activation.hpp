@@ -16,7 +16,7 @@ enum class ActivationKind : std::uint8_t {
 
 struct GatedActivationArgs {
   const float* gate;  // [count]
-  const float* up;    // [count]; nullptr: all 1
+  const float* up;    // [count]; nullptr: out = activation(gate)
   float* out;         // [count] written; may be gate or up
   std::size_t count;
   ActivationKind kind;
@@ -26,8 +26,8 @@ struct GatedActivationArgs {
 
 /// Computes out = activation(gate) * up; for ActivationKind::clamped, out = activation(gate) *
 /// (clamp(up, +-limit) + 1). The bits of an output depend on its two inputs only, not on their
-/// position. For this reason, a partial vector at the end is padded instead of processed by scalar
-/// code.
+/// position. For this reason, cpu pads a partial vector at the end and does not process its
+/// elements with scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

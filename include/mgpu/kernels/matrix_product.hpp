@@ -19,10 +19,10 @@ struct MatrixProductArgs {
   bool adds;  // add the product to the values in `out`
 };
 
-/// Computes out = x W^T on one thread, for weights that are used in one product only, for which
-/// pack_panels() would cost more than it saves. Each output has the same bits as with
-/// packed_product(). If `adds`, each sum starts at the value in `out` instead of 0. There is no
-/// CUDA version, because on GPUs cuBLAS computes this product.
+/// Computes out = x * weight^T on one thread. This function is for weights that are used in one
+/// product only: packing them with pack_panels() would cost more than it saves. If `adds`, each sum
+/// starts at the value in `out`; otherwise each output has the same bits as with packed_product().
+/// There is no CUDA version, because on GPUs cuBLAS computes this product.
 ///
 /// Memory: pointers on the host. Allocates up to 3 MiB.
 /// Errors: ShapeError when neither row_stride nor input_stride is 1.

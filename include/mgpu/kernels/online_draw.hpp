@@ -24,10 +24,10 @@ struct OnlineDrawArgs {
   std::int64_t first_id;
 };
 
-/// Samples one token of each row from softmax(scores), while the scores arrive in blocks. Call it
-/// once for each block. A token of this block replaces the sampled token with the probability s /
-/// (sum so far, including s), where s is the block's sum of exp(score). For a row with NaN or
-/// +infinity the result is undefined.
+/// Samples one token of each row from softmax(scores), while the scores arrive in blocks. Call this
+/// function once for each block. A token of this block replaces the sampled token with the
+/// probability s / (sum so far, including s), where s is the block's sum of exp(score). For a row
+/// with NaN or +infinity the result is undefined.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

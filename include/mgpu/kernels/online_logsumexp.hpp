@@ -22,7 +22,7 @@ struct OnlineLogsumexpArgs {
   float* picked;  // [N] logit of the target, written if this block has the target; may be nullptr
                   // if `targets` is
   float* best_logits;      // [N, K] descending, ties by ascending token
-  std::int64_t* best_ids;  // [N, K]
+  std::int64_t* best_ids;  // [N, K] tokens of best_logits; -1: no token so far
   std::size_t rows;        // N
   std::size_t block;       // B
   std::size_t best;        // K <= kMaxBest, may be 0
@@ -30,9 +30,9 @@ struct OnlineLogsumexpArgs {
 };
 
 /// Updates the state of each row (its sum of exp, its best logits and the logit of its target) with
-/// one block of logits. So the logits of the whole vocabulary never have to be in memory at once. A
-/// NaN logit is never among the best, and makes the sum of its row NaN. The bits of a row depend on
-/// that row only.
+/// one block of logits. Call this function once for each block, in the order of the vocabulary. So
+/// the logits of the whole vocabulary never have to be in memory at once. A NaN logit is never
+/// among the best, and makes the sum of its row NaN. The bits of a row depend on that row only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when K > kMaxBest; cuda also LibraryError, and NotBuiltError in a build

@@ -11,10 +11,10 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
-/// The keys and values of each token are in one slot, as float32 or bfloat16. All other numbers are
-/// float32. A page is `page_tokens` consecutive slots. So token t of sequence s is in the slot
-/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in contiguous
-/// memory are the special case of consecutive pages.
+/// The keys and values of each token are in one slot, as float32 or bfloat16. Queries, sinks and
+/// outputs are float32. A page is `page_tokens` consecutive slots. So token t of sequence s is in
+/// the slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in
+/// contiguous memory are the special case of consecutive pages.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
@@ -22,8 +22,8 @@ struct PagedAttentionArgs {
   float* out;                      // [N, H, C] written
   const std::int64_t* page_slots;  // [S, page_pitch] slot of the first token of each page
   const std::int64_t* sequences;   // [N] sequence of each query
-  const std::int64_t* positions;   // [N] each query's position in its sequence, the last one it
-                                   // attends to
+  const std::int64_t* positions;   // [N] position of each query in its sequence; the query attends
+                                   // to keys up to this position
   std::size_t num_queries;         // N
   std::size_t heads;               // H
   std::size_t kv_heads;            // G

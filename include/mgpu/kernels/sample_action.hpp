@@ -6,8 +6,8 @@
 // Shapes in this header: N = rows, A = classes (actions).
 namespace mgpu::kernels {
 
-/// The result for a row whose logits give no distribution: one is NaN or +infinity, or all are
-/// -infinity.
+/// The result for a row whose logits give no distribution: a logit is NaN or +infinity, or all
+/// logits are -infinity.
 inline constexpr std::int64_t kNoAction = -1;
 
 struct SampleActionArgs {

@@ -12,7 +12,7 @@ inline constexpr std::size_t kNormBlock = 4096;
 
 struct SquaredNormArgs {
   const float* x;      // [count]
-  std::size_t count;   // 0 gives 0
+  std::size_t count;   // if 0, out is 0
   double* block_sums;  // [ceil(count / kNormBlock)] scratch
   double* out;         // [1]
 };

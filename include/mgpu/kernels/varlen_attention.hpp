@@ -12,7 +12,7 @@ namespace mgpu::kernels {
 ///
 /// Sequences that begin with the same tokens can share this prefix. The arrays then hold the tokens
 /// of the prefix only once, in an earlier sequence. For each later sequence with this prefix, the
-/// arrays hold only the tokens after the prefix (the own tokens of that sequence).
+/// arrays hold only the tokens after the prefix. These are the own tokens of that sequence.
 struct VarlenAttentionGradArgs {
   const float* queries;                 // [N, H, C]
   const float* keys;                    // [N, G, C]
@@ -36,10 +36,10 @@ struct VarlenAttentionGradArgs {
   const std::int64_t* prefix_counts = nullptr;  // [R] tokens of the prefix; 0: none
 };
 
-/// Computes the gradients of attention as in paged_attention(), but for complete sequences without
-/// a cache. It recomputes the probabilities of up to 16 queries at a time. It runs only on the CPU.
-/// On GPUs, training computes these gradients with matrix products of cuBLAS. The gradients of a
-/// prefix are added in the order of the sequences that have it.
+/// Computes the gradients of the attention of paged_attention(), but for complete sequences without
+/// a cache. It recomputes the probabilities of up to 16 queries at a time. The gradients of a
+/// shared prefix are added in the order of the sequences with this prefix. The function runs only
+/// on the CPU. On GPUs, training computes these gradients with matrix products of cuBLAS.
 ///
 /// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
 /// Errors: ShapeError when G does not divide H, or a prefix is not before its sequence.

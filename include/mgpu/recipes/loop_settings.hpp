@@ -14,7 +14,7 @@ namespace mgpu::recipes {
 
 /// Describes a number that a recipe reports for each step and each evaluation.
 struct ReportedValue {
-  std::string name;        // name of the column and of the result: "reward_margin"
+  std::string name;        // name in results.h5 and summary.json: "reward_margin"
   std::string scalar;      // TensorBoard tag after "train/" or "eval/": "rewards/margins"
   std::string text;        // description: "mean of chosen minus rejected reward"
   std::string unit{};      // "nats"; "" for none
@@ -28,25 +28,25 @@ struct LoopSettings : run::JobKeys {
   train::TrainConfig train;
   train::OptimizerConfig optimizer;
   store::CheckpointConfig checkpoint;
-  std::int64_t memory_every = 0;                 // log.memory_every, steps; 0: never
-  std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation gives,
-                                                 // such as "loss"; empty: none
-  std::vector<ReportedValue> step_values{};      // further numbers of each step
-  std::string accuracy_scalar = "mean_token_accuracy";  // name of the accuracy in TensorBoard
-  bool splits_loss = false;          // true: the cross-entropy has a separate curve
+  std::int64_t memory_every = 0;  // steps between reports of memory (log.memory_every); 0: never
+  std::vector<std::string> evaluation_values{};  // names of the numbers that an evaluation returns,
+                                                 // such as "loss"; empty: no evaluations
+  std::vector<ReportedValue> step_values{};      // numbers of each step beyond train::StepRow
+  std::string accuracy_scalar = "mean_token_accuracy";  // TensorBoard tag after "train/"
+  bool splits_loss = false;          // true: StepRow::cross_entropy has a separate curve
   bool evaluates_last_step = false;  // true: the loop always evaluates after its last step
 
-  /// Returns the number of evaluations that the training loop makes.
+  /// Returns the number of evaluations that the training loop makes in a complete training.
   std::int64_t planned_evaluations() const;
 
   /// Returns whether the training loop evaluates the model when `steps_done` steps are done.
   bool evaluates_after(std::int64_t steps_done) const;
 };
 
-/// Reads the keys that all recipes share. No key sets evaluation_values or the fields after it; the
-/// recipe sets them.
-/// Errors: one Failure (exit 78) with all contradictions between keys of the training loop, the
-///         optimizer and checkpoints.
+/// Reads the keys that all recipes share. The fields from evaluation_values on keep their defaults,
+/// because recipes set them.
+/// Errors: one Failure (exit 78) about keys of the training loop, the optimizer and checkpoints
+///         that contradict each other.
 LoopSettings read_loop_settings(const Config& config);
 
 }  // namespace mgpu::recipes

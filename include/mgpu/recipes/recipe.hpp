@@ -24,8 +24,8 @@
 
 namespace mgpu::recipes {
 
-/// A recipe with its settings for one run of job train. The constructor parses the keys, and all
-/// methods use the parsed settings.
+/// A recipe of job train, with the settings of one run. The constructor of a derived class parses
+/// the keys, and all functions use the parsed settings.
 class Recipe {
 public:
   Recipe() = default;
@@ -38,43 +38,48 @@ public:
   /// Returns the settings of steps, optimizer and checkpoints.
   virtual const LoopSettings& loop() const = 0;
 
-  /// Returns whether the run generates the histories that it learns from.
+  /// Returns whether the run generates the learning histories that it trains on, as recipe `ad`
+  /// does without data.path.
   virtual bool makes_histories() const { return false; }
 
   /// Returns a note about a key that makes each evaluation faster; nullopt: there is no such key.
-  /// The end of the run shows the note if evaluations took long and a larger train.eval_every would
-  /// not reduce their number. Only Note::key and Note::effect are set.
+  /// The note is shown at the end of the run if evaluations took long and a larger train.eval_every
+  /// would not reduce their number. Only Note::key and Note::effect are set.
   virtual std::optional<report::Note> cheaper_evaluation() const { return std::nullopt; }
 
-  /// Checks that all files named by the recipe's keys exist. Local.
+  /// Checks that all files named by the recipe's keys exist.
+  /// Ranks:  local
   /// Errors: Failure E603 (exit 66) for a missing file; other Failures for a file that this recipe
   ///         cannot use.
   virtual void check_files() const = 0;
 
   /// Checks that each model folder from which the recipe loads weights contains weights. This is
-  /// not a part of check_files(), because --plan needs no weights. Call check_files() first. Local.
+  /// not a part of check_files(), because --plan needs no weights. Call check_files() first.
+  /// Ranks:  local
   /// Errors: Failure E603 (exit 66) for a folder without weights.
   virtual void check_weights() const {}
 
-  /// Returns one check for each file that --check opens, in the order of the output. The checks
-  /// refer to this recipe, so it must outlive them. Local.
+  /// Returns one check for each file that --check opens, in the order in which --check prints them.
+  /// This recipe must outlive the checks, because they refer to it.
+  /// Ranks:  local
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Returns an upper bound of the bytes that a run writes. Local; check_files() must have
-  /// succeeded.
+  /// Returns an upper bound of the bytes that a run writes. Call check_files() first.
+  /// Ranks:  local
   virtual std::uint64_t disk_bytes() const = 0;
 
-  /// Returns the names and contents of the files that the folder of the trained model has in
-  /// addition to weights; none if the recipe trains no language model. Job experiment uses them to
-  /// plan a stage that reads this model before the model is trained. Local; check_files() must have
-  /// succeeded.
+  /// Returns the files that the folder of the trained model has in addition to weights, as contents
+  /// by name. Returns none if the recipe trains no language model. Before the model is trained, job
+  /// experiment needs these files to plan later stages that read the model. Call check_files()
+  /// first.
+  /// Ranks:  local
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
-  /// Estimates memory, time and disk space of a run on `machine`. Local; check_files() must have
-  /// succeeded.
+  /// Estimates memory, time and disk space of a run on `machine`. Call check_files() first.
+  /// Ranks:  local
   virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
 
-  /// Trains, and writes the results.
+  /// Runs job train: trains the model, and writes the result files.
   /// Ranks:  collective over the world.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
@@ -84,28 +89,30 @@ public:
                                const store::ChunkJournal& journal) const = 0;
 };
 
-/// An entry of the registry of recipes. A new recipe needs a folder in src/recipes with a function
-/// NAME_recipe(), and its NAME in MGPU_RECIPES of src/recipes/registry.cpp.
+/// An entry of the registry of recipes. A new recipe needs a folder src/recipes/NAME that defines a
+/// function NAME_recipe(). Its NAME must also be added to MGPU_RECIPES in src/recipes/registry.cpp.
 struct RecipeSpec {
   std::string_view name;       // value of train.recipe, such as "sft"
-  std::string_view summary;    // name in messages, such as "Algorithm Distillation"
+  std::string_view summary;    // what it trains, as in messages: "a reward model on preferences"
   std::string_view chosen_by;  // keys that choose the recipe, as in messages: "model.path=FOLDER"
 
-  /// Functions that add the keys that this recipe reads in addition to those of every recipe.
-  /// Recipes may share a function.
+  /// Functions that add the keys of this recipe to the key table. Keys that every recipe reads are
+  /// not among them. Recipes may share a function.
   std::vector<AddKeys> keys;
 
   /// Returns whether the configuration has the keys that this recipe needs. train.recipe=auto
   /// chooses the last recipe of the registry for which this is true.
   bool (*is_chosen)(const Config& config);
 
-  /// Checks the rules between the recipe's keys. Local.
-  /// Errors: Failure (exit 78) that lists all contradictions between keys, and all settings that do
-  ///         not work with `ranks` ranks.
+  /// Checks the rules between the recipe's keys.
+  /// Ranks:  local
+  /// Errors: Failure (exit 78) about keys that contradict each other or do not work with `ranks`
+  ///         ranks.
   void (*check)(const Config& config, int ranks);
 
   /// Makes the recipe from `config`, which check() must have accepted. `config` must outlive the
-  /// recipe. Local.
+  /// recipe.
+  /// Ranks:  local
   std::unique_ptr<Recipe> (*read)(const Config& config);
 };
 
@@ -126,7 +133,7 @@ bool names_recipe(const Config& config, std::string_view name);
 /// Errors: Failure E114 (exit 78).
 void check_recipe(const Config& config);
 
-/// Returns the functions that add the keys of all recipes, without repetitions.
+/// Returns RecipeSpec::keys of all recipes, with each function only once.
 std::vector<AddKeys> recipe_keys();
 
 /// Refuses a configuration in which a key differs from its default, although other recipes read

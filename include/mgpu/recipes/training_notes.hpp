@@ -22,9 +22,9 @@ struct NoteContext {
   std::optional<report::Note> cheaper_evaluation{};
 };
 
-/// Returns notes about phases that took a large share of a training. Returns a note only if its
-/// advice reduces evaluations, checkpoints, collective calls, generated histories or waiting in
-/// this training.
+/// Returns advice about a training that spent much time on evaluations, checkpoints, exposed
+/// allreduce or generating histories, or whose ranks waited for a slow GPU. Advice that would save
+/// nothing in this training is left out.
 std::vector<report::Note> training_notes(const report::NoteFacts& facts,
                                          const NoteContext& training);
 

@@ -27,11 +27,12 @@ struct BarChart {
 /// Draws the chart as SVG. Returns "" if there are fewer than two bars, or if no value is above 0.
 std::string svg_bars(const BarChart& chart);
 
-/// Counts whole numbers in at most `count` + 1 classes of equal, round width.
+/// Returns the bars of a histogram of whole numbers, one for each of at most `count` + 1 classes of
+/// equal, round width. Returns no bars if there are no values.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// Counts whole numbers in at most `count` + 1 classes of equal, round width. In each bar, numbers
-/// whose entry in `marked` is not 0 have the second color.
+/// Returns the same bars, and in Bar::marked how many values of the class have an entry in `marked`
+/// that is not 0.
 /// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);

@@ -65,8 +65,9 @@ std::string svg_line_chart(const LineChart& chart);
 /// and the largest is more than ten times the smallest.
 bool spans_decade(const LineChart& chart);
 
-/// Returns the ticks of a logarithmic axis over [low, high], where `low` is above 0. They are 1, 2
-/// and 5 times powers of ten, or only the powers if these are many.
+/// Returns the ticks of a logarithmic axis over [low, high], where `low` must be above 0. They are
+/// 1, 2 and 5 times powers of ten. If these are more than seven ticks, of which at least two are
+/// powers of ten, returns only the powers.
 std::vector<double> log_ticks(double low, double high);
 
 /// Draws a time line with one row per rank, which shows the share of each phase at every moment.
@@ -74,8 +75,9 @@ std::vector<double> log_ticks(double low, double high);
 std::string svg_timeline(const PhaseTable& table);
 
 /// Returns the CSS class for the color of each phase of the table. Phases with less than 1 % of the
-/// time have the color of "other". If there are more phases than colors, the shortest phases also
-/// have the color of "other". All other phases have different colors.
+/// time have the color of "other". Some phases, such as "forward", have fixed colors. If there are
+/// too few colors for the remaining phases, the shortest of these also have the color of "other".
+/// All other phases have different colors.
 std::vector<std::string> phase_classes(const PhaseTable& table);
 
 /// Draws the allocated and reserved memory of each GPU as bars, relative to its total memory.

@@ -17,8 +17,8 @@ namespace mgpu::rewards {
 
 /// The values of the keys reward.*.
 struct RewardSettings {
-  std::vector<std::string> names{};        // reward.functions, in order
-  std::vector<double> weights{};           // [names.size()]
+  std::vector<std::string> names{};        // names in reward.functions, in the order of the key
+  std::vector<double> weights{};           // [names.size()] weights in reward.functions
   std::string regex{};                     // reward.regex
   std::int64_t length = 0;                 // reward.length
   std::filesystem::path file{};            // reward.file
@@ -30,7 +30,7 @@ struct RewardSettings {
 
   bool is_given() const { return !names.empty(); }
 
-  /// Returns whether any of the rewards compares completions with the column `answer`.
+  /// Returns whether a chosen reward compares completions with the column `answer`.
   bool needs_answers() const;
 
   /// Returns whether the reward `model` is chosen.
@@ -43,10 +43,10 @@ struct RewardEntry {
   std::string_view name;     // "match"
   std::string_view summary;  // what the help of reward.functions shows
   bool needs_answers = false;
-  const char* key = "";  // the key that the reward needs; "": none
+  const char* key = "";  // the key that must be set to choose this reward; "": no key
 
   /// Makes the reward. Errors: Failure if the settings do not allow it. `make` is nullptr for the
-  /// reward `model`, which the caller passes to WeightedRewards.
+  /// reward `model`: its object is an argument of the constructor of WeightedRewards.
   std::unique_ptr<Reward> (*make)(const RewardSettings& settings) = nullptr;
 };
 
@@ -65,14 +65,16 @@ void check_reward_keys(const Config& config);
 /// Reads the keys reward.*. Call it only after check_reward_keys() has accepted the configuration.
 RewardSettings read_reward_settings(const Config& config);
 
-/// Makes each chosen reward except the reward `model` once, to find errors in their settings.
+/// Makes each chosen reward once, except the reward `model`, to find errors in the settings.
 /// Errors: those of RewardEntry::make.
 void check_rewards(const RewardSettings& settings);
 
-/// The rewards of some completions.
+/// The rewards of the rows that were passed to WeightedRewards::score().
 struct Scores {
-  std::vector<double> total{};               // [rows] weighted sum; NaN if any reward is NaN
-  std::vector<std::vector<double>> parts{};  // [names.size()][rows], without weights
+  /// [rows] Weighted sum of the rewards. NaN if a reward whose weight is not 0 is NaN.
+  std::vector<double> total{};
+  /// [number of rewards][rows] The single rewards, without weights.
+  std::vector<std::vector<double>> parts{};
 };
 
 /// The rewards that a configuration chooses, with their weights.

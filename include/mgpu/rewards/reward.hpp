@@ -15,7 +15,7 @@ struct RewardRow {
   std::string_view completion;
   std::string_view answer;  // column `answer` of the row; "" without that column
 
-  /// The messages from which `prompt` was rendered. Empty: the row has a plain text, no messages.
+  /// The messages from which `prompt` was rendered. Empty if the row has no messages.
   std::span<const text::ChatMessage> messages{};
 };
 
@@ -29,9 +29,9 @@ public:
   Reward& operator=(Reward&&) = delete;
   virtual ~Reward() = default;
 
-  /// Returns the reward of each row, or NaN for a row that it cannot judge.
+  /// Returns the reward of each row, or NaN for a row that cannot be judged.
   /// Shapes: [rows.size()]
-  /// Errors: those of the reward, such as Failure E551 for a command.
+  /// Errors: those of the derived class, such as Failure E551 of the reward `command`.
   virtual std::vector<double> score(std::span<const RewardRow> rows) = 0;
 };
 

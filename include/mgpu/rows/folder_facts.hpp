@@ -19,8 +19,10 @@ struct FolderFacts {
 };
 
 /// Returns the FolderFacts of a model folder. With `models`, the ranks of a node share the result,
-/// so each node opens the files only once. Local.
-/// Errors: those of read_lm_config() and WeightFiles.
+/// so each node opens the files only once.
+/// Ranks:  local.
+/// Errors: those of read_lm_config() and WeightFiles; with `models`, those of
+///         ResidentModels::about().
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
 
 inline std::string describe_model(const std::filesystem::path& folder,
@@ -32,8 +34,8 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// Returns the checksum `crc`, extended by the number of ranks that add up each sum of the model
-/// (keys.summing_ranks()). Returns `crc` unchanged if that number is 1.
+/// Returns the checksum `crc`, extended by keys.summing_ranks(): the number of ranks over which the
+/// sums of matrix products are divided. Returns `crc` unchanged if that number is 1.
 std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

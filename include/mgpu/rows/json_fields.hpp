@@ -20,13 +20,13 @@ const formats::JsonValue* member_of(const formats::JsonValue& object, const char
 /// A value that is not a text is returned as JSON.
 std::string answer_of(const formats::JsonValue& row);
 
-/// Converts a list of token ids. `name` is the name of the list for error messages. Errors:
-/// JsonError when `value` is not a list of integers, or is empty.
+/// Returns the token ids in the list `value`. `name` is the name of the list for error messages.
+/// Errors: JsonError when `value` is not a list of integers, or is empty.
 std::vector<std::int64_t> ids_of(const formats::JsonValue& value, const char* name);
 
-/// Converts a list of messages. `name` is the name of the list for error messages. Errors:
-/// JsonError when `value` is not a list of messages with the texts `role` and `content`, or is
-/// empty.
+/// Returns the messages in the list `value`. `name` is the name of the list for error messages.
+/// Errors: JsonError when `value` is not a list of messages with the texts `role` and `content`, or
+///         is empty.
 std::vector<text::ChatMessage> messages_of(const formats::JsonValue& value, const char* name);
 
 }  // namespace mgpu::rows

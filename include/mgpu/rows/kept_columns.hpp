@@ -20,10 +20,10 @@ class KeptColumns {
 public:
   KeptColumns() = default;
 
-  /// Selects the columns in `keep_columns`. If it is nullopt, selects the columns in
+  /// Selects the columns in `keep_columns`. If `keep_columns` is nullopt, selects the columns in
   /// `options.keeps` that the file has. For JSON, the columns of the file are those of its first
-  /// row. A name is either this program's name of a column, such as `prompt` (all are listed at
-  /// RowOptions), or the name in the file. `config` is for messages that point at the key
+  /// row. A name is either this program's name of a column, such as `prompt` (RowOptions lists
+  /// all), or the name in the file. `config` is for messages that point at the key
   /// output.keep_columns.
   ///
   /// Ranks:  local; equal arguments give the same columns on every rank.

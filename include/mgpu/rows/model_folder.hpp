@@ -8,8 +8,9 @@
 
 namespace mgpu::rows {
 
-/// Checks that `folder`, the value of `key`, exists and has a config.json. A dry run (--plan) needs
-/// no more than that. Called on one rank.
+/// Checks that `folder`, the value of `key`, exists and has a config.json. This is enough for a dry
+/// run (--plan), which needs no weights. Other runs call check_model_folder().
+/// Ranks:  local; one rank calls this function.
 /// Errors: Failure E603 (exit 66) that points at the key. Its help has the command that makes or
 ///         downloads the model, names a subfolder that has a model, or says relative to which
 ///         folder the path is resolved. If the Hugging Face cache has an incomplete copy of the
@@ -17,8 +18,9 @@ namespace mgpu::rows {
 void check_model_config(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 
-/// Checks that `folder`, the value of `key`, has a config.json and files of weights. Called on one
-/// rank, before anything is written.
+/// Checks that `folder`, the value of `key`, has a config.json and files of weights, before
+/// anything is written.
+/// Ranks:  local; one rank calls this function.
 /// Errors: those of check_model_config(). Failure E603 (exit 66) if there are no weights. Its help
 ///         says how to complete a copy in the Hugging Face cache, how to train from random weights,
 ///         or how to download weights.

@@ -37,25 +37,29 @@ ModelRowKeys read_model_row_keys(const Config& config);
 
 /// Returns the chunk size that run.chunk_size=auto stands for. It depends on the number of rows and
 /// on `results_per_row`, the number of results of each row. Returns 1 if the rows cannot be
-/// counted; the job reports that failure later. Local.
+/// counted; the job reports that failure later.
+/// Ranks:  local.
 std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_row = 1);
 
 /// Checks the keys of any job that runs a language model over rows. The keys must name a model, and
-/// either a data file or a data set. With model.parallel=tensor, the rounding depends on the size
-/// of a group, so devices.groups must give all groups the same size. With a data set, keys about
-/// the format of a file must keep their defaults. run.worker_id must be below run.total_workers. If
-/// data.path is missing, the message suggests the argument `data`.
-/// Errors: Failure E114 (a key is missing) or E124 (a value that does not fit), exit 78.
+/// either a data file (data.path) or a data set (data.dataset). With model.parallel=tensor, the
+/// rounding of sums depends on the size of a group, so devices.groups must give all groups the same
+/// size. With a data set, keys about the format of a file must keep their defaults. run.worker_id
+/// must be below run.total_workers. If data.path is missing, the message suggests the argument
+/// `data`.
+/// Errors: Failure E114 (a key is missing) or E124 (a value that does not fit), exit 78; those of
+///         check_dataset_keys().
 void check_model_keys(const Config& config, const char* data);
 
-/// Refuses data.path together with a data set, and a data set without the split of data.split.
-/// `otherwise` is the split that data.split=auto stands for.
+/// Refuses data.path together with data.dataset. Also refuses a data set that lacks the split in
+/// data.split. `otherwise` is the split that data.split=auto stands for.
 /// Errors: Failure E124 (exit 78); those of read_dataset().
 void check_dataset_keys(const Config& config, datasets::Split otherwise);
 
-/// Checks that the file data.path exists. Does nothing if the program generates the rows
-/// (data.dataset). `help` tells users which file the job expects. Called on one rank, before
-/// anything is written. Errors: Failure E603 (exit 66) that points at the key data.path.
+/// Checks that the file data.path exists, before anything is written. Does nothing if the program
+/// generates the rows (data.dataset). `help` tells users which file the job expects.
+/// Ranks:  local; one rank calls this function.
+/// Errors: Failure E603 (exit 66) that points at the key data.path.
 void check_data_file(const Config& config, const input::RowOptions& rows, const char* help);
 
 }  // namespace mgpu::rows

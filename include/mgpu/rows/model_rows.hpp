@@ -32,10 +32,11 @@ struct ModelRows {
   std::uint32_t fingerprint = 0;  // result of model_fingerprint() of `folder`
   std::uint32_t crc = 0;  // checksum of the rows, `fingerprint` and the chat template; if sums
                           // depend on the number of ranks that share the model, also of that number
-  std::map<std::string, std::string> inputs{};  // the parts of `crc` by key, see record_inputs()
+  std::map<std::string, std::string> inputs{};  // what `crc` covers, by key; see record_inputs()
 };
 
-/// Opens the rows, and reads the files of the model except for the weights.
+/// Opens the rows, and reads the files of the model folder. Of the weights, it reads only the ends
+/// of each tensor, for the checksum.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns; every rank
@@ -43,8 +44,8 @@ struct ModelRows {
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Opens the rows, and reads the files of the model except for the weights, on a single rank. Used
-/// by --check and --plan.
+/// Opens the rows, and reads the files of the model folder, on a single rank. Used by --check and
+/// --plan. If the folder has weights, only the ends of each tensor are read, for the checksum.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
@@ -52,14 +53,15 @@ ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 std::string checksum_text(std::uint32_t crc);
 
 /// Writes ModelRows::inputs to run.json: the checksum of each input, under the name of its key.
-/// Call it before any chunk is made, so that --merge can name an input that differs.
+/// Tensor parallelism adds the number of ranks that share the model. Call this function before any
+/// chunk is made, so that --merge can name an input that differs.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of RunDirectory::record_inputs().
 void record_inputs(const run::RunContext& run, const ModelRows& inputs);
 
-/// Throws if the run in `directory` recorded other inputs than `inputs`. Used by --merge. Accepts
-/// runs of earlier versions, which did not record their inputs.
+/// Throws if the run in `directory` recorded an input with another value than in `inputs`. Used by
+/// --merge. Accepts runs of earlier versions, which did not record their inputs.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed.

@@ -19,7 +19,7 @@ using RowsTokenizer = std::function<std::int64_t(std::int64_t first, std::int64_
 /// runs. The ranks divide the pending chunks of `phase` among them. Quarantined rows are skipped.
 /// Messages name `file` as the file of the rows.
 /// Returns: the length of the longest row of all ranks, in tokens; 0 without rows.
-/// Errors:  Failure E531 on all ranks if rows cannot be used; it shows the first five.
+/// Errors:  Failure E531 on all ranks if rows cannot be used; the message shows the first five.
 /// Ranks:   collective over the world group.
 std::int64_t tokenize_pending(run::RunContext& run, const run::ChunkPhase& phase,
                               const fs::path& file, const RowsTokenizer& tokenize);

@@ -22,11 +22,13 @@ struct EncodedPrompt {
   RowFacts facts{};                 // `reason` says why the row cannot be used; "" if it can
   std::string answer{};             // column `answer` of the row, if the job reads it
   std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; may be empty
-  std::int64_t begun = 0;  // number of last `ids` that already belong to the completion
+  /// The number of ids at the end of `ids` that already belong to the completion.
+  std::int64_t begun = 0;
 };
 
-/// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has a
-/// `prompt`, or `messages`, which the chat template renders, or `token_ids`.
+/// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has
+/// `token_ids`, or `messages`, which the chat template renders, or a `prompt`. If it has several of
+/// these, the first in this order is used.
 class PromptEncoder {
 public:
   struct Options {
@@ -35,7 +37,8 @@ public:
     std::int64_t vocab = 0;             // size of the model's vocabulary
   };
 
-  /// Parses `files`, the tokenizer files of `folder`. They are nullopt if it has no tokenizer.
+  /// Parses `files`, the tokenizer files of `folder`. `files` is nullopt if the folder has no
+  /// tokenizer.
   /// Errors: those of parse_tokenizer_files().
   PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
                 const Options& options);

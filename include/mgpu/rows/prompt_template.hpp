@@ -10,13 +10,14 @@
 
 namespace mgpu::rows {
 
-/// The column that every template must have.
+/// The placeholder for the text of a row. Every prompt template must contain this placeholder.
 inline constexpr const char* kTextColumn = "{text}";
 
-/// Pairs of this program's name of a column and its name in the file; see input::RowOptions.
+/// Pairs: this program's name of a column, and the name of that column in the data file. See
+/// input::RowOptions.
 using ColumnNames = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns a template without line breaks at its end. A block scalar in YAML adds them.
+/// Returns a template without the line breaks at its end, which a block scalar in YAML adds.
 std::string without_last_breaks(const std::string& text);
 
 /// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
@@ -31,11 +32,12 @@ std::string fill_template(const std::string& text, const formats::JsonValue& row
 /// Errors: formats::JsonError for a list or an object.
 std::string scalar_text(const formats::JsonValue& value);
 
-/// Returns the name in the user's file of the column that this program calls `name`.
+/// Returns the name that the column `name` of this program has in the data file.
 std::string name_in_file(const std::string& name, const ColumnNames& columns);
 
-/// Returns the text that is appended to a prompt for a label. It is the label, with a space before
-/// it if the prompt ends in a word or in a mark such as a colon.
+/// Returns the text to append to `prompt` for a label: the label, with a space before it if
+/// necessary. No space is added if the prompt is empty, or ends in white space, a quote, an opening
+/// bracket, a slash, `<`, `>` or `|`.
 std::string label_after(const std::string& prompt, const std::string& label);
 
 /// The names of labels, and the values that stand for these names in the label column of the data.

@@ -13,25 +13,30 @@ namespace mgpu::rows {
 // In this header, the reward model is the model in folder settings.model. Messages name the key
 // settings.model_key, which is `reward.model` or `generate.reward.path`.
 
-/// Checks config.json and the tokenizer of the reward model, if the reward `model` is chosen. A dry
-/// run (--plan) needs no further check. Called on one rank.
+/// Checks config.json and the tokenizer of the reward model, if the reward `model` is chosen. This
+/// is enough for a dry run (--plan), which needs no weights. Other runs also call
+/// check_reward_weights().
+/// Ranks:  local; one rank calls this function.
 /// Errors: those of check_model_config() for key settings.model_key; Failure E553 (exit 65) if the
 ///         family of the model is not supported, or the folder has no tokenizer; those of
 ///         read_lm_config() and parse_tokenizer_files().
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
 
 /// Checks that the reward model has weights and exactly one output, if the reward `model` is
-/// chosen. Called on one rank, after check_reward_config() and before any work.
+/// chosen. Call it after check_reward_config() and before any work.
+/// Ranks:  local; one rank calls this function.
 /// Errors: those of check_model_folder() for key settings.model_key; Failure E553 (exit 65) for a
 ///         folder without `score.weight`, or with several outputs.
 void check_reward_weights(const Config& config, const rewards::RewardSettings& settings);
 
-/// Returns whether prompts that are lists of chat messages can be judged. This is so if the reward
-/// `model` is not chosen, or if the folder of the reward model has a chat template. Local.
+/// Returns whether the rewards can judge prompts that are lists of chat messages. This is so if the
+/// reward `model` is not chosen, or if the folder of the reward model has a chat template.
+/// Ranks:  local.
 bool can_judge_messages(const rewards::RewardSettings& settings);
 
 /// Returns model_fingerprint() of the reward model. Returns 0 if the reward `model` is not chosen,
-/// or if the folder has no weights. With `models`, each node opens the files once. Local.
+/// or if the folder has no weights. With `models`, each node opens the files once.
+/// Ranks:  local.
 std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
                                  lm::ResidentModels* models = nullptr);
 
@@ -41,13 +46,14 @@ std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
 std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, DeviceKind device);
 
 /// Makes the chosen rewards. The reward `model` is opened on `device`; with `models`, the ranks of
-/// a node share its weights. Local.
+/// a node share its weights.
 ///
 /// The reward model gets prompt and completion in the form of its training rows. A text has the
 /// special tokens of the tokenizer, and ends with the eos token. Messages are rendered by the chat
 /// template of the reward model's folder, with the completion as the assistant's answer. The reward
 /// is NaN if the tokenizer or the chat template refuses the row. It is also NaN if the row has more
 /// tokens than the model has learned positions.
+/// Ranks:  local.
 /// Errors: those of WeightedRewards, SequenceScorer::open() and parse_tokenizer_files().
 rewards::WeightedRewards open_rewards(const rewards::RewardSettings& settings, Device device,
                                       lm::ResidentModels* models = nullptr);

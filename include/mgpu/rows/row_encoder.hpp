@@ -13,7 +13,7 @@
 
 namespace mgpu::rows {
 
-/// The tokens of a row of training data, and a mask of those that the loss covers.
+/// The tokens of a row of training data. is_learned[i] is 1 if the loss covers ids[i], otherwise 0.
 struct LearnedText {
   std::vector<std::int64_t> ids;
   std::vector<std::uint8_t> is_learned;
@@ -44,9 +44,9 @@ std::int64_t padding_id(const text::TextFolder& folder);
 /// of `text`, and all of `token_ids` without `completion_ids`. Other members of a row are ignored.
 ///
 /// A completion ends with the eos token if the folder has one. A text also ends with it if
-/// Options::ends_texts is true. The prompt is tokenized alone and together with the completion. The
-/// loss begins at the first token at which these two differ, which may come before the end of the
-/// prompt.
+/// Options::ends_texts is true. A prompt is tokenized alone and together with its completion. The
+/// loss begins at the first token at which these two sequences differ, which may come before the
+/// end of the prompt.
 class RowEncoder {
 public:
   struct Options {
@@ -58,7 +58,7 @@ public:
   /// Without a `folder`, rows must have `token_ids`.
   RowEncoder(std::optional<text::TextFolder> folder, Options options);
 
-  /// Encodes a row of input::RowFile that has no problem. The row has exactly one of these:
+  /// Encodes a row of input::RowFile whose `problem` is "". The row must have exactly one of these:
   /// `prompt` and `completion`, `messages`, `text`, `token_ids`.
   /// Errors: JsonError for a row that cannot be used; Failure E543 (text not UTF-8, or not
   ///         encodable), E545 (refused by the chat template); Failure E544 (chat template not
@@ -74,9 +74,9 @@ public:
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);
 
-  /// Encodes a row with a `prompt`, or `messages` after which the assistant answers, or
-  /// `token_ids`, as job generate does. Other members of the row are ignored. Errors: JsonError for
-  /// a row that cannot be used; the failures of encode().
+  /// Encodes the prompt of a row as job generate does. The prompt is in `token_ids`, in `messages`
+  /// after which the assistant answers, or in `prompt`. Other members of the row are ignored.
+  /// Errors: JsonError for a row that cannot be used; the failures of encode().
   PromptText encode_prompt(const formats::JsonValue& row);
 
   /// Encodes a row with `completion`, a completion of `prompt`. Both are texts, or both are lists
@@ -102,9 +102,10 @@ public:
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 
-  /// Checks tokens that the data give. They must be in the vocabulary, and the ends of the steps
-  /// must ascend. The tokens after the first `prompt_tokens` must decode to `text`, without special
-  /// tokens. Without a tokenizer, texts are not compared. Errors: JsonError with the reason.
+  /// Checks tokens that come from a data file. They must be in the vocabulary, and the ends of the
+  /// steps must ascend. The tokens after the first `prompt_tokens` must decode to `text`, without
+  /// special tokens. Without a tokenizer, texts are not compared. Errors: JsonError with the
+  /// reason.
   void check_step_texts(const StepTokens& tokens, std::int64_t prompt_tokens,
                         const std::string& text) const;
 

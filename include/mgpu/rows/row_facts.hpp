@@ -22,12 +22,13 @@ enum class RowStatus : std::uint8_t {
 const char* name_of(RowStatus status);
 std::vector<std::string> names_of_row_status();
 
-/// Facts about a row of a data file. add_row_columns() adds columns for them to a result table, in
-/// addition to the columns of the job.
+/// Facts about a row of a data file. add_row_columns() adds them to a result table, in addition to
+/// the columns of the job.
 struct RowFacts {
   RowStatus status = RowStatus::ok;
-  std::string reason{};             // why the status is not `ok`; "" if it is `ok`
-  std::vector<std::string> kept{};  // values of KeptColumns::names(); empty: the row was not read
+  std::string reason{};  // why the status is not `ok`; "" if it is `ok`
+  /// The result of KeptColumns::values_of(). Empty if the row was not read.
+  std::vector<std::string> kept{};
 };
 
 /// Adds the columns `status` and `reason`, and a column row_<name> for each name in `kept`.

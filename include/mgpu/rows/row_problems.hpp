@@ -18,12 +18,13 @@ std::string problem_of(const std::function<void()>& work);
 inline constexpr const char* kTooLongHelp =
     "data.too_long=truncate or drop, or a larger data.max_length";
 
-/// Throws Failure E531 (exit 65) for one unusable row of `file`. It shows the line of the row,
-/// `why` it is unusable, and `help`.
+/// Throws Failure E531 (exit 65) for one unusable row of `file`. The message shows the line of the
+/// row, `why` the row is unusable, and `help`.
 [[noreturn]] void refuse_row(const fs::path& file, const input::Row& row, const std::string& why,
                              const std::string& help);
 
-/// Gathers the problems that all ranks found in the lines of `file`, on all ranks.
+/// Returns, on every rank, the problems that all ranks found in the lines of `file`. `mine` has
+/// those that this rank found.
 /// Ranks:  collective over `group`.
 formats::LineProblems gather_problems(const cluster::Group& group, const fs::path& file,
                                       const formats::LineProblems& mine);

@@ -18,8 +18,8 @@ public:
   /// The tokenizer must outlive this object.
   StopStrings(const text::Tokenizer& tokenizer, std::vector<std::string> stops);
 
-  /// Returns whether a stop string occurs in the completion of `sample`, which has the tokens `ids`
-  /// so far. Call it after each token of the completion, in order.
+  /// Returns whether a stop string occurs in completion `sample`, which has the tokens `ids` so
+  /// far. Call it after each token of the completion, in order.
   bool is_reached(std::uint64_t sample, std::span<const std::int64_t> ids);
 
   /// Forgets all completions.

@@ -19,13 +19,13 @@ struct TextStep {
 
 /// How solutions are split into steps.
 struct StepRule {
-  std::int64_t step_tokens = 0;  // tokens of a step; 0: a step is a line
-  std::int64_t max_steps = 32;   // later tokens belong to the last step
+  std::int64_t step_tokens = 0;  // number of tokens of a step; 0: each line is a step
+  std::int64_t max_steps = 32;  // most steps of a solution; the last of them takes all later tokens
 };
 
 /// Splits the tokens of a solution into steps. If steps are lines, a step ends with the token that
-/// has its line break. Blank lines belong to the step after them; at the end of the solution, they
-/// belong to the last step. The concatenated texts of all steps are the decoded solution. If a
+/// contains the line break. Blank lines belong to the step after them; at the end of the solution,
+/// they belong to the last step. The concatenated texts of all steps are the decoded solution. If a
 /// character consists of tokens of two steps, it is in the text of the second step.
 ///
 /// `tokenizer` may be nullptr if steps have a fixed number of tokens. `ids` must not be empty.

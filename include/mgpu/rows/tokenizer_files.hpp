@@ -25,8 +25,9 @@ ChatChoice read_chat_choice(const Config& config);
 
 /// Reads the files of a folder that define its tokenizer, and the chosen chat template. Returns
 /// nullopt if text::has_tokenizer() is false. That is no error here, because rows of token ids need
-/// no tokenizer. Called on one rank.
+/// no tokenizer.
 ///
+/// Ranks:  local; one rank calls this function.
 /// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
 ///         has no template of the chosen name, E544 when the template is empty or not UTF-8.
 std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
@@ -40,8 +41,8 @@ std::optional<text::TextFiles> read_shared_tokenizer_files(const cluster::Group&
                                                            const std::filesystem::path& folder,
                                                            const ChatChoice& chat);
 
-/// Parses the template that `chat` chooses, to find mistakes before any work. `config` is for
-/// messages that point at the key.
+/// Parses the template that data.chat_template names, to find mistakes before any work. Does
+/// nothing if the key names no template. `config` is for messages that point at the key.
 ///
 /// Errors: Failure E603 (exit 66) when there is no such file or template; Failure E544, E546 with
 ///         the position in the template.
@@ -68,12 +69,12 @@ FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoic
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
-/// Returns the checksum of `files->chat_template`. Returns 0 if that template is not set, which
-/// means that the template in tokenizer_config.json applies.
+/// Returns the checksum of `files->chat_template`. Returns 0 if `files` is nullopt, or if that
+/// template is not set, so that the template in the model's folder applies.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns
-/// nullopt if `files` is empty.
+/// nullopt if `files` is nullopt.
 ///
 /// Errors: those of text::parse_text_folder(); Failure E702 when the tokenizer has tokens outside
 ///         the model's vocabulary.

@@ -38,26 +38,26 @@ struct ChunkPhase {
 };
 
 /// How chunks are assigned to groups of ranks. A group works on a block of chunks at once, so that
-/// small chunks do not make small batches. A block has consecutive pending chunks, at most
-/// `at_once`. All groups get equally many blocks, unless `is_dynamic` lets a fast group claim more.
-/// On a CPU, the results of a chunk do not depend on the assignment.
+/// small chunks do not make small batches. The pending chunks are divided into blocks of at most
+/// `at_once` consecutive chunks. All groups get equally many blocks, unless `is_dynamic` lets a
+/// fast group claim more. On a CPU, the results of a chunk do not depend on the assignment.
 struct ChunkSharing {
   bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
   std::int64_t at_once = 1;  // most chunks of a block
-  /// Whether ChunkHooks::begin_block gets the same blocks in a resumed run as in a new run,
-  /// including finished chunks. This is needed if a result depends on the other samples of its
-  /// block, as on a GPU.
+  /// True: all chunks, not only the pending ones, are divided into blocks. So begin_block gets the
+  /// same blocks in a resumed run as in a new run, including finished chunks. This is needed if a
+  /// result depends on the other samples of its block, as on a GPU.
   bool repeats_blocks = false;
 };
 
 /// Callbacks of run_chunks().
 struct ChunkHooks {
-  /// Processes a chunk, and returns the bytes that the journal records. It may communicate only if
-  /// a model group processes the chunk, and only inside that group.
+  /// Processes a chunk, and returns the bytes that the journal records. It must not communicate,
+  /// except inside a model group whose ranks process the chunk together.
   std::function<std::vector<std::byte>(const Chunk&)> work;
-  /// Called before each chunk, or before each block if there is a ChunkSharing. If it returns true
-  /// on any rank, the loop ends on all ranks.
+  /// The overload of run_chunks() with a ChunkSharing calls it before each block, the other one
+  /// before each chunk. If it returns true on any rank, the loop ends on all ranks.
   std::function<bool()> stop_asked;
   /// Called after each chunk of this rank, with the number of samples of the chunk.
   std::function<void(std::int64_t samples)> finished;

@@ -25,7 +25,8 @@ struct BatchNames {
   const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
 };
 
-/// The rows of a data set, and the results that each gives, such as completions of a prompt.
+/// The number of rows of a data set, and of results that each row gives, such as completions of a
+/// prompt.
 struct RowCounts {
   std::int64_t chunk_rows = 0;  // rows of a chunk
   std::int64_t rows = 0;

@@ -42,8 +42,8 @@ public:
     std::uint64_t disk = 0;  // upper bound of the bytes that the run writes
   };
 
-  /// `config` has the keys that all jobs share. `keys`, `model` and `machine` must outlive this
-  /// object.
+  /// Reads from `config` only keys that all jobs share. `keys`, `model` and `machine` must outlive
+  /// this object.
   ModelPlan(const Config& config, const JobKeys& keys, const ModelKeys& model,
             const PlanMachine& machine, Work work);
 

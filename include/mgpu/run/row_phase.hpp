@@ -51,13 +51,14 @@ GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWo
 /// encode() and work() for the rows of a block of chunks, then pack() for each chunk. A Sample is
 /// an encoded row, a Result is the model's output for that row.
 ///
-/// Ranks: all ranks of a model group call the same functions with the same rows.
+/// Ranks: all ranks of a model group make the same calls with the same rows, except for pack() and
+///        write_scalars().
 template <class Sample, class Result>
 class RowWorker {
 public:
   virtual ~RowWorker() = default;
 
-  /// Encodes `count` rows, beginning with row `first`.
+  /// Encodes `count` rows, beginning with row `first`, and returns one sample for each.
   virtual std::vector<Sample> encode(std::int64_t first, std::int64_t count) = 0;
 
   /// Applies the model to `samples`, and returns a result for each. The first sample is row
@@ -69,11 +70,11 @@ public:
 
   virtual RowTokens tokens(const Sample& sample, const Result& result) const = 0;
 
-  /// Returns whether this rank is the one that writes its group's results into the journal.
+  /// Returns whether this rank writes the results of its group into the journal.
   virtual bool records() const = 0;
 
   /// Serializes the results of a chunk, as rows of the job's table, for the journal. The first
-  /// sample is row `first`.
+  /// sample is row `first`. Called only if records() is true.
   virtual std::vector<std::byte> pack(std::int64_t first, std::span<const Sample> samples,
                                       std::span<const Result> results) = 0;
 
@@ -176,7 +177,7 @@ public:
   std::vector<GroupWork> work_of_groups() const;
 
   /// Makes the outcome of the job, with exit code `exit`. Its members `done` and `total` count the
-  /// results of the part that this run does.
+  /// results of the chunks that this run has to do (ChunkPhase::part).
   JobOutcome outcome(ExitCode exit) const;
 
 private:

@@ -62,7 +62,7 @@ struct JobOutcome {
   ExitCode exit = ExitCode::done;
   std::string unit = "steps";            // what done and total count
   std::int64_t done = 0;                 // steps or samples so far
-  std::int64_t total = 0;                // steps or samples of the whole run
+  std::int64_t total = 0;                // steps or samples that the run has to do
   std::int64_t skipped = 0;              // how many of the `done` steps made no update
   std::int64_t steps_here = 0;           // steps of this attempt
   std::int64_t samples_per_step = 0;     // 0: the job has no steps

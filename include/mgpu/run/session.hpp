@@ -24,12 +24,12 @@ namespace mgpu::run {
 /// How the sessions of a run ended. A session is a job that some ranks of a run do in a separate
 /// directory.
 struct SessionsEnd {
-  /// The exit of the run, the same on all ranks: `stopped` if a session stopped, otherwise
+  /// The exit code of the run, the same on all ranks: `stopped` if a session stopped, otherwise
   /// `incomplete` if a session failed or is incomplete, otherwise `done`.
   ExitCode exit = ExitCode::done;
 
-  /// The warnings and failures of the sessions, on rank 0; empty on other ranks. The job copies
-  /// them into JobOutcome::notes, which report.html shows.
+  /// The warnings and failures of the sessions, on rank 0; empty on other ranks. The job that calls
+  /// SessionHost::close() copies them into its JobOutcome::notes, which report.html shows.
   std::vector<report::Note> notes{};
 };
 
@@ -67,7 +67,8 @@ public:
   /// the run. Call it often, so that events appear soon after they happen.
   void show();
 
-  /// Records the exit code of a session that has ended. Every rank of the session calls it.
+  /// Records the exit code of a session that has ended. Session::run() calls it on every rank of
+  /// the session.
   void ended(ExitCode exit);
 
   /// Shows the last events of all ranks, and returns how the sessions ended.
@@ -84,7 +85,7 @@ private:
   cluster::Mailbox mailbox_;
   lm::ResidentModels models_;
   std::map<std::vector<int>, std::unique_ptr<cluster::Group>> groups_;
-  ExitCode worst_ = ExitCode::done;  // worst exit of the sessions of this rank
+  ExitCode worst_ = ExitCode::done;  // worst exit code of the sessions of this rank
   std::vector<report::Note> notes_;
   std::set<std::string> sessions_with_notes_;
   std::int64_t notes_left_out_ = 0;
@@ -109,8 +110,8 @@ struct SessionOutcome {
 std::string failure_text(const ErrorReport& report);
 
 /// Runs a job on some ranks of a run, in a separate directory. Other ranks may run other sessions
-/// at the same time. The results are those that the job alone would have. They depend on neither
-/// other sessions nor the number of ranks.
+/// at the same time. The job gets the same results as in a run without sessions. They depend on
+/// neither other sessions nor the number of ranks.
 ///
 /// Ranks:  all calls are collective over the members; other ranks do not take part.
 /// Errors: a failure that all members agree on ends only this session, and SessionHost::close()

@@ -11,9 +11,9 @@ namespace mgpu::tensor {
 /// run the GPU code on CPU tensors.
 bool runs_on_gpu(const at::Tensor& tensor);
 
-/// Returns libtorch's current CUDA stream on the tensor's device, and makes this device current for
-/// the calling thread, because CUDA refuses a stream of another device. All launches of this
-/// program's kernels use this stream.
+/// Returns libtorch's current CUDA stream on the tensor's device. Also makes this device current
+/// for the calling thread, because CUDA refuses launches on a stream of another device. All
+/// launches of this program's kernels use this stream.
 ///
 /// Errors: NotBuiltError in a build without CUDA.
 CUstream_st* current_stream(const at::Tensor& tensor);

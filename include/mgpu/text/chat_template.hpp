@@ -22,14 +22,14 @@ struct ChatOptions {
   std::time_t now = std::time(nullptr);
   /// Texts of special tokens by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
   std::map<std::string, std::string> special_tokens;
-  /// The maximum number of interpreter steps of a rendering, which take about a microsecond each. A
-  /// rendering with more steps is refused.
+  /// The maximum number of interpreter steps of a rendering. A step takes about a microsecond. A
+  /// rendering that needs more steps fails.
   std::size_t max_steps = 1'000'000;
 };
 
 /// A chat template of a Hugging Face folder. It turns messages into a text in the form on which the
 /// model was trained. The text equals that of apply_chat_template of transformers 5.23, character
-/// by character. The class refuses everything that it cannot reproduce, and everything that
+/// by character. Templates and messages for which this is not certain are refused, like those that
 /// transformers refuses. Copies share all data; any number of threads may use one object.
 class ChatTemplate {
 public:
@@ -40,9 +40,9 @@ public:
   /// Renders the messages, without tools or documents. The result contains the special tokens, so
   /// encode it without adding special tokens.
   /// Shapes: at least one message
-  /// Errors: Failure E543 when a message is not UTF-8; E545 with the template's error or the
-  ///         unsupported operation; E547 when the template goes beyond the limits of steps, texts,
-  ///         lists or calls.
+  /// Errors: Failure E543 when a message is not UTF-8; E545 when the template raises an error, or
+  ///         needs an operation that is not supported; E547 when the rendering needs too many steps
+  ///         or nested calls, or makes a text or list that is too large.
   std::string render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;
 
 private:

@@ -20,8 +20,8 @@ struct TextFiles {
   std::string added_tokens;        // added_tokens.json
   std::string config;              // config.json
   std::string generation_config;   // generation_config.json
-  /// The content of chat_template.jinja, or of a template that replaces it. "" means that there is
-  /// no template. nullopt means that the template in tokenizer_config.json applies.
+  /// The content of chat_template.jinja, or a template to use instead. "" means that there is no
+  /// template. nullopt means that the template in tokenizer_config.json, if any, applies.
   std::optional<std::string> chat_template;
 };
 
@@ -38,8 +38,8 @@ TextFiles read_text_files(const fs::path& folder);
 /// Errors: Failure E541 (malformed), E603 (a file cannot be read)
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
-/// A special token such as bos. Text "" and id -1 mean that there is no such token. A text with id
-/// -1 is not in the vocabulary.
+/// A special token such as bos. If the text is "", there is no such token, and the id is -1. An id
+/// of -1 with another text means that the vocabulary lacks this text.
 struct SpecialToken {
   std::string text;
   TokenId id = -1;
@@ -48,8 +48,8 @@ struct SpecialToken {
 };
 
 /// The tokenizer that AutoTokenizer.from_pretrained of transformers 5.23 makes from a folder. It
-/// can differ from the tokenizer of tokenizer.json alone, because some classes keep only the
-/// vocabulary.
+/// can differ from Tokenizer::open() of tokenizer.json, because some tokenizer classes of
+/// transformers use only the vocabulary, the merges and the post-processor of this file.
 struct TextFolder {
   Tokenizer tokenizer;
   SpecialToken bos, eos, pad, unk;
@@ -60,7 +60,7 @@ struct TextFolder {
   std::map<std::string, std::string> special_tokens;
 };
 
-/// Makes the tokenizer from the contents of its files. Messages name `folder` as their path.
+/// Makes the tokenizer from the contents of its files. `folder` is the path in error messages.
 /// Errors: Failure E541 (malformed), E542 (requires an unsupported feature)
 TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder);
 

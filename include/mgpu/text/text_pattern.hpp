@@ -5,7 +5,7 @@
 
 namespace mgpu::text {
 
-/// A PCRE2 regular expression, for searches in texts of a user or a model. Only one thread at a
+/// A PCRE2 regular expression from a user, for searches in arbitrary texts. Only one thread at a
 /// time may use an object.
 class TextPattern {
 public:
@@ -20,7 +20,8 @@ public:
   /// the search took more steps than PCRE2's limit.
   enum class Found { no, yes, gave_up };
 
-  /// Searches a text from its start. Bytes that are not UTF-8 match nothing.
+  /// Returns whether the expression matches anywhere in a text. Bytes that are not UTF-8 match
+  /// nothing.
   Found find(std::string_view text) const;
 
 private:

@@ -45,8 +45,8 @@ public:
   /// Returns the text of a token as tokenizer.json writes it; "" for an unknown id.
   std::string token_text(TokenId id) const;
 
-  /// Returns a single token in readable form: its text; "<E2 80>" for bytes that form no character;
-  /// "#7" for an unknown id.
+  /// Returns a single token in readable form: its decoded text; the bytes, as in "<E2 80>", if they
+  /// form no character; "#7" for an unknown id 7.
   std::string shown_token(TokenId id) const;
 
   /// Returns the largest token id plus one.
@@ -73,9 +73,10 @@ public:
   StreamDecoder& operator=(StreamDecoder&&) noexcept;
   ~StreamDecoder();
 
-  /// Adds an id and returns the text that has become final with it; often "".
+  /// Adds an id. Returns the text that no later id can change and that no earlier call has
+  /// returned; often "".
   std::string add(TokenId id);
-  /// Returns the text that add() has held back. No id may be added afterwards.
+  /// Returns the rest of the text, which add() has held back. No id may be added afterwards.
   std::string finish();
 
 private:

@@ -15,17 +15,17 @@ struct AdamwConfig {
   double beta1 = 0.9;
   double beta2 = 0.99;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  // of parameters with ParameterSpec::decays
-  double max_grad_norm = 1.0;  // gradients with a larger norm are scaled to it; 0: never
+  double weight_decay = 0.01;  // for parameters with ParameterSpec::decays
+  double max_grad_norm = 1.0;  // a larger gradient norm is scaled down to this; 0: never
 };
 
 /// The outcome of one update.
 struct UpdateReport {
   double grad_norm = 0.0;   // norm of grad_scale * gradients, before clipping
-  bool is_applied = false;  // false: a gradient is infinite or NaN, and nothing has changed
+  bool is_applied = false;  // false: infinite or NaN gradients, and nothing has changed
 };
 
-/// AdamW, which updates the flat buffers (arenas) of a model's parameters.
+/// Updates the flat buffers of a model's parameters (ParameterArena) with AdamW.
 ///
 /// Source: Loshchilov and Hutter, ICLR 2019; clipping by the global norm as in PyTorch.
 class Adamw {
@@ -40,8 +40,8 @@ public:
   /// Applies one update with grad_scale * gradients, where grad_scale is 1 / loss scale. If `agree`
   /// returns false, nothing changes. Without `agree`, only the gradients of this rank decide.
   ///
-  /// The same gradients give the same bits on every rank. Waits for the device, because the host
-  /// reads the gradient norm.
+  /// Ranks with equal parameters, moments and gradients get bitwise equal results. Waits for the
+  /// device, because the host reads the gradient norm.
   UpdateReport step(double learning_rate, double grad_scale = 1.0, const Agree& agree = {});
 
   std::int64_t updates() const { return updates_; }

@@ -19,11 +19,12 @@ struct MicroBatch {
 
 struct BatchShape {
   std::int64_t global_batch;  // items of an optimizer step over all ranks
-  std::int64_t micro_batch;   // maximum items in a pass; 0 or more than a lane: the size of a lane
-  std::int64_t lanes;         // number of parts, the lanes, into which the global batch is cut
-  std::int64_t accumulation;  // without layout: a pass has at most 1/accumulation of a rank's items
+  std::int64_t micro_batch;   // most items in a pass, never more than a lane has; 0: a whole lane
+  std::int64_t lanes;         // number of lanes, the parts into which the global batch is cut
+  std::int64_t accumulation;  // without layout: a pass has at most a rank's items / accumulation,
+                              // rounded up
   bool layout;                // true: each rank gets whole lanes; false: items are shared evenly
-  bool fills_gpu = false;     // on a GPU without layout, micro_batch 0 means all items of a rank
+  bool fills_gpu = false;  // true: on a GPU without layout, micro_batch 0 means all items of a rank
 };
 
 /// The reason why a number of ranks cannot share the global batch.
@@ -41,15 +42,15 @@ struct BatchProblem {
 /// means that there are more ranks than items.
 std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 
-/// Returns the passes of rank `rank` on a device of this kind. They are the same for each optimizer
-/// step.
+/// Returns the passes of rank `rank` in an optimizer step, on a device of kind `device`. All steps
+/// have the same passes.
 ///
 /// Without BatchShape::layout, each rank gets consecutive items, split into passes. If the items do
 /// not divide evenly, the first ranks get one more item. With layout, the batch consists of equal
 /// parts, the lanes, and rank r gets lanes [r * lanes / ranks, (r + 1) * lanes / ranks). A pass
-/// stays inside one lane, so the gradient of a lane does not depend on the number of ranks. With
-/// BatchShape::fills_gpu, a GPU gets few large passes. In a pass of a small model, kernel launches
-/// take longer than the computations.
+/// stays inside one lane, so the gradient of a lane does not depend on the number of ranks.
+/// BatchShape::fills_gpu is for small models, whose small passes would spend more time on kernel
+/// launches than on computations.
 ///
 /// Errors: Failure E122 or E123 (exit 78) when problem_of() finds one.
 std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks,

@@ -25,14 +25,14 @@ struct ParameterSpan {
 };
 
 struct GradientArena {
-  BufferView values;                      // [N] f32, all gradients of the model, possibly with gaps
+  BufferView values;  // [elements] f32, all gradients of the model, possibly with gaps
   std::vector<ParameterSpan> parameters;  // disjoint, in the model's order
   std::shared_ptr<const void> owner{};    // keeps the memory of `values` alive
 };
 
 struct ReducerOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;
-  int lanes = 0;                 // lanes of the global batch; 0: plain sums over ranks
+  int lanes = 0;                 // number of lanes of the global batch; 0: plain sums over ranks
   Accumulate add = add_on_host;  // adds gradients of lanes; for an arena on a GPU, set a function
                                  // that calls a kernel
 };
@@ -40,23 +40,23 @@ struct ReducerOptions {
 /// Sums gradients over ranks while the backward pass still computes other gradients.
 ///
 /// A separate thread sums a bucket (the gradients of some parameters) over the ranks as soon as all
-/// gradients of the bucket are marked ready. Buckets follow the order in which gradients appear: in
-/// the first step the reverse order of the model's parameters, afterwards the order that rank 0 saw
-/// in the first step.
+/// gradients of the bucket are marked ready. Buckets follow the order in which backward is expected
+/// to complete gradients. In the first step it is the reverse order of the model's parameters, and
+/// afterwards the order that rank 0 saw in the first step.
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
 ///     lanes:     end_lane() after the last pass of each lane, except this rank's last lane
 ///
-/// Only the last pass communicates. Earlier passes accumulate gradients in the arena, which the
-/// caller zeroes before the first pass. Lanes are fixed parts of the global batch; see
+/// Only the last pass of a step communicates. Earlier passes accumulate gradients in the arena,
+/// which the caller zeroes before the first pass. Lanes are fixed parts of the global batch; see
 /// tree_reduce.hpp.
 ///
 /// Units:  plain sums, not means.
-/// Ranks:  every rank of the communicator makes one, and calls finish() or drain() in each step.
-///         The communicator must have no other use between begin_pass(true) and finish().
+/// Ranks:  every rank of the communicator makes one reducer, and calls finish() or drain() in each
+///         step. The communicator must have no other use between begin_pass(true) and finish().
 /// Errors: the constructor throws Failure E122 if lanes are used and their number is not a power of
-///         two that the ranks divide; finish() throws failures of the thread; after that
+///         two that the ranks divide. finish() throws failures of the thread. After that,
 ///         begin_pass(), end_lane() and finish() throw the same failure.
 class GradientReducer {
 public:
@@ -76,9 +76,9 @@ public:
   /// stream on which backward runs; null on the CPU.
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
-  /// Declares the gradient of `parameter` complete for this pass, once the work that is now
-  /// enqueued on the producer stream is done. Any thread may call this function, once per parameter
-  /// and pass.
+  /// Declares that the gradient of `parameter` (its index in GradientArena::parameters) is complete
+  /// in this pass as soon as the work on the producer stream so far is done. Any thread may call
+  /// this function, once per parameter and pass.
   /// Errors: Error when the parameter is already marked in this pass.
   void mark_ready(std::size_t parameter);
 
@@ -87,14 +87,14 @@ public:
   void end_lane();
 
   /// Waits until all buckets are summed over the ranks. For parameters that were not marked ready,
-  /// the current values of the arena are summed. Returns how many seconds it waited, which is the
-  /// time of communication that backward did not hide.
+  /// the current values of the arena are summed. Returns the seconds of this wait, which is the
+  /// communication time that backward did not hide.
   double finish();
 
-  /// Replaces finish() on a rank that failed during a step. It takes part in the collectives of
-  /// this step with the current values of the arena. The other ranks can then finish the step and
-  /// learn of the failure in run_together(). Returns false if a collective fails, too; after that,
-  /// the ranks cannot synchronize any more.
+  /// Replaces finish() on a rank that failed during a step. This call takes part in the collectives
+  /// of the step with the current values of the arena. The other ranks can then finish the step and
+  /// learn of the failure in run_together(). Returns false if one of these collectives fails; after
+  /// that, the ranks cannot synchronize any more.
   [[nodiscard]] bool drain() noexcept;
 
   /// Returns how many lanes (fixed parts of the global batch) this rank has in each step, or 1 if
@@ -112,7 +112,8 @@ private:
     std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete
   };
-  /// Memory to which MPI may still write after a call was abandoned. The destructor then leaks it.
+  /// Memory to which MPI may still write after a call was abandoned. In this case the destructor of
+  /// GradientReducer leaks it.
   struct Memory {
     std::shared_ptr<const void> owner;
     std::optional<cluster::Buffer> scratch;  // with lanes: receives the data of a peer
@@ -135,7 +136,7 @@ private:
   std::optional<LaneTree> tree_;
   std::vector<Bucket> buckets_;                // in the order in which they are reduced
   std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
-  std::vector<std::uint32_t> arena_position_;  // [parameters] position in the order of the arena
+  std::vector<std::uint32_t> arena_position_;  // [parameters] index if sorted by begin
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects the members below, except thread_

@@ -4,9 +4,10 @@
 
 namespace mgpu::train {
 
-/// Chooses the factor by which the loss is multiplied in fp16 training, so that small gradients do
-/// not vanish in 16 bits. The scale is halved when gradients overflow, and doubled after 2000
-/// finite updates in a row, within the bounds 1 and 2^24. Without fp16, the scale is always 1.
+/// Chooses the loss scale of fp16 training: the factor by which the loss is multiplied so that
+/// small gradients do not vanish in 16 bits. The scale is halved when gradients overflow, and
+/// doubled after 2000 finite updates in a row, within the bounds 1 and 2^24. Without fp16, the
+/// scale is always 1.
 ///
 /// Ranks:  all ranks must pass the same `is_finite` to update(), so that they keep the same scale.
 /// Source: Micikevicius et al., ICLR 2018, section 3.2; first scale, factors and interval as in
@@ -20,8 +21,8 @@ public:
 
   explicit LossScaler(bool is_dynamic);
 
-  /// Returns whether the scale is above 1, so that a smaller scale may make an infinite gradient
-  /// finite.
+  /// Returns whether the scale is above 1. If so, an infinite gradient may become finite with a
+  /// smaller scale.
   bool can_shrink() const { return is_dynamic_ && state_.scale > 1.0; }
   double scale() const { return state_.scale; }
 

@@ -14,8 +14,8 @@ struct LrSchedule {
   std::int64_t max_steps = 1;
 
   /// Returns the learning rate of step `step`, counted from 0. During warm-up it is (step + 1) /
-  /// warmup_steps of the peak. After that it is constant, or it falls to 0 at max_steps, either
-  /// linearly or along half a cosine. From max_steps on it stays at the peak (constant) or at 0.
+  /// warmup_steps of the peak. After the warm-up it stays at the peak (LrShape::constant), or falls
+  /// to 0 at max_steps, linearly or along half a cosine, and stays 0.
   double at(std::int64_t step) const;
 };
 

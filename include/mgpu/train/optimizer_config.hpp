@@ -20,8 +20,9 @@ const char* name_of(tensor::ComputeKind precision);
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the table of keys.
 void add_optimizer_keys(KeyTable& table);
 
-/// Reads the keys that add_optimizer_keys() adds. If the warm-up is longer than the training (a
-/// short trial of a long configuration), the learning rate never reaches its peak.
+/// Reads the keys that add_optimizer_keys() adds. A warm-up that is longer than the training, as in
+/// a short trial of a long configuration, is accepted. The learning rate then never reaches its
+/// peak.
 OptimizerConfig read_optimizer_config(const Config& config);
 
 }  // namespace mgpu::train

@@ -61,14 +61,15 @@ public:
   /// Runs optimizer step `step` (from 0). If `stop_asked` is true on any rank,
   /// StepOutcome::stop_asked is true on all ranks.
   ///
-  /// If the loss or gradient is infinite or NaN, both are computed again from the same inputs,
-  /// unless a smaller loss scale may help. If they are still not finite, the batch is skipped.
+  /// If the loss or gradient is infinite or NaN, the weights stay unchanged. In fp16 with a loss
+  /// scale above 1, the scale is then halved. Otherwise both are computed again from the same
+  /// inputs; if they are still not finite, the batch is skipped.
   ///
   /// Ranks:  collective over the group.
-  /// Errors: if one rank fails, all ranks throw its failure; Failure E703 (exit 79) when more
-  ///         batches than train.max_skipped_steps would be skipped, with unchanged weights; Failure
-  ///         E707 (exit 80) when, for the second time since the start of this process, a gradient
-  ///         is finite only after it was computed again.
+  /// Errors: if one rank fails, all ranks throw its failure. Failure E703 (exit 79) when more
+  ///         batches than train.max_skipped_steps would be skipped. Failure E707 (exit 80) when,
+  ///         for the second time since the start of this process, a gradient is finite only after
+  ///         it was computed again.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }

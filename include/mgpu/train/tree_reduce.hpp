@@ -20,7 +20,7 @@ namespace mgpu::train {
 /// which is null on the CPU.
 using Accumulate = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// Adds `from` to `into`, both f32 in host memory, before it returns. It can be used as an
+/// Adds `from` to `into`, both f32 in host memory, and ignores `stream`. It can be used as an
 /// Accumulate.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
@@ -28,8 +28,9 @@ void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 /// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
 void check_lanes(int lanes, int ranks);
 
-/// Sums the gradients of one rank's lanes along the balanced binary tree over the lanes. It keeps
-/// partial sums of 1, 2, 4, ... lanes, like the bits of a binary counter.
+/// Sums the gradients of one rank's lanes along the balanced binary tree over the lanes. At any
+/// time it holds at most one partial sum of each size 1, 2, 4, ... lanes, like the bits of a binary
+/// counter.
 ///
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {
@@ -39,7 +40,7 @@ public:
   LaneTree(BufferView arena, int local_lanes, Accumulate add);
 
   /// Takes the values in the arena as the gradient of the next lane, and zeroes the arena. Do not
-  /// call it for the last lane, whose gradient stays in the arena.
+  /// call this function for the last lane, whose gradient stays in the arena.
   /// Errors: Error when only the last lane is left.
   void add_lane(CUstream_st* stream);
 

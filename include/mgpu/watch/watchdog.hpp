@@ -14,13 +14,14 @@ namespace mgpu::watch {
 bool is_debugged();
 
 /// A thread in each rank that checks all ranks of its node five times a second. It reports a dead
-/// rank at once. It reports a rank without progress (mark_progress()) after limit_s, or after
-/// slow_limit_s in a slow phase.
+/// rank at once. It reports a rank without progress (mark_progress()) after limit_s. In a slow
+/// phase, slow_limit_s applies while the rank is outside of communication calls.
 ///
 /// After a hang or death, each rank writes its crash file with its stack and exits with code 76. On
-/// one node, the living rank with the lowest number also prints one message and writes
-/// hang_report.txt. The ranks of a node see each other in shared memory. Nodes communicate through
-/// one file each in folder watch/ of the run directory. The thread never calls MPI.
+/// the node that finds the error first, the living rank with the lowest number also prints one
+/// message and writes hang_report.txt. The ranks of a node see each other in shared memory. Each
+/// node writes one file in folder watch/ of the run directory, which the other nodes read. The
+/// thread never calls MPI.
 ///
 /// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///

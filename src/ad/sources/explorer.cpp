@@ -68,12 +68,13 @@ public:
   struct Tables {
     explicit Tables(const StateGraph& graph);
 
-    /// Holds the moves to up to four neighbors in ascending order. Unused entries lead to the state
-    /// itself. A state with more than four neighbors has only unused entries.
+    /// Holds the moves from a state to up to four neighbors, in ascending order of the neighbors.
+    /// Unused entries lead to the state itself. A state with more than four neighbors has only
+    /// unused entries.
     using Neighbors = std::array<Move, 4>;
 
     StateSet all;
-    std::vector<Neighbors> neighbors;  // [S]
+    std::vector<Neighbors> neighbors;  // [S], S = states of the graph
     std::size_t radius = 0;            // largest distance between two states
     std::vector<StateSet> rings;  // [S, radius], the states at distance 1, 2, ... from each state
 

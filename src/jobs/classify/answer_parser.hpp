@@ -13,14 +13,16 @@ namespace mgpu::jobs {
 /// The label that an answer names, and the reason that it gives.
 struct ParsedAnswer {
   std::int32_t label = -1;  // index in classify.labels; -1: the answer names no label, or several
-  std::string rationale;    // JSON answer: its member `rationale`, or ""; other answer: its text
+  /// Member `rationale` of a complete JSON answer; "" for a JSON answer that is cut short. For any
+  /// other answer, its text.
+  std::string rationale;
 
   bool operator==(const ParsedAnswer&) const = default;
 };
 
 /// Finds labels in answers of a language model. An answer may be a JSON object with
-/// `classification` and `rationale`: bare, in a code fence or cut short. Any other answer must
-/// contain exactly one label as a separate word. Case does not matter.
+/// `classification` and `rationale`, in a code fence or not. The object may be cut short. Any other
+/// answer must contain exactly one label as a separate word. Case does not matter.
 class AnswerParser {
 public:
   explicit AnswerParser(std::vector<std::string> labels);

@@ -9,20 +9,23 @@
 namespace mgpu::jobs {
 
 /// Draws a confusion matrix: the numbers of rows by true and predicted label. A cell is darker if
-/// it has a larger share of the rows with its true label. Returns "" if there are more than 10
-/// labels, or if no row has a true label. The page also has a table with these numbers.
+/// it has a larger share of the rows with its true label. Returns an SVG image; "" if there are
+/// more than 10 labels, or if no row has a true label. The page also has a table with these
+/// numbers.
 std::string svg_confusion(const ClassifyPlots& plots);
 
 /// Draws two histograms of the probability of the positive label: for the rows with that label, and
-/// for all other rows. The numbers of rows are on a logarithmic scale. Returns "" without rows.
+/// for all other rows. The numbers of rows are on a logarithmic scale. Returns an SVG image; "" if
+/// no row was counted.
 std::string svg_scores(const ClassifyPlots& plots);
 
 /// Draws the error rates of the first kShownGroups groups of rows (data.columns.group), with
-/// confidence intervals. Returns "" without groups.
+/// confidence intervals. Returns an SVG image; "" without groups.
 std::string svg_group_errors(const std::vector<ClassifyPlots::GroupErrors>& groups);
 inline constexpr std::size_t kShownGroups = 40;
 
-/// Draws a bar for each run with its samples per second. Returns "" without runs.
+/// Draws a bar for each run with its samples per second. Returns an SVG image; "" if no speed is
+/// above 0.
 std::string svg_run_speeds(const std::vector<ClassifyPlots::RunSpeed>& runs);
 
 }  // namespace mgpu::jobs

@@ -25,17 +25,18 @@ struct ClassifyInputs : rows::ModelRows {
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
   /// Returns the largest allowed number of tokens of a prompt with its label: data.max_length. If
-  /// the model has learned positions, the result is at most their number, minus the maximum length
-  /// of an answer if answers are generated.
+  /// the model has learned positions, the result is at most their number. If answers are generated,
+  /// the room for the longest answer is subtracted from that number.
   std::int64_t max_length() const;
 
-  /// Makes an encoder for these rows.
+  /// Returns an object that turns these rows into prompts.
   /// Errors: Failure E603 (exit 66) when the model's folder has no tokenizer.
   ClassifySampleMaker sample_maker() const;
 
   run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }
 
-  /// Returns the memory that the model needs on `device` for texts of max_length() tokens.
+  /// Returns the sizes that determine the memory of the model on `device`, for prompts of
+  /// max_length() tokens and their labels or answers.
   lm::MemoryDemand demand(DeviceKind device) const;
 };
 

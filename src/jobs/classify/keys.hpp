@@ -31,7 +31,8 @@ struct ClassifyConfig {
   rows::ModelRowKeys rows;
   rows::LengthKeys length;
   std::vector<std::string> labels;  // names of classify.labels
-  /// Values of the label column that stand for `labels`; empty: the column has the names.
+  /// Values of the label column that stand for `labels`. They equal `labels` if classify.labels is
+  /// a list, not a mapping.
   std::vector<std::string> label_values;
   std::size_t positive = 0;   // index of classify.positive in `labels`; null: the last label
   bool has_positive = false;  // classify.positive is set

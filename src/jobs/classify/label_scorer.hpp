@@ -38,8 +38,8 @@ struct GivenLabel {
 /// Shapes: log_probs [labels], each with one value per token of the label
 GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);
 
-/// Gives labels to rows with one model. On the CPU the label of a row depends only on that row and
-/// its id.
+/// Gives labels to rows with one model. On the CPU, the label of a row does not depend on the other
+/// rows of the call.
 class LabelScorer {
 public:
   /// Keeps references to `model` and `maker`, which must outlive this object.

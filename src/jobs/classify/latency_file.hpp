@@ -11,7 +11,8 @@ namespace mgpu::jobs {
 /// differ between runs, so they are not in results.h5.
 class LatencyFile {
 public:
-  /// Creates the file and its folder. It reports no failure; the first add() does.
+  /// Creates the file and its folder. Reports no failure: if the file cannot be opened, the first
+  /// add() throws.
   LatencyFile(const std::filesystem::path& run_directory, std::uint32_t attempt, int rank);
 
   /// Adds a line: rows `first` to first + count - 1 took `seconds`.
@@ -23,9 +24,9 @@ private:
   std::ofstream file_;
 };
 
-/// Returns for each of `rows` rows the seconds per row of its chunk, from the latest attempt that
-/// worked on the row. The value is -1 if no file has the row. A line that is cut short because the
-/// program was killed is ignored.
+/// Returns, for each of `rows` rows, the seconds per row of the row's chunk. They come from the
+/// latest attempt that worked on the row. The value is -1 if no file has the row. A line that is
+/// cut short because the program was killed is ignored.
 std::vector<double> read_latency(const std::filesystem::path& run_directory, std::int64_t rows);
 
 }  // namespace mgpu::jobs

@@ -55,9 +55,10 @@ LabelScores scores_of(const Confusion& confusion, std::size_t label);
 /// A group of rows is called fair if both of its error rates are below this value.
 inline constexpr double kFairRate = 0.2;
 
+/// The error rates of one label, here called the positive label, against all other labels.
 struct ErrorRates {
-  Ratio false_positive;  // of the rows of other labels, the share that got this label or no label
-  Ratio false_negative;  // of the rows of this label, the share that got another label or no label
+  Ratio false_positive;  // share of rows of other labels that got the positive label or no label
+  Ratio false_negative;  // share of rows of the positive label that got another label or no label
 
   /// Returns whether both error rates are below kFairRate. A rate that is not defined counts as 0.
   bool is_fair() const;
@@ -83,10 +84,10 @@ struct Calibration {
   double error = 0.0;                // expected calibration error
 };
 
-/// Returns the mean confidence and the accuracy in `bins` bins of equal width. Also returns the
-/// expected calibration error: the absolute difference of the two in a row's bin, averaged over all
-/// rows.
-/// Shapes: confidence [N] in [0, 1], is_right [N]
+/// Sorts rows into `bins` bins of equal width by their confidence, and returns the mean confidence
+/// and the accuracy of each bin. Also returns the expected calibration error: the absolute
+/// difference of the two in a row's bin, averaged over all rows.
+/// Shapes: confidence [rows] in [0, 1], is_right [rows]
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);
 
@@ -102,8 +103,9 @@ struct Roc {
   Ratio area;
 };
 
-/// Returns the ROC curve and the area under it.
-/// Shapes: score [N], larger for rows that are more likely positive; is_positive [N]
+/// Returns the ROC curve and the area under it. The area is not defined if all rows are of one
+/// class.
+/// Shapes: score [rows], larger for rows that are more likely positive; is_positive [rows]
 Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_positive);
 
 /// Returns the ends of the 95 % Wilson interval of part / whole; 0 and 1 if `whole` is 0.

@@ -76,7 +76,7 @@ struct ClassifyPlots {
   std::map<std::string, std::int64_t> outcomes;  // number of rows with each outcome, such as "ok"
   std::int64_t rows = 0;                         // number of all rows
   std::int64_t judged = 0;                       // number of rows with a true label
-  std::vector<std::int32_t> prompt_tokens{};     // tokens of the prompt of each row
+  std::vector<std::int32_t> prompt_tokens{};     // number of tokens of the prompt of each row
   std::vector<Metric> metrics;                   // accuracy, F1 and so on
   bool has_probabilities = false;  // true: labels were scored, so each has a probability
   report::Curve roc;               // x: false positive rate, y: true positive rate
@@ -91,7 +91,7 @@ struct ClassifyPlots {
   std::vector<Mistake> mistakes;             // the wrong rows with the highest confidence
   std::vector<double> samples_per_second;    // speed of each group of ranks
   double total_samples_per_second = 0.0;
-  std::vector<RunSpeed> runs;  // this run and other runs; empty if nothing was measured
+  std::vector<RunSpeed> runs;  // this run and other runs; empty if no speed is known
   std::uint32_t run_key = 0;   // equal for runs with comparable speeds
 };
 

@@ -68,7 +68,7 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPlots
 }
 
 /// Returns the points of `roc` that a chart needs: both ends, and points that are at least kRocStep
-/// apart. `roc` may have millions of points, one for each score.
+/// apart in one coordinate. `roc` may have millions of points, one for each score.
 Curve drawn(const Roc& roc) {
   Curve curve;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
@@ -107,8 +107,8 @@ double share_of(std::span<const double> scores, std::size_t place) {
   return std::exp(scores[place] - largest) / sum;
 }
 
-/// Adds the ROC curve of each label against all others. Called on rank 0, which reads the scores of
-/// the labels.
+/// Adds the ROC curve of each label against all others.
+/// Ranks: local; only rank 0 calls this function, and reads the scores of the labels.
 void add_each_roc(const fs::path& path, const Judged& judged, ClassifyPlots& plots) {
   const std::size_t labels = plots.labels.size();
   std::vector<std::vector<double>> probability(labels);
@@ -138,7 +138,7 @@ void add_each_roc(const fs::path& path, const Judged& judged, ClassifyPlots& plo
 }
 
 /// Counts rows in bins of their score, separately for the positive label and for all others.
-/// Shapes: scores [N] in [0, 1], is_positive [N]
+/// Shapes: scores [rows] in [0, 1], is_positive [rows]
 void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
                     ClassifyPlots& plots) {
   plots.positive_scores.assign(kScoreBins, 0);
@@ -150,7 +150,7 @@ void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t
   }
 }
 
-/// Adds ROC curve, score histograms and calibration. Called if labels have probabilities.
+/// Adds ROC curve, score histograms and calibration. Labels must have probabilities.
 void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots) {
   std::vector<double> scores;
   std::vector<double> confidence;
@@ -183,7 +183,8 @@ void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots
       {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
 }
 
-/// Adds the error rates of groups. Called on rank 0, which reads the names of the groups.
+/// Adds the error rates of groups.
+/// Ranks: local; only rank 0 calls this function, and reads the names of the groups.
 void add_groups(const fs::path& path, const Judged& judged, std::size_t positive,
                 ClassifyPlots& plots) {
   std::map<std::string, Confusion> confusions;
@@ -207,8 +208,9 @@ void add_groups(const fs::path& path, const Judged& judged, std::size_t positive
   }
 }
 
-/// Returns the wrong rows with the highest `sureness`, the highest first. Rows with equal values
-/// are in the order of the input. Rows that the model did not see are excluded.
+/// Returns the indices of at most kShownMistakes wrong rows: those with the highest `sureness`, the
+/// highest first. Rows with equal values are in the order of the input. Rows that the model did not
+/// see are excluded.
 std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {

@@ -44,7 +44,8 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots
   plots.total_samples_per_second = speeds.total;
 }
 
-/// Adds the speeds of this run and of other runs in the same folder. Called on rank 0.
+/// Adds the speeds of this run and of other runs in the same folder.
+/// Ranks: local; only rank 0 calls this function.
 void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPlots& plots) {
   plots.run_key = crc32c(run.config.identity(), inputs.phase);
@@ -154,7 +155,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
   store::SealRequest request = classify_request(place, inputs);
   request.partial = request.partial || may_lack_rows;
   // The small tables, such as `confusion`, are computed from all rows, which no single rank has. So
-  // this function first seals a temporary file with only the rows, and reads it back.
+  // this function first seals a temporary file with only the rows, and then reads all rows from it.
   store::SealRequest rows = request;
   rows.path = place.directory.path() / "rows.h5.part";
   rows.what = "rows";

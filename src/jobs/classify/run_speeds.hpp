@@ -18,9 +18,10 @@ struct SpeedKind {
 };
 
 /// Returns the speeds of finished runs of kind `kind` in the parent folder of `run_directory`, from
-/// their summary.json. It reads the newest 200 folders, except `run_directory`. Of several runs
-/// with equal ranks, ranks per copy and batch size, only the newest counts. Unreadable summaries
-/// are skipped. Local.
+/// their summary.json. Reads the newest 200 folders, except `run_directory`. Of several runs with
+/// equal ranks, ranks per copy of the model, and batch size, only the newest counts. Unreadable
+/// summaries are skipped.
+/// Ranks:  local.
 std::vector<ClassifyPlots::RunSpeed> speeds_of_other_runs(
     const std::filesystem::path& run_directory, const SpeedKind& kind);
 

@@ -25,8 +25,8 @@ struct ClassifySample {
   std::string group;
   std::string persona;
   std::string source;
-  /// Tokens of the prompt. If labels are scored, these are only the first tokens that the prompt
-  /// shares with its continuations by each label. Empty: the row is left out.
+  /// Tokens of the prompt. If labels are scored, these are only the tokens with which the prompt
+  /// alone and the prompt with each label all begin. Empty: the row is left out.
   std::vector<std::int64_t> ids;
   /// If labels are scored, the tokens that follow `ids` for each label.
   std::vector<std::vector<std::int64_t>> continuations;
@@ -35,13 +35,13 @@ struct ClassifySample {
 /// Makes prompts from rows, and the tokens of the labels that follow a prompt.
 ///
 /// The prompt is tokenized together with each label. The tokens with which all these sequences
-/// begin are processed once; the remaining tokens of each sequence are scored as the label. A space
-/// precedes the label if the prompt ends in a word or a mark such as a colon. With a chat template
-/// that has channels (gpt-oss), labels are scored in the final channel.
+/// begin are processed once; the remaining tokens of each sequence are scored as the label.
+/// rows::label_after() decides whether a space precedes the label. With a chat template that has
+/// channels (gpt-oss), labels are scored in the final channel.
 ///
 /// Errors: Failure E531 (exit 65) with data.on_bad_row=stop for a row that cannot be used, and with
-///         data.too_long=error for a row that is too long; E544 (not understood) or E546
-///         (not in this build) for the chat template.
+///         data.too_long=error for a row that is too long; E544 (not understood) or E546 (not in
+///         this build) for the chat template.
 class ClassifySampleMaker {
 public:
   struct Options {

@@ -10,7 +10,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the rows with true label `label`, separately for each label that the model gave them.
+/// Counts the rows with the true label `label`, separately for each label that the model gave to
+/// them.
 struct ConfusionRow {
   std::string label;
   std::vector<std::int64_t> given;

@@ -23,8 +23,8 @@ std::size_t columns_of(const ClassifyPlots& plots) {
   return labels;
 }
 
-/// Draws a cell. Cells of right labels have another hue than cells of wrong labels. A cell with a
-/// larger share is darker.
+/// Draws a cell. Cells of right and wrong labels have different hues. A cell with a larger share is
+/// darker.
 void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::int64_t count,
                double share, bool is_right) {
   svg.rect(corner, size, "ph-none", 4);

@@ -14,7 +14,7 @@ std::vector<std::string> names_of(const AgentEncoder& encoder) {
   return names;
 }
 
-/// Chooses an answer by vote(), with the scores of the answers' paths as weights. The chosen answer
+/// Chooses an answer by vote(), with the scores of the answers' nodes as weights. The chosen answer
 /// counts as right if one of the solutions with this answer is right.
 void add_vote(CollectedQuestion& collected, std::span<const AgentNode> nodes) {
   std::vector<std::string> answers;

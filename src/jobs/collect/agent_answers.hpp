@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// An answer of the judger (the last agent), and the index of its node in the tree.
+/// An answer of the judger (the last agent), and the index of the answer's node in the tree.
 struct AgentAnswer {
   std::int32_t node = 0;
   lm::Completion completion{};
@@ -25,9 +25,9 @@ struct AnsweredQuestion {
   const std::string& expected;  // right answer, from the question's row
 };
 
-/// Judges the answers of the judger, chooses one by a vote (see vote()), and makes the tree of the
-/// question. The weight of an answer is the score of its path. Returns the judged answers, the vote
-/// and the tree.
+/// Checks whether the answers of the judger are right, chooses one answer by vote(), and makes the
+/// tree of the question from `nodes`. The weight of an answer in the vote is the score of its node.
+/// Returns the judged answers, the chosen answer and the tree.
 CollectedQuestion collect_answers(const AnsweredQuestion& question, std::vector<AgentNode> nodes,
                                   std::vector<AgentAnswer> answers);
 

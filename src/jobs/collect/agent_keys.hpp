@@ -10,14 +10,14 @@
 
 namespace mgpu::jobs {
 
-/// How agents work on a question.
+/// How agents work on a question (collect.agents.method). The last agent is the judger.
 enum class AgentMethod : std::uint8_t {
   latent_mas,  // all agents but the last think in latent steps
   text_mas,    // all agents but the last write texts, which the next agents read
   single,      // the last agent answers alone
 };
 
-/// Which keys and values of earlier agents an agent attends to.
+/// Which attention keys and values of earlier agents an agent attends to (collect.agents.carry).
 enum class Carry : std::uint8_t {
   all,          // those of all agents before it
   latent_only,  // those of the latent steps of all agents before it
@@ -32,11 +32,11 @@ enum class LatentStore : std::uint8_t { none, f16, f32 };
 
 /// The values of the keys collect.agents.*, collect.latent.* and collect.num_parent_paths.
 struct AgentKeys {
-  bool is_used = false;        // collect.steps: latent
+  bool is_used = false;        // whether collect.steps is `latent`
   std::filesystem::path path;  // JSON file that defines the agents; "": default_agents()
   AgentMethod method = AgentMethod::latent_mas;
   Carry carry = Carry::all;
-  std::int64_t num_parents = 5;  // paths of an agent that the next one continues
+  std::int64_t num_parents = 5;  // most paths of an agent that the next agent continues
   std::int64_t steps = 5;        // latent steps of an agent
   bool realigns = true;
   Diversity diversity = Diversity::hybrid;
@@ -55,7 +55,7 @@ const char* name_of(Diversity diversity);
 
 void add_agent_keys(KeyTable& table);
 
-/// Refuses keys that have no effect with the values of other keys.
+/// Refuses a key that is set although it has no effect, given the values of other keys.
 /// Errors: Failure E124 (exit 78).
 void check_agent_keys(const Config& config);
 
@@ -63,7 +63,7 @@ void check_agent_keys(const Config& config);
 /// Errors: Failure E124 (exit 78).
 void check_parent_paths(const Config& config, std::int64_t num_paths);
 
-/// Reads the keys. `num_paths` is the value of collect.num_paths.
+/// Reads the keys of AgentKeys. `num_paths` is the value of collect.num_paths.
 AgentKeys read_agent_keys(const Config& config, std::int64_t num_paths);
 
 /// Describes the agents for the banner: "agents latent_mas, 5 latent steps, carry all, ...".

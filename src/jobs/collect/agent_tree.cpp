@@ -8,7 +8,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Sums over the children of a node.
+/// Facts about the children of a node: the sum of their values, and their number.
 struct OfChildren {
   double values = 0.0;
   std::int32_t count = 0;
@@ -23,8 +23,8 @@ std::int32_t depth_of(std::span<const AgentNode> nodes, const AgentNode& node) {
   return depth;
 }
 
-/// Counts an answer in the visits of its node, and of each node that leads to this node through
-/// parents and merges. Each node counts the answer once.
+/// Counts an answer in the visits of its node `answer`, and of each node from which this node is
+/// reached through children and merges (AgentNode::target). Each node counts the answer once.
 void add_answer(std::span<const AgentNode> nodes, std::size_t answer, bool is_right,
                 std::vector<Visits>& visits) {
   std::set<std::size_t> seen;

@@ -14,28 +14,30 @@ namespace mgpu::jobs {
 /// A node in the tree of agents. It stands for the question, or for a path of one agent.
 struct AgentNode {
   std::int32_t agent = -1;       // -1: the question
-  std::int32_t path = -1;        // number among the paths of its agent
-  std::int32_t parent = -1;      // index of the node whose path it continues; the question has -1
+  std::int32_t path = -1;        // number of the path among the paths of the agent, from 0
+  std::int32_t parent = -1;      // index of the node whose path is continued; -1: the question
   std::int32_t answer = -1;      // index of the judger's solution; -1: a node without an answer
   std::int32_t target = -1;      // node of the same agent into which this one merged; -1: none
-  double score = 0.0;            // of the path up to this node
-  double entropy = 0.0;          // nats, mean over the latent steps of the entropy of the next
-                                 // token; 0 without collect.latent.branch_entropy
-  std::string text{};            // text of an agent before the judger
-  std::vector<float> latents{};  // [steps, hidden size] the states from which the inputs of the
-                                 // steps are made
+  double score = 0.0;            // score of the path up to this node
+  double entropy = 0.0;          // entropy of the next token in nats, mean over the latent steps; 0
+                                 // without collect.latent.branch_entropy
+  std::string text{};            // text that the agent wrote (text_mas); "" for the judger
+  std::vector<float> latents{};  // [latent steps, hidden size], the states from which the inputs of
+                                 // the latent steps are made
 };
 
-/// Makes the tree of a question. The value of an answer is 1 or 0. The value of another node is the
-/// mean value of its children. A node that merged into another one has the children of that node. A
-/// node without children that gives no answer has the value 0, and no visits. The visits of a node
-/// count each answer below it once. The first node is the question, and children have higher
-/// indices than their parents.
+/// Makes the tree of a question from `nodes`. The first node must be the question, and children
+/// must have higher indices than their parents. The value of a node with an answer is 1 if the
+/// answer is right, else 0. The value of another node is the mean value of its children. A node
+/// that merged into another one has the children of that node. A node with neither children nor an
+/// answer has the value 0, and no visits. The visits of a node count each answer below the node
+/// once.
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);
 
-/// Returns the steps of an answer, one for each agent on its path. The last step is the judger's
-/// `text` with all `tokens` tokens of the answer. The other steps have no tokens. `width` is the
-/// hidden size, `names` has the name of each agent, and `judger` is the node of the answer.
+/// Returns the steps of an answer, one for each agent on its path. `judger` is the node of the
+/// answer. The last step is `text`, the answer of the judger, with `tokens` tokens. The other steps
+/// describe the work of the other agents as text, and have no tokens. `names` has the name of each
+/// agent, and `width` is the hidden size.
 std::vector<rows::TextStep> steps_of_answer(std::span<const AgentNode> nodes,
                                             const AgentNode& judger,
                                             std::span<const std::string> names, std::int64_t width,

@@ -27,8 +27,8 @@ constexpr const char* kJudger = "judger";
                  help});
 }
 
-/// Returns the name of the placeholder, such as {question}, with which a text begins. Returns "" if
-/// the text begins with no placeholder.
+/// Returns the name of the placeholder with which a text begins: "question" for {question}. Returns
+/// "" if the text does not begin with a placeholder.
 std::string placeholder_at(std::string_view text) {
   if (!text.starts_with('{')) return "";
   std::size_t end = 1;
@@ -39,7 +39,7 @@ std::string placeholder_at(std::string_view text) {
   return is_closed ? std::string(text.substr(1, end - 1)) : "";
 }
 
-/// Returns the placeholders of a prompt, in order.
+/// Returns the names of the placeholders of a prompt, in their order in the prompt.
 std::vector<std::string> placeholders_of(const std::string& prompt) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < prompt.size(); ++at) {
@@ -110,8 +110,8 @@ void check_placeholders(const std::filesystem::path& path, const Agent& agent) {
                   "{question} in the prompt of the judger");
 }
 
-/// Refuses a judger whose prompt has no {context}, for method text_mas. Other agents need not read
-/// the texts of earlier agents.
+/// Refuses a judger whose prompt has no {context}, with which the judger reads the texts of other
+/// agents. Only method text_mas needs this check.
 void check_context(const std::filesystem::path& path, const std::vector<Agent>& agents) {
   if (agents.size() < 2) return;
   const std::vector<std::string> used = placeholders_of(agents.back().prompt);
@@ -120,8 +120,8 @@ void check_context(const std::filesystem::path& path, const std::vector<Agent>& 
                   "{context} in the prompt of the judger, or collect.agents.method=latent_mas");
 }
 
-/// Refuses branch_entropy and merge_similarity with fewer than two agents before the judger. The
-/// second agent is the first one that divides paths by entropy or merges paths.
+/// Refuses the keys branch_entropy and merge_similarity if there are fewer than two agents before
+/// the judger. The second agent is the first one that divides paths by entropy or merges paths.
 void check_branching(const std::filesystem::path& path, const std::vector<Agent>& agents,
                      const AgentKeys& keys) {
   const bool needs_two = keys.branch_entropy.has_value() || keys.merge_similarity.has_value();

@@ -8,8 +8,8 @@
 
 namespace mgpu::jobs {
 
-/// The character that marks the place of the texts of other agents while a prompt is rendered.
-/// Prompts and questions may not contain it.
+/// The character that stands for {context} (the texts of other agents) while a prompt is rendered.
+/// Prompts and questions must not contain this character.
 inline constexpr const char* kContextMark = "\x1e";
 
 /// An agent that works on each question. Its prompt may have the placeholders {question} and
@@ -23,15 +23,17 @@ struct Agent {
 /// Returns the agents planner, critic, refiner and judger, with built-in prompts.
 std::vector<Agent> default_agents();
 
-/// Parses a file of agents: {"agents": [{"name", "prompt", "system_prompt"}]}. The last agent must
-/// be called `judger`. It gives the answer, and its prompt must contain {question}. With text_mas,
-/// the prompt must also contain {context}. collect.latent.branch_entropy and
-/// collect.latent.merge_similarity need two agents before the judger.
+/// Parses `file`, the content of the file of agents `path`: {"agents": [{"name", "prompt",
+/// "system_prompt"}]}. The last agent must be called `judger`. It gives the answer, and its prompt
+/// must contain {question}. With text_mas, the prompt of the judger must also contain {context}.
+/// collect.latent.branch_entropy and collect.latent.merge_similarity need at least two agents
+/// before the judger.
 /// Errors: Failure E538 (exit 65) that names the agent and what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 const AgentKeys& keys);
 
-/// Returns a prompt with {question} and {context} replaced. {{ and }} become single braces.
+/// Returns a prompt in which {question} and {context} are replaced by the arguments. {{ and }}
+/// become single braces.
 std::string filled_prompt(const std::string& prompt, const std::string& question,
                           const std::string& context);
 

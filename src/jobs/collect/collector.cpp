@@ -88,7 +88,7 @@ void Collector::draw_paths(std::vector<CollectedQuestion>& collected) {
       collected[places[p]].paths.push_back(judged(places[p], std::move(completion)));
 }
 
-/// Returns the judged solution that consists of the beginning and the rollout.
+/// Returns the solution that consists of the beginning and the rollout, with its judged answer.
 Solution Collector::joined(const Beginning& beginning, lm::Completion rollout) const {
   const lm::Completion& of = beginning.solution->completion;
   lm::Completion whole{{of.ids.begin(), of.ids.begin() + beginning.tokens},
@@ -99,8 +99,8 @@ Solution Collector::joined(const Beginning& beginning, lm::Completion rollout) c
   return judged(beginning.question, std::move(whole));
 }
 
-/// Samples the rollouts of all beginnings in one call of the generator. Returns the rollouts of
-/// each beginning as complete solutions, and counts them in `collected`.
+/// Samples the rollouts of all beginnings in one call of the generator. Returns a list of complete
+/// solutions for each beginning. Adds the numbers of rollouts and of their tokens to `collected`.
 std::vector<std::vector<Solution>> Collector::complete(std::span<const Beginning> beginnings,
                                                        std::vector<CollectedQuestion>& collected) {
   std::vector<std::vector<std::int64_t>> ids;
@@ -125,7 +125,8 @@ std::vector<std::vector<Solution>> Collector::complete(std::span<const Beginning
   return solutions;
 }
 
-/// Samples rollouts after each step of each path except its last step, and makes the trees.
+/// Samples rollouts after each step of each path, except after the last step of the path. Then
+/// makes the trees.
 void Collector::label_all_steps(std::vector<CollectedQuestion>& collected) {
   std::vector<Beginning> beginnings;
   for (std::size_t q = 0; q < collected.size(); ++q)

@@ -16,18 +16,19 @@
 namespace mgpu::jobs {
 
 /// Samples solutions of questions with a model, splits them into steps, and samples rollouts of
-/// steps. One call of lm::Generator samples all solutions, and a second one all rollouts. With
-/// label omega_prm, each further call samples the rollouts of one state per question. A rollout
-/// begins with the path up to the end of a step. The model reads this beginning once, and all
-/// rollouts of the step share its cache pages.
+/// steps. A rollout completes a solution from the end of one of its steps. One call of
+/// lm::Generator samples all solutions, and a second call all rollouts. With label omega_prm, each
+/// further call samples the rollouts of one state per question (see OmegaSearch). The model reads
+/// the tokens before a rollout once, and all rollouts of the step share the cache pages of these
+/// tokens.
 class Collector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.
   Collector(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const CollectInputs& inputs);
 
-  /// Reports progress only while rollouts are sampled, and not with label omega_prm. The reported
-  /// number is the number of solutions times the share of the rollouts that are finished.
+  /// Reports progress only while rollouts are sampled. Reports no progress with label omega_prm.
+  /// The reported number is the number of solutions times the share of rollouts that are finished.
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
   std::int64_t batch_size() const override { return generator_.batch_size(); }

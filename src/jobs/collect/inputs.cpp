@@ -38,8 +38,8 @@ std::string agents_file(const AgentKeys& keys) {
   return keys.path.empty() ? "" : read_file(keys.path, kMaxAgentsBytes);
 }
 
-/// Adds the agents, and the checksum of their file to `inputs`. `file` is the content of
-/// collect.agents.path.
+/// Adds the agents to `inputs`. If collect.agents.path names a file, also adds the checksum of the
+/// file to CollectInputs::inputs and CollectInputs::phase. `file` is the content of that file.
 void add_agents_of_file(const AgentKeys& keys, const std::string& file, CollectInputs& inputs) {
   if (keys.path.empty()) {
     inputs.agents = default_agents();
@@ -62,7 +62,7 @@ CollectInputs put_together(const CollectKeys& keys, rows::ModelRows read,
   return inputs;
 }
 
-/// Gives a question the status too_long if it has more than `longest` tokens. 0 means no limit.
+/// Gives a question the status too_long if Question::longest is above `longest`. 0 means no limit.
 void refuse_long_question(std::int64_t longest, Question& question) {
   if (longest == 0 || question.longest <= longest) return;
   question.facts.status = rows::RowStatus::too_long;
@@ -119,7 +119,7 @@ lm::MemoryDemand CollectInputs::demand(DeviceKind device, const QuestionTokens& 
     rollouts.results_per_row *= keys.rollouts;  // the rollouts of one step of each path
   lm::MemoryDemand demand;
   demand.batch_size = run::most_at_once(rollouts, keys.batch_size.value_or(0), device);
-  if (keys.agents.thinks()) {  // all paths of a question are in memory together
+  if (keys.agents.thinks()) {  // all paths of a question are in memory at once
     demand.batch_size = std::max(demand.batch_size, keys.num_paths);
     demand.tree_paths = keys.num_paths;
     demand.tree_pages = most.pages;

@@ -21,11 +21,11 @@ namespace mgpu::jobs {
 inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "solutions",
                                             "collect.max_new_tokens"};
 
-/// The numbers of tokens of a question. All are 0 if the question cannot be used.
+/// Sizes of a question. All members are 0 if the question cannot be used.
 struct QuestionTokens {
-  std::int64_t all = 0;
+  std::int64_t all = 0;      // tokens of the question; with agents, of the prompts of all agents
   std::int64_t longest = 0;  // Question::longest
-  std::int64_t pages = 0;    // result of tree_pages() if agents make latent steps; else 0
+  std::int64_t pages = 0;    // result of tree_pages() if agents think in latent steps; else 0
 };
 
 /// The inputs of job collect: questions, settings, agents, and the model's configuration without
@@ -39,29 +39,30 @@ struct CollectInputs : rows::ModelRows {
   std::int64_t questions() const { return rows.rows(); }
   rows::StepRule rule() const { return {keys.step_tokens, keys.max_steps}; }
 
-  /// Returns the index in the data set of row `row` of this run.
+  /// Returns the index in the data set of the question in row `row` of this run.
   std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }
 
   /// Returns the largest Question::longest that the model's positions allow; 0 means no limit.
   std::int64_t longest_question() const;
 
   /// Returns the encoder that turns rows into questions.
-  /// Errors: Failure E603 if steps are lines or agents are used, and the model's folder has no
-  ///         tokenizer.
+  /// Errors: Failure E603 if the model's folder has no tokenizer although steps are lines or agents
+  ///         are used.
   QuestionEncoder encoder() const;
 
-  /// Encodes `count` questions from row `first` on. A row that cannot be used is returned with the
-  /// reason. With data.on_bad_row=stop the reason is also added to `problems`.
+  /// Encodes `count` questions from row `first` of the run on. If a row cannot be used, the facts
+  /// of its question have the reason. With data.on_bad_row=stop the reason is also added to
+  /// `problems`.
   std::vector<Question> encode(std::int64_t first, std::int64_t count, QuestionEncoder& encoder,
                                formats::LineProblems& problems) const;
 
   run::RowCounts counts() const { return {keys.run.chunk_size, questions(), keys.num_paths}; }
 
-  /// Returns the numbers of tokens and cache pages of a question.
+  /// Returns the sizes of a question: its numbers of tokens and cache pages.
   QuestionTokens tokens_of(const Question& question) const;
 
-  /// Returns the sizes that decide how much memory the model needs on `device`, for questions with
-  /// at most `most` tokens and pages. With collect.batch_size=auto, they are for the largest batch.
+  /// Returns the sizes that decide how much memory the model needs on `device`, for questions whose
+  /// sizes are at most `most`. With collect.batch_size=auto, the result is for the largest batch.
   lm::MemoryDemand demand(DeviceKind device, const QuestionTokens& most) const;
 };
 
@@ -79,10 +80,11 @@ CollectInputs read_collect_inputs(const cluster::Group& world, const Config& con
 /// Errors: those of open_rows(), of read_agents() and of reading the model's folder.
 CollectInputs read_collect_inputs(const Config& config, const CollectKeys& keys);
 
-/// Reads the agents on this rank alone. Errors: those of read_file() and parse_agents().
+/// Reads the agents on this rank alone.
+/// Errors: those of read_file() and parse_agents().
 std::vector<Agent> read_agents(const AgentKeys& keys);
 
-/// Tokenizes all questions and returns the tokens of each.
+/// Tokenizes all questions and returns the sizes of each question.
 /// Errors: Failure E531 for questions that cannot be used, if data.on_bad_row is stop.
 std::vector<QuestionTokens> count_question_tokens(const CollectInputs& inputs);
 

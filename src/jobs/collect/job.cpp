@@ -35,8 +35,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Writes a safetensors file with the matrix that maps hidden states to input embeddings, and the
-/// mean norm of these embeddings.
+/// Writes realignment.safetensors with the matrix that maps hidden states to input embeddings. The
+/// metadata of the file has the mean norm of the input embeddings.
 void write_realignment(const std::filesystem::path& folder, const lm::Realignment& realignment) {
   const std::filesystem::path path = folder / "realignment.safetensors";
   std::filesystem::remove(path);  // the file of an earlier attempt
@@ -58,7 +58,8 @@ run::ChunkPhase chunks_of(const CollectInputs& inputs) {
   return {"questions", inputs.phase, inputs.questions(), keys.chunk_size, keys.part};
 }
 
-/// Holds the inputs on every rank, the model of this rank's group, and the loop over the questions.
+/// One run of the job on this rank: the inputs, the model of this rank's group, and the loop over
+/// the questions.
 class CollectRun {
 public:
   CollectRun(run::RunContext& run, const CollectKeys& keys)
@@ -75,7 +76,8 @@ public:
   const run::RowPhase& phase() const { return phase_; }
 
   /// Tokenizes all questions that have no result from an earlier attempt. The ranks share the work.
-  /// Then sets the batch size, which depends on the longest question. Collective over the world.
+  /// Then sets the batch size, which depends on the longest question.
+  /// Ranks:  collective over the world.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     QuestionTokens most;
@@ -110,7 +112,9 @@ private:
     });
   }
 
-  /// Computes the map from hidden states to embeddings, and writes it to the run directory.
+  /// Computes the map from hidden states to input embeddings. Rank 0 writes it to the run
+  /// directory.
+  /// Ranks:  collective over the world.
   void realign() {
     const auto realigning = run_.clock.enter("realign");
     realignment_.emplace(

@@ -11,7 +11,7 @@ namespace mgpu::jobs {
 
 /// Job collect samples solutions of questions, splits them into steps, and estimates the value of
 /// each step from rollouts. It stores a tree per question in table `samples` of results.h5. Each
-/// group of ranks holds a model and works on chunks.
+/// group of ranks holds a copy of the model. The groups share the questions, in chunks.
 class CollectJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -20,28 +20,29 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder, and of all questions. The check of the questions
-  /// tokenizes them.
+  /// Returns checks of the model's folder and of all questions. The second check tokenizes the
+  /// questions.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Returns an estimate of the bytes of the journal and results.h5. Returns 0 if the data has no
-  /// questions or cannot be read.
+  /// Returns an estimate of the bytes of the journal and of results.h5. Returns 0 if the data has
+  /// no questions or cannot be read.
   std::uint64_t disk_bytes() const override;
 
-  /// Estimates memory, time and disk space of a run. It tokenizes all questions. Errors: those of
-  /// check_files(); Failure E531 with data.on_bad_row=stop for rows that cannot be used.
+  /// Estimates memory, time and disk space of a run. It tokenizes all questions.
+  /// Errors: those of check_files(); Failure E531 for rows that cannot be used, if data.on_bad_row
+  ///         is stop.
   report::Plan plan(const run::PlanMachine& machine) const override;
 
   /// Collects all questions and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks with data.on_bad_row=stop, for the first rows that cannot be
-  ///         used; those of run::RowPhase and store::seal().
+  /// Errors: Failure E531 on all ranks for the first rows that cannot be used, if data.on_bad_row
+  ///         is stop; those of run::RowPhase and store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;
 
 private:
-  /// Checks the files except the model's folder.
+  /// Checks the files that check_files() checks, except the model's folder.
   void check_inputs() const;
   std::uint64_t state_bytes() const;
 

@@ -16,16 +16,16 @@ struct JudgedAnswer {
   bool is_right = false;
 };
 
-/// Judges the answers of solutions, by the check of the data set (data.dataset). For a data file,
-/// compares them with column `answer` of the row.
+/// Judges the answers of solutions. For a data set (data.dataset), the data set checks the answer.
+/// For a data file, the answer is compared with column `answer` of the row.
 class AnswerJudge {
 public:
   /// Keeps references to `rows` and `encoder`, which must outlive this object.
   AnswerJudge(const rows::ModelRowKeys& rows, const rows::PromptEncoder& encoder)
       : rows_(rows), encoder_(encoder) {}
 
-  /// Judges a solution of question `question`, an index in the data set. `expected` is the answer
-  /// in the row. `ids` are all tokens of the solution.
+  /// Judges a solution. `question` is the index of the question in the data set, and `expected` is
+  /// the answer in the question's row. `ids` are all tokens of the solution.
   JudgedAnswer judge(std::int64_t question, const std::string& expected,
                      const std::vector<std::int64_t>& ids) const;
 

@@ -21,7 +21,8 @@ rows::ModelRowKeys read_question_rows(const Config& config) {
   return keys;
 }
 
-/// Refuses a data set that does not judge answers, and the keys that check_model_keys() refuses.
+/// Refuses a data set (data.dataset) that cannot check answers, and the keys that
+/// check_model_keys() refuses.
 void check_judged_rows(const Config& config) {
   rows::check_model_keys(config, "data.path=FILE, with a `prompt` and an `answer` in each row");
   const auto chosen = datasets::read_dataset(config, datasets::Split::test);

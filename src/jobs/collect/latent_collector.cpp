@@ -63,7 +63,8 @@ std::vector<CollectedQuestion> LatentCollector::run(std::span<const Question> qu
   return collected;
 }
 
-/// Returns the sizes of the KV cache for all paths of the questions at `places`.
+/// Returns the sizes of the KV cache for all paths of the questions whose indices in run() are
+/// `places`.
 lm::PagedCache::Sizes LatentCollector::sizes_for(std::span<const std::size_t> places) const {
   const lm::GenerationConfig& generation = inputs_.generation;
   std::int64_t all = 0;
@@ -99,8 +100,8 @@ void LatentCollector::work_on(std::span<const std::size_t> places,
   answer(trees, collected);
 }
 
-/// Keeps the paths that `agent` continues, and drops the others. The kept paths have only the keys
-/// and values that `agent` gets according to collect.agents.carry.
+/// Keeps the paths that `agent` continues, and drops the others. Afterwards, the kept paths have
+/// only the attention keys and values that `agent` gets according to collect.agents.carry.
 void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
   const AgentKeys& keys = inputs_.keys.agents;
   const std::size_t thinkers = inputs_.agents.size() - 1;
@@ -126,7 +127,7 @@ void LatentCollector::choose_parents(Growing& tree, std::size_t agent) {
 }
 
 /// Returns a copy of a path with only the tokens that the next agent gets according to
-/// collect.agents.carry. Drops the sequence of `path`.
+/// collect.agents.carry, which must not be `all`. Drops the sequence of `path`.
 LatentCollector::Path LatentCollector::carried(const Path& path) {
   std::vector<lm::Range> tokens = path.latents;
   if (inputs_.keys.agents.carry == Carry::last_agent)
@@ -156,7 +157,7 @@ std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent
 }
 
 /// Returns how many children each path gets. With collect.latent.branch_entropy, an agent between
-/// the first and the judger divides only paths whose mean entropy is larger than that value.
+/// the first and the judger divides only paths whose mean entropy is above the value of that key.
 std::vector<std::int64_t> LatentCollector::shares_of(const Growing& tree, std::size_t agent) const {
   const std::optional<double> limit = inputs_.keys.agents.branch_entropy;
   std::vector<bool> is_divided(tree.paths.size(), true);
@@ -190,7 +191,7 @@ void LatentCollector::branch(Growing& tree, std::size_t agent) {
   tree.paths = std::move(all);
 }
 
-/// Makes the latent steps of the paths of all questions in one batch, and scores the paths.
+/// Makes the latent steps of the paths of all trees in one batch, and scores the paths.
 void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
   const AgentKeys& keys = inputs_.keys.agents;
   std::vector<std::int64_t> sequences;
@@ -219,8 +220,8 @@ void LatentCollector::think(std::vector<Growing>& trees, std::size_t agent) {
   if (keys.branch_entropy) keep_entropies(trees, states);
 }
 
-/// Stores the mean entropy of each path's steps in the node of the path. `states` has the states of
-/// all paths of all trees, [paths, steps, hidden size].
+/// Stores the mean entropy of the latent steps of each path in the node of the path. `states` has
+/// the states of all paths of all trees, [paths, latent steps, hidden size].
 void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tensor& states) {
   const std::int64_t steps = states.size(1);
   const at::Tensor entropies = latents_.entropies(states.flatten(0, 1));
@@ -233,8 +234,8 @@ void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tens
     }
 }
 
-/// Merges similar paths of a question. Of paths that merge, the one with the best score remains. It
-/// gets the mean of the keys and values of these paths.
+/// Merges similar paths of a question (see merge_targets()). Of the paths that merge into one, the
+/// path with the best score remains. It gets the mean of their attention keys and values.
 void LatentCollector::merge(Growing& tree) {
   std::vector<const std::vector<float>*> states;
   for (const Path& path : tree.paths)
@@ -264,7 +265,7 @@ void LatentCollector::merge(Growing& tree) {
 }
 
 /// Stores the states and scores of a tree's paths in the nodes of the paths. `states` has the
-/// states of all paths, [paths, steps, hidden size].
+/// states of all paths of the tree, [paths, latent steps, hidden size].
 void LatentCollector::keep_states(Growing& tree, const float* states) {
   std::vector<const std::vector<float>*> of_paths;
   for (const Path& path : tree.paths) {

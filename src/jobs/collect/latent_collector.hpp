@@ -19,11 +19,12 @@ namespace mgpu::jobs {
 
 /// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
 /// collect.num_paths paths, or a single path if collect.latent.diversity is none. The next agent
-/// continues the best of these paths. The model reads that agent's prompt once for each path that
-/// the agent continues. All new paths that continue the same path share its cache pages. The paths
-/// of all questions in a batch make their latent steps together. Similar paths of the second agent
-/// may merge. The judger draws one answer for each path. If there is no noise, it draws
-/// collect.num_paths answers after the single path.
+/// continues the best of these paths, at most collect.num_parent_paths. The model reads the prompt
+/// of the next agent once for each path that this agent continues. All new paths that continue the
+/// same path share the cache pages of that path. The paths of all questions in a batch make their
+/// latent steps together. Similar paths of the second agent may merge. The judger (the last agent)
+/// draws one answer for each path, or only for the best one with collect.latent.pruning. If
+/// collect.latent.diversity is none, it draws collect.num_paths answers after the single path.
 /// Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:
@@ -33,14 +34,14 @@ public:
 
   std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                      std::int64_t first) override;
-  /// Returns the largest number of cache pages that all paths together have used at the same time.
+  /// Returns the largest number of cache pages that were in use at the same time.
   std::int64_t most_used_pages() const { return latents_.most_used_pages(); }
 
   std::int64_t batch_size() const override { return batch_size_; }
   void set_batch_size(std::int64_t batch_size) override { batch_size_ = batch_size; }
 
 private:
-  /// A path that the current agent continues, or has made.
+  /// A path of a question: one that the current agent continues, or one that it has made.
   struct Path {
     std::int32_t node = 0;             // index in Growing::nodes
     std::int64_t sequence = 0;         // number of its sequence in the lm::DecodeSession

@@ -7,14 +7,14 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr Purpose kLatentNoise{41};  // noise of latent steps; each path of an agent has one stream
+constexpr Purpose kLatentNoise{41};  // each path of an agent has a stream with this purpose
 
 constexpr unsigned kBitsOfPath = 12;
 constexpr unsigned kBitsOfAgent = 6;
 constexpr unsigned kBitsOfQuestion = 29;
 
-/// The number of draws of the stream that are reserved for each kind of noise in each step. A state
-/// with more elements would share draws with the next kind.
+/// The number of draws of a stream that are reserved for each kind of noise (0: temperature, 1:
+/// noise) in each step. A state with more elements would share draws with the next kind.
 constexpr std::uint64_t kDrawsOfNoise = std::uint64_t{1} << 20;
 
 // Indices of draws within the kDrawsOfNoise draws of one kind of noise in one step. The normal
@@ -24,8 +24,7 @@ constexpr std::uint64_t kOfUniform = 0;
 constexpr std::uint64_t kOfTemperature = 1;
 constexpr std::uint64_t kOfNormals = 4;
 
-/// Returns the standard deviation of the elements of a state, with D - 1 degrees of freedom for D
-/// elements.
+/// Returns the standard deviation of the D elements of a state, with D - 1 degrees of freedom.
 double spread_of(std::span<const float> state) {
   double sum = 0.0;
   for (const float value : state)
@@ -57,7 +56,8 @@ double LatentNoise::uniform(std::int64_t step, std::uint64_t kind, double low, d
   return low + (high - low) * stream_.uniform(draw);
 }
 
-/// Adds scale * N to each element, with the Box-Muller transform of two uniform numbers.
+/// Adds a normal number with standard deviation `scale` to each element of `state`. The Box-Muller
+/// transform makes two normal numbers from two uniform numbers. `kind`: see kDrawsOfNoise.
 void LatentNoise::add_normal(std::int64_t step, std::uint64_t kind, double scale,
                              std::span<float> state) const {
   const std::uint64_t first =

@@ -9,9 +9,9 @@
 
 namespace mgpu::jobs {
 
-/// Returns the random stream of a path of an agent, for its noise and its tokens. The streams of
-/// the first 2^29 questions of a data set differ from each other, and from the streams of
-/// Collector.
+/// Returns the number of the random stream of a path of an agent. The noise and the tokens of the
+/// path are drawn from this stream. The streams of the first 2^29 questions of a data set differ
+/// from each other, and from the streams of Collector.
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
 /// The noise of one path of an agent. The noise depends on the keys, the seed and the stream only.

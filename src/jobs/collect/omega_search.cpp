@@ -12,8 +12,8 @@ OmegaSearch::OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths) :
   add_state(0, 0, std::move(paths));
 }
 
-/// Adds a state (the first `steps` steps of a solution) and its rollouts. Later searches can search
-/// those wrong rollouts that have steps after the state.
+/// Adds a state (the first `steps` steps of a solution) and its rollouts. A later search can take a
+/// rollout that is wrong and has steps after the state.
 void OmegaSearch::add_state(std::size_t solution, std::int64_t steps,
                             std::vector<Solution> rollouts) {
   State state{solution, steps};
@@ -50,8 +50,9 @@ void OmegaSearch::halve(const State& middle) {
   (middle.visits.right > 0 ? search_->low : search_->high) = steps;
 }
 
-/// Chooses the pair of a state and a rollout with the highest worth_of() for the next search. Of
-/// equal pairs it takes the first. Returns false after the last search, or if no rollout is left.
+/// Chooses a state with both right and wrong rollouts, and one of its rollouts, for the next
+/// search. The pair has the highest worth_of(); of equal pairs, the first is chosen. Returns false
+/// after OmegaRules::searches searches, or if no pair is left.
 bool OmegaSearch::begin_search() {
   search_.reset();
   if (searches_ == rules_.searches) return false;

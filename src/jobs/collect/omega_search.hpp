@@ -13,26 +13,26 @@ namespace mgpu::jobs {
 
 /// The settings of OmegaSearch, from the keys collect.omega.*.
 struct OmegaRules {
-  std::int64_t searches = 20;  // binary searches of a question, at most
-  double alpha = 0.5;          // in (0, 1]: lower prefers states with more right rollouts
-  double beta = 0.9;           // in (0, 1]: lower prefers short rollouts
-  double length = 500.0;       // tokens of a rollout for one factor beta
-  double exploration = 0.125;  // c_puct: higher prefers states that were searched rarely
+  std::int64_t searches = 20;  // most binary searches of a question
+  double alpha = 0.5;          // in (0, 1]; a lower value prefers states with more right rollouts
+  double beta = 0.9;           // in (0, 1]; a lower value prefers short rollouts
+  double length = 500.0;       // each `length` tokens of a rollout give one factor beta
+  double exploration = 0.125;  // c_puct; a higher value prefers states that were searched rarely
 };
 
 /// Finds the first wrong steps of solutions of one question by binary search. A state is the
-/// beginning of a solution, up to the end of a step. Its value MC is the share of right rollouts.
-/// Each search takes a wrong rollout r of a state s with 0 < MC(s) < 1, and halves the steps of r
-/// after s repeatedly. It continues in the second half if the state in the middle has MC > 0, and
-/// in the first half otherwise. A search takes the pair (s, r) with the highest Q + U among those
-/// that no search has taken:
+/// beginning of a solution, up to the end of a step. The value MC of a state is the share of its
+/// rollouts that are right. Each search takes a wrong rollout r of a state s with 0 < MC(s) < 1,
+/// and halves the steps of r after s repeatedly. It continues in the second half if the state in
+/// the middle has MC > 0, and in the first half otherwise. A search takes the pair (s, r) with the
+/// highest Q + U among the pairs that no search has taken:
 ///
-///   Q(s, r) = alpha^(1 - MC(s)) * beta^(tokens of r / length)
-///   U(s) = exploration * sqrt(sum of N) / (1 + N(s)), where N(s) counts the searches from s
+///   Q(s, r) = alpha^(1 - MC(s)) * beta^(tokens of r after s / length)
+///   U(s) = exploration * sqrt(sum of N over all states) / (1 + N(s))
 ///
-/// If a search reaches a state that already has rollouts, it uses them again. The object has no
-/// model: next() returns a state, and the caller samples its rollouts. Results depend on the paths
-/// and rollouts only.
+/// N(s) is the number of searches from s. If a search reaches a state that already has rollouts, it
+/// uses these rollouts. The object has no model: next() returns a state, and the caller samples the
+/// rollouts of this state. Results depend only on the paths and rollouts.
 ///
 /// Source: Luo et al., OmegaPRM, arXiv 2406.06592, 3.2 and 3.3; the constants are those of public
 ///         implementations.
@@ -42,12 +42,13 @@ public:
   struct Probe {
     const Solution* solution = nullptr;  // valid until answer()
     std::int64_t steps = 0;
-    std::int64_t number = 0;  // counts the probes of the question, from 0
+    std::int64_t number = 0;  // number of this probe among those of the question, from 0
 
     std::int64_t tokens() const { return solution->tokens_of(steps); }
   };
 
-  /// Begins with the sampled solutions of a question, which count as the rollouts of its root.
+  /// `paths`: the sampled solutions of a question. They count as rollouts of the root, the state
+  /// without steps.
   OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths);
 
   /// Returns the state whose rollouts are needed next; nullopt if all searches are finished.

@@ -24,8 +24,8 @@ struct CollectPlots {
   std::int64_t paths = 0;
   std::int64_t right = 0;
   std::int64_t steps = 0;
-  std::vector<std::int64_t> percents{};   // value of each step, in percent; empty if the run
-                                          // stores no texts
+  std::vector<std::int64_t> percents{};   // value of each step, in percent; empty if no texts are
+                                          // stored
   std::vector<double> sums_at{};          // [s]: sum of the values of step s + 1 of all solutions
   std::vector<std::int64_t> counts_at{};  // [s]: number of solutions with a step s + 1
   std::vector<Shown> shown{};

@@ -35,7 +35,7 @@ double deviation_from_mean(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size()));
 }
 
-/// The states of a path, [M, D], in float64.
+/// The states of a path in float64, [latent steps, hidden size], and their mean, [hidden size].
 struct States {
   States(const std::vector<float>& values, std::int64_t columns)
       : all(values.begin(), values.end()),
@@ -55,7 +55,8 @@ struct States {
   std::int64_t count;
 };
 
-/// Returns 0.3 smoothness + 0.2 verification + 0.1 quality; see score_paths().
+/// Returns the terms of the base of score_paths() that do not depend on other paths: 0.3 smoothness
+/// + 0.2 verification + 0.1 quality.
 double own_share(const States& states) {
   std::vector<double> norms;
   std::vector<double> cosines;

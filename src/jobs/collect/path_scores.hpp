@@ -15,26 +15,26 @@ struct PathScore {
   double consistency = 0.0;  // mean similarity to the other paths, in [0, 1]
 };
 
-/// Scores the paths of an agent by their states: 0.6 base + 0.4 consistency. Here base is 0.4
-/// consistency + 0.3 smoothness + 0.2 * 0.5 + 0.1 quality. All sums are in float64, in the order of
-/// the elements.
+/// Scores the paths of an agent by their states. A score is 0.6 base + 0.4 consistency, where base
+/// is 0.4 consistency + 0.3 smoothness + 0.2 verification + 0.1 quality. Verification is 0.5 for
+/// each path. All sums are in float64, in the order of the elements.
 ///
-/// Consistency is the mean of (cos + 1) / 2 over the other paths. Here cos is the cosine of the
-/// mean states of the two paths. The consistency of a single path is 1.
+/// Consistency is the mean of (cos + 1) / 2 over the other paths, where cos is the cosine of the
+/// mean states of the two paths. If there is only one path, its consistency is 1.
 ///
-/// Smoothness is exp(-p / 15), with p = 10 (1 + v) / (c + 0.1), clipped to [1, 100], or p = 100
-/// if c <= -0.1. Here c is the mean cosine of consecutive states, and v is the coefficient of
-/// variation of their norms. Quality is the mean of 1 / (1 + v) and 1 / (1 + s). Here s is the
-/// standard deviation of these cosines.
+/// Smoothness is exp(-p / 15), where p is 10 (1 + v) / (c + 0.1), clipped to [1, 100]. If c is at
+/// most -0.1, p is 100. Here c is the mean cosine of consecutive states, and v is the coefficient
+/// of variation of the norms of the states. Quality is the mean of 1 / (1 + v) and 1 / (1 + s),
+/// where s is the standard deviation of the cosines of consecutive states.
 ///
-/// Shapes: states P x [M * D]
+/// Shapes: states P x [M * D]; returns [P]
 std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> states,
                                    std::int64_t width);
 
-/// Returns the indices of the paths that pruning keeps, in descending order of their scores. Their
-/// number is the share 0.3 + 0.5 `progress` of all paths, rounded up, but at least 2. Paths with a
-/// consistency of 0.9 or more are kept first. `progress` is in [0, 1]; after the first agent it is
-/// 0.
+/// Returns the indices of the paths that pruning keeps, in descending order of their scores. The
+/// number of kept paths is (0.3 + 0.5 `progress`) times the number of all paths, rounded up, and at
+/// least 2 if there are 2 paths. Paths with a consistency of 0.9 or more are kept before others.
+/// `progress` is in [0, 1]; after the first agent it is 0.
 std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress);
 
 /// Returns the indices of the paths in descending order of their scores. Paths with equal scores
@@ -42,18 +42,19 @@ std::vector<std::size_t> prune(std::span<const PathScore> scores, double progres
 std::vector<std::size_t> by_score(std::span<const PathScore> scores);
 
 /// Returns for each path the index of the path into which it merges, or its own index if it
-/// remains. Paths are visited in descending order of their scores. A path merges into the best path
-/// among those that remain and whose mean states have at least the cosine `similarity` with its
-/// mean state.
+/// remains. Paths are visited in descending order of their scores. A path is similar to another
+/// path if the cosine of their mean states is at least `similarity`. A visited path merges into the
+/// best similar path that remains. If there is no such path, the visited path remains.
 ///
 /// Shapes: states P x [M * D], scores [P]; returns [P]
 std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const> states,
                                        std::int64_t width, std::span<const PathScore> scores,
                                        double similarity);
 
-/// Returns how many of `children` new paths continue each path. A path that `is_divided` does not
-/// mark gets one. The marked paths share the rest, at least one each. If the rest does not divide
-/// evenly, the first marked paths get one more. If no path is marked, each path gets one.
+/// Divides `children` new paths among the paths. Returns the number of new paths that continue each
+/// path. A path whose element of `is_divided` is false gets one new path. The other paths share the
+/// rest evenly, at least one for each; if there is a remainder, the first of them get one more. If
+/// all elements of `is_divided` are false, each path gets one.
 std::vector<std::int64_t> share_children(std::int64_t children,
                                          const std::vector<bool>& is_divided);
 

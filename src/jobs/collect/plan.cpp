@@ -24,8 +24,7 @@
 namespace mgpu::jobs {
 namespace {
 
-// A plan assumes this many tokens per step if steps are lines. A run prints the true number of
-// steps.
+// The number of tokens per step that a plan assumes if steps are lines.
 constexpr std::int64_t kTokensOfLine = 16;
 
 std::int64_t sum_of_tokens(const std::vector<QuestionTokens>& counts) {
@@ -39,7 +38,7 @@ std::int64_t longest_tokens(const std::vector<QuestionTokens>& counts) {
   return std::ranges::max_element(counts, {}, &QuestionTokens::longest)->longest;
 }
 
-/// Tokenizes all questions, and describes their lengths. Called on rank 0.
+/// Tokenizes all questions, and describes their number and lengths. Only rank 0 calls it.
 std::string questions_text(const CollectInputs& inputs) {
   const std::vector<QuestionTokens> counts = count_question_tokens(inputs);
   const std::int64_t bad = std::ranges::count(counts, 0, &QuestionTokens::all);
@@ -75,7 +74,7 @@ std::int64_t expected_steps(const CollectKeys& keys) {
   return std::min(keys.max_steps, (keys.max_new_tokens + length - 1) / length);
 }
 
-/// Returns the number of states of a question that need rollouts, at most. A state is a path up to
+/// Returns the largest number of states of a question that need rollouts. A state is a path up to
 /// the end of one of its steps.
 std::int64_t expected_states(const CollectKeys& keys) {
   const std::int64_t steps = expected_steps(keys);
@@ -128,8 +127,8 @@ private:
               .other_name = "states and texts of a block of questions",
               .disk = disk_bytes_};
     const std::int64_t states = rows * expected_states(keys);
-    // A rollout keeps ids and log-probabilities until it is judged. The question and the path
-    // before it are kept once per state.
+    // The ids and log-probabilities of a rollout are in memory until the rollout is judged. The
+    // question and the path before the rollouts are in memory once per state.
     const std::int64_t tokens =
         states * (keys.rollouts * keys.max_new_tokens + longest() + keys.max_new_tokens);
     return {.model = inputs_.model,
@@ -142,8 +141,8 @@ private:
             .disk = disk_bytes_};
   }
 
-  /// Adds the time to generate paths and rollouts, and the time in which the model reads the
-  /// questions and the beginnings of rollouts before that.
+  /// Adds two times: the time in which the model reads the questions and the tokens before
+  /// rollouts, and the time in which it generates paths and rollouts.
   void add_times() {
     const CollectKeys& keys = inputs_.keys;
     const auto questions = static_cast<double>(sum_of_tokens(counts_));
@@ -172,7 +171,8 @@ private:
     plan_.add_seal_time();
   }
 
-  /// Adds a note with the bytes of KV cache that the paths of the largest question need.
+  /// Adds a note with the bytes of KV cache that all paths of one question need, for the question
+  /// that needs the most.
   void add_path_note() {
     const lm::LmConfig& model = inputs_.model;
     const std::int64_t page = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
@@ -188,7 +188,8 @@ private:
                                  " paths, which share pages");
   }
 
-  /// Adds the times of prompts of agents, and of latent steps and texts.
+  /// Adds the time in which the model reads the prompts of agents, and the time in which it makes
+  /// latent steps and texts.
   void add_agent_times() {
     const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
     const run::ModelPlan::Rates& rates = plan_.rates();
@@ -235,7 +236,7 @@ std::vector<run::FileCheck> CollectJob::file_checks() const {
            }}};
 }
 
-/// Returns the bytes on disk of the latent states and nodes of all agents, per path of the judger.
+/// Returns the bytes on disk of the nodes and latent states of agents, for each path of the judger.
 std::uint64_t CollectJob::state_bytes() const {
   if (!keys_.agents.thinks()) return 0;
   const lm::LmConfig model = lm::read_lm_config(keys_.rows.folder, lm::FolderWeights::ignored);

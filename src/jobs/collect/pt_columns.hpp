@@ -15,7 +15,8 @@
 
 namespace mgpu::jobs {
 
-/// The lists of a row of job collect. All but the last three have an item per node.
+/// The lists in a row of table `samples`. The last three have an item for each path. The other
+/// lists have an item for each node of the tree.
 struct PtRow {
   std::vector<std::int32_t> path{};
   std::vector<std::int32_t> step{};
@@ -26,24 +27,25 @@ struct PtRow {
   std::vector<std::int32_t> right{};
   std::vector<std::int32_t> agent{};              // empty: steps of text
   std::vector<double> score{};                    // empty: steps of text
-  std::vector<std::vector<std::string>> steps{};  // of each path
-  std::vector<std::string> answers{};             // of each path
+  std::vector<std::vector<std::string>> steps{};  // texts of the steps of each path
+  std::vector<std::string> answers{};             // answer of each path
   std::vector<std::uint8_t> path_right{};
 };
 
-/// The columns of table `samples` from which --export pt makes questions. A column is nullopt if
-/// the run has no agents, or stores no latent states. Local.
+/// The columns of table `samples` from which --export pt makes questions. The optional columns are
+/// nullopt if the run has no agents, or has stored no latent states.
+/// Ranks:  local.
 class PtColumns {
 public:
   using Lists = store::ListColumn;
 
-  /// `file`: results.h5. `agents`: the run's settings of agents.
+  /// `file`: results.h5 of a run. `agents`: the settings of this run.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80).
   PtColumns(const std::filesystem::path& file, const AgentKeys& agents);
 
   /// Returns the lists of a row.
-  /// Errors: Failure E605 or formats::JsonError if the lists cannot be read.
+  /// Errors: Failure E605 or formats::JsonError if a list cannot be read.
   PtRow read(std::int64_t row) const;
 
   store::ReadTable numbers;

@@ -76,20 +76,20 @@ Questions questions_of(const PtReader& reader, RowRange range) {
   return questions;
 }
 
-/// Returns the data set's name, or the name of the data file without its ending.
+/// Returns the name of the data set, or the name of the data file without its extension.
 std::string task_of(const Config& config, const CollectKeys& keys) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset != nullptr ? std::string(dataset->name) : keys.rows.options.path.stem().string();
 }
 
-/// Returns how the steps were made: the label of steps of text, or the method of the agents.
+/// Returns how the steps were made: collect.label for steps of text, or the method of the agents.
 std::string method_of(const CollectKeys& keys) {
   if (!keys.agents.is_used) return name_of(keys.label);
   const std::string method = name_of(keys.agents.method);
   return keys.agents.thinks() && keys.num_paths > 1 ? method + "_multipath" : method;
 }
 
-/// Returns when the run began, in UTC: 20251125_203000.
+/// Returns the time at which the run in `folder` began, in UTC: 20251125_203000.
 std::string time_of(const fs::path& folder) {
   std::string text = formats::parse_json_object(read_file(folder / "run.json"))
                          .get<std::string>("created");  // 2025-11-25T20:30:00Z
@@ -98,8 +98,8 @@ std::string time_of(const fs::path& folder) {
   return text;
 }
 
-/// Returns the value of collect.pt_parts. With `auto` it is the number of ranks in run.h5. A stage
-/// of an experiment has no run.h5. For it, `auto` is the number of ranks of the last attempt.
+/// Returns the value of collect.pt_parts. `auto` stands for the number of ranks in run.h5. A stage
+/// of an experiment has no run.h5; then `auto` stands for the number of ranks of the last attempt.
 std::int64_t parts_of(const Config& config, const fs::path& folder) {
   if (!config.is("collect.pt_parts", "auto")) return config.integer("collect.pt_parts");
   const fs::path how = folder / "run.h5";
@@ -108,8 +108,9 @@ std::int64_t parts_of(const Config& config, const fs::path& folder) {
   return attempts.empty() ? 1 : std::max(1, attempts.back().ranks);
 }
 
-/// Refuses a file of agents that has changed since the run read it, because the export reads the
-/// names of the agents from this file. Errors: Failure E610 (exit 65).
+/// Refuses a file of agents that has changed since the run read it. The export reads the names of
+/// the agents from this file.
+/// Errors: Failure E610 (exit 65).
 void check_agents_file(const AgentKeys& keys, const fs::path& folder) {
   const auto inputs = store::inputs_of_run(folder);
   const auto then = inputs.find("collect.agents.path");
@@ -125,7 +126,8 @@ void check_agents_file(const AgentKeys& keys, const fs::path& folder) {
                  "restore its content"});
 }
 
-/// Makes an empty folder. Removes what a killed export has left in its place.
+/// Makes an empty folder. First removes `folder` with its files if it exists: a killed export may
+/// have left it.
 /// Errors: Failure E601 (exit 73).
 void make_empty(const fs::path& folder) {
   std::error_code error;
@@ -194,7 +196,8 @@ private:
   std::string time_;
 };
 
-/// Writes a file for each part, and a file with all questions. Returns all questions.
+/// Writes a file for each part, and a file with the questions of all parts. Returns these
+/// questions.
 Questions write_parts(const PtFiles& files, const PtReader& reader, std::int64_t parts) {
   Questions all;
   JsonValue::List metadata;

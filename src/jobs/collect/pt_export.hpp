@@ -10,13 +10,16 @@ namespace mgpu::jobs {
 /// Adds the key collect.pt_parts.
 void add_pt_key(KeyTable& table);
 
-/// Writes the questions of a run as files of PyTorch, with a JSON file of metadata for each, into
-/// the folder request.out. The names are {task}_{method}_{time}, with _gpu_I for part I and _merged
-/// for all questions. If there is only one part, the name has no ending. Parts are contiguous
-/// ranges of rows, and the first parts may have one row more. So a part does not depend on which
-/// rank did the work. Questions without solutions are left out. Returns the number of questions.
-/// Local.
+/// Writes the questions of a run as PyTorch files into the folder request.out. Each file has a JSON
+/// file with metadata. Questions without solutions are left out. Returns the number of questions
+/// that were written.
 ///
+/// There is a file {task}_{method}_{time}_gpu_I.pt for each part I, and a file with the ending
+/// _merged.pt for all questions. If there is only one part, only the file {task}_{method}_{time}.pt
+/// is written. A part is a contiguous range of rows; the first parts may have one row more than the
+/// others. So the parts do not depend on which rank worked on which question.
+///
+/// Ranks:  local.
 /// Memory: the states of all questions.
 /// Errors: Failure E143 (exit 64) if the run has no solutions; E601 (exit 73) if the folder cannot
 ///         be made; those of PtReader and tensor::write_pickle().

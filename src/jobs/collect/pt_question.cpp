@@ -48,7 +48,8 @@ GenericDict metadata_of(const PtNode& node) {
   return dict;
 }
 
-/// Adds the members that the record of a path and the record of a tree node have in common.
+/// Adds to `dict` the members that the record of a path and the record of a tree node have in
+/// common.
 void add_shared(const PtNode& node, std::int64_t id, GenericDict& dict) {
   dict.insert("path_id", whole(id));
   dict.insert("agent_name", node.agent);

@@ -20,7 +20,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the names of the agents. Column node_agent has indices into this list.
+/// Returns the names of the agents; an empty list for steps of text. Column node_agent of table
+/// `samples` has indices into this list.
 std::vector<std::string> agent_names(const AgentKeys& keys) {
   std::vector<std::string> names;
   if (!keys.is_used) return names;
@@ -75,7 +76,7 @@ PtQuestion PtReader::read(std::int64_t row) const {
 }
 
 /// Returns node `node` of a row, without its children, depth and states.
-/// Errors: std::out_of_range if the lists contradict each other.
+/// Errors: std::out_of_range if the lists of the row contradict each other.
 PtNode PtReader::node_of(const PtRow& row, std::size_t node) const {
   PtNode result;
   result.parent = row.parent.at(node);
@@ -96,9 +97,9 @@ PtNode PtReader::node_of(const PtRow& row, std::size_t node) const {
   return result;
 }
 
-/// Adds to a node the text of its steps (those after its parent), and the answer of a solution that
-/// ends with this node.
-/// Errors: std::out_of_range if the lists contradict each other.
+/// Adds to a node the text of its steps, which are those after the end of its parent. If a solution
+/// ends with this node, also adds the answer of the solution.
+/// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_solution(const PtRow& row, std::size_t node, PtNode& result) const {
   const auto path = static_cast<std::size_t>(row.path[node]);
   const std::vector<std::string>& steps = row.steps.at(path);
@@ -110,15 +111,15 @@ void PtReader::add_solution(const PtRow& row, std::size_t node, PtNode& result) 
   if (end == std::ssize(steps)) result.answer = row.answers.at(path);
 }
 
-/// Adds the latent states of the nodes. They are views of one tensor, so the file has one storage
-/// per question.
-/// Errors: std::out_of_range if the lists contradict each other.
+/// Adds the latent states of the nodes. The states are views of one tensor, so the exported file
+/// has one storage per question.
+/// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_latents(std::int64_t row, PtQuestion& question) const {
   const store::ListColumn& column = *columns_.latents;
   const std::vector<std::int32_t> steps = values_in<std::int32_t>(*columns_.latent_steps, row);
   const store::ReadColumn values = column.read(row, 1).values;
   const auto type = column.spec().type == store::ColumnType::f16 ? at::kHalf : at::kFloat;
-  const at::Tensor all =  // [M of all nodes, D]
+  const at::Tensor all =  // [latent steps of all nodes, hidden size]
       at::empty({column.items_of(row), column.spec().width}, at::TensorOptions(type));
   if (all.nbytes() != values.bytes.size()) throw std::out_of_range("latents");
   if (!values.bytes.empty()) std::memcpy(all.data_ptr(), values.bytes.data(), all.nbytes());
@@ -133,7 +134,7 @@ void PtReader::add_latents(std::int64_t row, PtQuestion& question) const {
 
 /// Adds the final answer of a question. With agents it is the stored vote. For steps of text it is
 /// the most frequent answer of the sampled solutions; of equally frequent answers, the first.
-/// Errors: std::out_of_range if the lists contradict each other.
+/// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_vote(std::int64_t row, const PtRow& read, PtQuestion& question) const {
   if (columns_.votes) {
     const auto right = columns_.numbers.column("vote_right").values<std::uint8_t>();

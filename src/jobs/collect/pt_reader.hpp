@@ -13,10 +13,11 @@
 namespace mgpu::jobs {
 
 /// Reads the questions of a result file of job collect, one at a time, with their agents and latent
-/// states. Local.
+/// states.
+/// Ranks:  local.
 class PtReader {
 public:
-  /// `keys`: the settings of the run. Reads the file of agents again.
+  /// `keys`: the settings of the run. The constructor reads the file collect.agents.path.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80); those of read_agents().
   PtReader(const std::filesystem::path& results, const CollectKeys& keys);
@@ -26,8 +27,9 @@ public:
   /// Returns whether the question of a row has solutions.
   bool is_used(std::int64_t row) const;
 
-  /// Returns the question of a row that has solutions.
-  /// Errors: Failure E605 (exit 65) if its lists contradict each other, or cannot be read.
+  /// Returns the question of a row for which is_used() is true.
+  /// Errors: Failure E605 (exit 65) if the lists of the row (PtRow) contradict each other, or
+  ///         cannot be read.
   PtQuestion read(std::int64_t row) const;
 
 private:

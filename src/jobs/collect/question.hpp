@@ -7,7 +7,7 @@
 
 namespace mgpu::jobs {
 
-/// The tokens of an agent's prompt. The texts of other agents stand between its two parts.
+/// The tokens of an agent's prompt. The texts of other agents come between `before` and `after`.
 struct AgentPrompt {
   std::vector<std::int64_t> before{};
   std::vector<std::int64_t> after{};  // empty unless the prompt has {context}, with text_mas
@@ -18,8 +18,8 @@ struct AgentPrompt {
 /// A question as tokens. With agents, `ids` has the tokens of all agents' prompts.
 struct Question : rows::EncodedPrompt {
   std::vector<AgentPrompt> agents{};  // empty: steps of text
-  std::int64_t longest = 0;  // tokens before the drawn text: of the question, or with agents of the
-                             // longest sequence (AgentEncoder::longest_of())
+  std::int64_t longest = 0;  // tokens before the text that the model draws: size of `ids`; with
+                             // agents, result of AgentEncoder::longest_of()
 };
 
 }  // namespace mgpu::jobs

@@ -19,7 +19,8 @@ struct CollectedQuestion {
   std::vector<Solution> paths{};
   StepTree tree{};
   std::int64_t rollouts = 0;
-  std::int64_t rollout_tokens = 0;  // tokens of all rollouts, or of the texts before the judger's
+  std::int64_t rollout_tokens = 0;  // tokens of all rollouts; with agents, of the texts of all
+                                    // agents before the judger
   std::vector<AgentNode> agents{};  // one per node of the tree; empty: steps of text
   std::string vote{};               // with agents, the answer that vote() chooses; "": none
   bool vote_is_right = false;
@@ -27,8 +28,8 @@ struct CollectedQuestion {
 
 /// Samples solutions of questions, and makes the trees of their steps.
 ///
-/// Ranks: if the model is split over a group, run() is collective over the group, and all its ranks
-///         get the results.
+/// Ranks:  if the model is split over a group, run() is collective over the group, and all ranks of
+///         the group get the results.
 class QuestionCollector {
 public:
   QuestionCollector() = default;
@@ -38,10 +39,10 @@ public:
   QuestionCollector& operator=(QuestionCollector&&) = delete;
   virtual ~QuestionCollector() = default;
 
-  /// Samples the solutions of questions and makes their trees. The first question is row `first` of
-  /// the run. A random number depends only on the seed, the question's index in the data set, and
-  /// the position in the question's tree. On the CPU the result of a question does not depend on
-  /// other questions or on the batch size.
+  /// Samples the solutions of questions and makes their trees. `first` is the row of the first
+  /// question in the run. A random number depends only on the seed, the question's index in the
+  /// data set, and the position in the question's tree. On the CPU, the result of a question does
+  /// not depend on other questions or on the batch size.
   /// Errors: those of lm::Generator::run().
   virtual std::vector<CollectedQuestion> run(std::span<const Question> questions,
                                              std::int64_t first) = 0;

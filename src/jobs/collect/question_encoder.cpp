@@ -12,8 +12,9 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the text of a row's question: its `prompt`, or the last message with role `user` in its
-/// `messages`. Errors: JsonError if the row has token ids or no question.
+/// Returns the text of the question in a row: member `prompt`, or the last message with role `user`
+/// in member `messages`.
+/// Errors: JsonError if the row has token ids or no question.
 std::string text_of_question(const JsonValue& row) {
   if (rows::member_of(row, "token_ids") != nullptr)
     throw JsonError("agents need a question as text, and it has token ids");
@@ -61,8 +62,8 @@ Question AgentEncoder::encode_text(const std::string& text) const {
   return question;
 }
 
-/// Renders and tokenizes the prompt of an agent. If the prompt begins a sequence, the tokenizer
-/// adds its special tokens, unless a chat template writes them.
+/// Renders and tokenizes the prompt of an agent. If `is_first`, the prompt begins a sequence: the
+/// tokenizer adds its special tokens, unless a chat template writes them.
 AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
                                        const std::string& question) const {
   const bool has_texts = options_.keys.method == AgentMethod::text_mas;
@@ -96,8 +97,8 @@ std::vector<std::int64_t> AgentEncoder::separator(const std::string& text) const
   return {ids.begin(), ids.end()};
 }
 
-/// Returns the tokens of the longest sequence of an agent, with its latent steps but without the
-/// text that it draws.
+/// Returns the number of tokens of the longest sequence of any agent, with latent steps but without
+/// the text that the agent draws.
 std::int64_t AgentEncoder::longest_of(const std::vector<AgentPrompt>& prompts) const {
   const AgentKeys& keys = options_.keys;
   std::int64_t before = 0;  // tokens of earlier agents

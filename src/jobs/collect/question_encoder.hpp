@@ -17,7 +17,7 @@
 
 namespace mgpu::jobs {
 
-/// Turns questions into the tokens of the prompts of agents.
+/// Makes the tokens of the prompts of all agents for a question.
 class AgentEncoder {
 public:
   struct Options {
@@ -28,13 +28,13 @@ public:
 
   AgentEncoder(text::TextFolder folder, Options options);
 
-  /// Encodes a row with a `prompt`, or with `messages`, whose last user message is the question. A
-  /// row that cannot be used gets the status bad_row, with the reason.
+  /// Encodes the question of a row: member `prompt`, or the last user message in member `messages`.
+  /// If the row cannot be used, the question has the status bad_row and the reason.
   Question encode(const input::Row& row) const;
 
   const std::vector<Agent>& agents() const { return options_.agents; }
 
-  /// Returns the tokens of a text, such as heading_of(), that stands between the texts of agents.
+  /// Returns the tokens of a text that comes between the texts of agents, such as heading_of().
   std::vector<std::int64_t> separator(const std::string& text) const;
 
 private:

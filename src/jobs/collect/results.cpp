@@ -28,7 +28,7 @@ double share_of(std::int64_t part, std::int64_t all) {
   return static_cast<double>(part) / static_cast<double>(all);
 }
 
-/// Sums over the questions that have solutions. Only left_out counts the other questions.
+/// Counts of the questions that have solutions. Only `left_out` counts the other questions.
 struct CollectCounts {
   bool has_agents = false;       // steps are the work of agents, without rollouts
   std::int64_t voted_right = 0;  // questions whose vote is right
@@ -46,8 +46,9 @@ struct CollectCounts {
 };
 
 /// Returns the number of sampled solutions of each question. With agents it is column n_paths,
-/// because some paths of agents have no solution. Otherwise it is collect.num_paths, because with
-/// omega_prm n_paths also counts rollouts. The number is not valid for questions without solutions.
+/// because some paths of agents have no solution. Without agents it is collect.num_paths, because
+/// n_paths also counts rollouts with label omega_prm. For questions without solutions, the number
+/// is not meaningful.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())
@@ -61,8 +62,7 @@ void count_votes(const store::ReadTable& samples, CollectCounts& counts) {
     counts.voted_right += right;
 }
 
-/// Counts paths, steps and rollouts. `sampled` has the number of sampled solutions of each
-/// question.
+/// Counts paths, steps and rollouts. `sampled`: result of sampled_of().
 CollectCounts counts_of(const store::ReadTable& samples, std::span<const std::int64_t> sampled) {
   const auto rollouts = samples.column("n_rollouts").values<std::int64_t>();
   const auto paths = samples.column("n_paths").values<std::int32_t>();
@@ -90,7 +90,7 @@ CollectCounts counts_of(const store::ReadTable& samples, std::span<const std::in
   return counts;
 }
 
-/// Adds the numbers for the end table, and the result line, to `outcome`.
+/// Adds the result line and the numbers of the end table to `outcome`.
 void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outcome) {
   const Estimate right = estimate_mean(counts.shares);
   const std::int64_t between = counts.steps - counts.steps_0 - counts.steps_1;
@@ -125,8 +125,8 @@ void add_numbers(const CollectCounts& counts, double rate, run::JobOutcome& outc
   outcome.result += "; " + report::rate_text(rate) + " tokens/s";
 }
 
-/// Warns about questions that could not be used. The run ends as incomplete if their share is above
-/// output.max_failed.
+/// Warns about questions that could not be used. If their share is above output.max_failed, sets
+/// the exit of the run to ExitCode::incomplete.
 void judge_questions(run::RunContext& run, const CollectCounts& counts, run::JobOutcome& outcome) {
   if (counts.left_out == 0) return;
   outcome.results.push_back(
@@ -146,8 +146,9 @@ struct ShownRows {
   std::size_t most_divided = 0;
 };
 
-/// Finds the questions with the largest and the smallest share of right solutions, and the one
-/// whose share is closest to one half. Of equal ones it takes the first.
+/// Finds the questions with the largest and the smallest share of right solutions, and the question
+/// whose share is closest to one half. Of questions with equal shares, it takes the first. Returns
+/// nullopt if no question has solutions. `sampled`: result of sampled_of().
 std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                                     std::span<const std::int64_t> sampled) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();
@@ -163,7 +164,7 @@ std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                    *std::ranges::min_element(used, {}, division)};
 }
 
-/// Reads the trees and adds them to the charts. Called on rank 0.
+/// Reads the trees from results.h5 and adds them to the charts. Only rank 0 calls it.
 void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
                std::span<const std::int64_t> sampled, CollectPlots& plots) {
   const std::optional<ShownRows> rows = shown_rows(samples, sampled);

@@ -7,20 +7,20 @@
 // The tree of a question has its solutions ("paths"), their steps, and a value for each step.
 namespace mgpu::jobs {
 
-/// How the value of a step is computed from the answers of its rollouts. A rollout completes the
-/// path from the end of the step.
+/// How the value of a step is computed from the answers of its rollouts (collect.label). A rollout
+/// completes the path from the end of the step.
 enum class StepLabel : std::uint8_t {
-  monte_carlo,         // share of right answers among the rollouts and the path's own end
+  monte_carlo,         // share of right answers among the rollouts and the path itself
   math_shepherd_hard,  // 1 if the answer of any rollout is right, else 0
   math_shepherd_soft,  // share of right answers among the rollouts
-  omega_prm,           // share of right answers among the rollouts, only for steps that OmegaSearch
-                       // asks for
+  omega_prm,           // share of right answers among the rollouts; only the steps that
+                       // OmegaSearch chooses have rollouts
 };
 
 /// Returns "monte_carlo", "math_shepherd_hard", "math_shepherd_soft" or "omega_prm".
 const char* name_of(StepLabel label);
 
-/// The number of answers below a node of the tree, and how many of these answers are right.
+/// The number of answers that count for a node of the tree, and how many of them are right.
 struct Visits {
   std::int32_t count = 0;
   std::int32_t right = 0;
@@ -38,15 +38,15 @@ double standard_error_of(const Visits& visits);
 
 /// The answers of one path. All steps but the last have rollouts.
 struct PathAnswers {
-  bool is_right = false;                     // the path's own answer
-  std::vector<std::int32_t> right_rollouts;  // their number for each step but the last
+  bool is_right = false;                     // whether the answer of the path is right
+  std::vector<std::int32_t> right_rollouts;  // right rollouts of each step but the last
 };
 
 /// A node stands for the question (the root), or for a path up to the end of one of its steps.
 struct StepNode {
   std::int32_t path = -1;    // index of a solution with this step; -1: root, or no such solution
-  std::int32_t step = 0;     // counted from 1; 0: root
-  std::int32_t parent = -1;  // index of the node before it in StepTree::nodes; -1: root
+  std::int32_t step = 0;     // number of steps of the path up to this node; 0: root
+  std::int32_t parent = -1;  // index of the parent in StepTree::nodes; -1: root
   Visits visits{};
   double value = 0.0;
   double standard_error = 0.0;
@@ -58,21 +58,21 @@ StepNode make_node(StepLabel label, std::int32_t path, std::int32_t step, const 
 /// The nodes of a question. The root is the first. A child has a higher index than its parent.
 struct StepTree {
   std::vector<StepNode> nodes;
-  /// The lists of children in one array (CSR format). The children of node n are
+  /// The lists of children of all nodes in one array (CSR format). The children of node n are
   /// children[child_offsets[n]] to children[child_offsets[n + 1] - 1].
   std::vector<std::int32_t> child_offsets;  // [nodes + 1]
   std::vector<std::int32_t> children;       // [nodes - 1]
 };
 
-/// Makes a tree from nodes with known parents by adding the lists of children. The children of a
-/// node have the order of the nodes.
+/// Makes a tree from nodes whose StepNode::parent is set, by adding the lists of children. The
+/// children of a node have the same order as in `nodes`.
 StepTree with_children(std::vector<StepNode> nodes);
 
-/// Makes the tree of a question. Each step but the last of each path has `rollouts` rollouts. The
-/// value of the root counts the answers of all paths. The value of a step counts the answers of its
-/// rollouts. The value of a path's last step counts only the answer of the path. With monte_carlo,
-/// a step also counts the answer of its path, because the rest of the path is a draw from the same
-/// distribution as a rollout.
+/// Makes the tree of a question. `rollouts`: number of rollouts of each step of a path, except its
+/// last step. The value of the root counts the answers of all paths. The value of a step counts the
+/// answers of its rollouts. The value of the last step of a path counts only the answer of the
+/// path. With monte_carlo, each step also counts the answer of its path, because the rest of the
+/// path is a draw from the same distribution as a rollout.
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
 
 }  // namespace mgpu::jobs

@@ -9,8 +9,9 @@ namespace mgpu::jobs {
 /// Writes a JSON line for each solution, in the form that TRL calls stepwise supervision. Its
 /// members are `prompt`, `completions` (the text of each step) and `labels` (whether the step's
 /// value is above 0). Member `values` has the values of the steps. If steps are lines, the texts of
-/// steps have no white space at their end. Returns the number of JSON lines. Local.
+/// steps have no white space at their end. Returns the number of JSON lines.
 ///
+/// Ranks:  local.
 /// Errors: Failure E143 (exit 64) if the steps are the work of agents, if a question has token ids
 ///         without a text, or if the run has no solutions; E602 (exit 74) if the file cannot be
 ///         written; those of TreeReader.

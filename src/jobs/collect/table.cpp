@@ -23,7 +23,7 @@ struct QuestionRow {
 
 using QuestionColumns = store::Columns<QuestionRow>;
 
-/// Returns get(path) of each path.
+/// Returns the results of get(path) for all paths of the row.
 template <class Get>
 auto of_paths(const QuestionRow& row, Get get) {
   std::vector<std::invoke_result_t<Get, const Solution&>> values;
@@ -32,7 +32,7 @@ auto of_paths(const QuestionRow& row, Get get) {
   return values;
 }
 
-/// Adds a list column with one value for each StepNode.
+/// Adds a list column whose rows have the value get(node) for each StepNode.
 template <class Get>
 void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {
@@ -51,14 +51,15 @@ std::int32_t count_steps(const QuestionRow& row, IsCounted is_counted) {
       [&](const StepNode& node) { return node.step > 0 && is_counted(node); }));
 }
 
-/// Returns how many of the sampled solutions are right: the right answers of the root.
+/// Returns how many of the sampled solutions are right: the number of right answers that the root
+/// counts.
 std::int32_t right_paths(const QuestionRow& row) {
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;
   return nodes.empty() ? 0 : nodes.front().visits.right;
 }
 
-/// Returns the index in column output_ids at which the tokens of each path begin, and at the end
-/// the number of all tokens.
+/// Returns for each path the index in column output_ids at which its tokens begin. The last element
+/// is the number of tokens of all paths.
 std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   std::vector<std::int32_t> offsets{0};
   for (const Solution& path : row.collected->paths)
@@ -66,9 +67,9 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   return offsets;
 }
 
-/// Returns for each node the index of its first token in column output_ids if `is_first`, and
-/// otherwise the number of its tokens. The tokens of a node are those after the end of its parent.
-/// Both numbers are 0 for the root and for nodes without a solution.
+/// Returns one number for each node: the index of the node's first token in column output_ids if
+/// `is_first`, and otherwise the number of its tokens. The tokens of a node are those after the end
+/// of its parent. Both numbers are 0 for the root and for nodes without a solution.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;
@@ -113,8 +114,8 @@ std::string answers_text(const QuestionRow& row) {
   return formats::to_json_line(answers, formats::BadUtf8::replace);
 }
 
-/// Returns what ended a path: 0 a stop token, 1 the limit collect.max_new_tokens, 2 the last
-/// position of the model.
+/// Returns what ended a path: 0 for a stop token, 1 for the limit collect.max_new_tokens, and 2 for
+/// the last position of the model.
 std::uint8_t finish_code(const Solution& path) {
   switch (path.completion.reason) {
     case lm::FinishReason::length:
@@ -208,7 +209,7 @@ void add_tree(QuestionColumns& columns) {
               [](const Row& row) { return row.collected->tree.children; });
 }
 
-/// Adds a list column with one value for each AgentNode.
+/// Adds a list column whose rows have the value get(node) for each AgentNode.
 template <class Get>
 void add_of_agents(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {
@@ -219,7 +220,8 @@ void add_of_agents(QuestionColumns& columns, QuestionColumns::About about, Get g
   });
 }
 
-/// Adds the column of the latent states of all nodes, one after the other, with elements of type T.
+/// Adds the column with the latent states of all nodes, one node after the other. Its elements have
+/// type T.
 template <class T, class Convert>
 void add_latents(QuestionColumns& columns, std::int64_t width, Convert convert) {
   columns.add(

@@ -12,12 +12,12 @@
 
 namespace mgpu::jobs {
 
-/// Describes table `samples` of results.h5 of job collect. It has one row per question, in the
-/// order of the input. The nodes of its tree and the tokens of its paths are lists of the row.
+/// Describes table `samples` of results.h5 of job collect. The table has one row per question, in
+/// the order of the input. The nodes of the tree and the tokens of the paths are lists in the row.
 store::TableSpec question_table(const CollectInputs& inputs);
 
-/// Encodes questions with their trees for the journal. The first question is row `first` of the
-/// run.
+/// Encodes questions with their trees for the journal. `first` is the row of the first question in
+/// the run.
 std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t first,
                                      std::span<const Question> questions,
                                      std::span<const CollectedQuestion> collected);

@@ -30,12 +30,12 @@ public:
   void set_batch_size(std::int64_t batch_size) override { generator_.set_batch_size(batch_size); }
 
 private:
-  /// A path of a question.
+  /// A path of a question: one text of each agent.
   struct Chain {
     std::size_t question = 0;
     std::int64_t path = 0;
     std::vector<std::int64_t> context{};        // tokens of the texts so far
-    std::vector<lm::Completion> completions{};  // of each agent
+    std::vector<lm::Completion> completions{};  // texts of the agents so far
   };
 
   std::vector<lm::Completion> completions_of(std::size_t agent, std::span<const Chain> chains);

@@ -6,8 +6,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the cache pages of paths that grow and branch at the same time. All paths have the same
-/// length.
+/// Counts the cache pages of the paths of a question, which grow and branch at the same time. All
+/// paths have the same length.
 class GrowingPaths {
 public:
   explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
@@ -57,13 +57,14 @@ private:
   std::int64_t peak_ = 0;
 };
 
-/// Returns the largest number of paths that an agent continues. The agent must not be the first.
+/// Returns the largest number of paths that an agent continues, if the agent before it has made
+/// `paths` paths. The agent must not be the first.
 std::int64_t parents_of(const AgentKeys& keys, bool is_last, std::int64_t paths) {
   if (is_last) return keys.prunes ? 1 : paths;
   return std::min(paths, keys.num_parents);
 }
 
-/// Returns the largest number of paths that an agent makes from `parents` paths.
+/// Returns the largest number of paths that an agent makes if it continues `parents` paths.
 std::int64_t children_of(const CollectKeys& keys, bool is_first, bool is_last,
                          std::int64_t parents) {
   const bool has_noise = keys.agents.diversity != Diversity::none;

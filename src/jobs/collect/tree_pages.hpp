@@ -9,9 +9,9 @@
 namespace mgpu::jobs {
 
 /// Returns the largest number of cache pages that the paths of a question can use at the same time.
-/// Paths share the pages of the tokens before their branch. The count assumes that every path has
-/// the maximum number of tokens. With collect.latent.merge_similarity, it assumes that paths share
-/// no pages.
+/// Paths that continue the same path share the full pages of that path. The result assumes that
+/// every path has the maximum number of tokens. With collect.latent.merge_similarity, it assumes
+/// that paths share no pages.
 ///
 /// `prompts`: the prompts of all agents. `page_tokens`: tokens of a cache page.
 std::int64_t tree_pages(std::span<const AgentPrompt> prompts, const CollectKeys& keys,

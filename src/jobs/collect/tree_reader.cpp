@@ -16,8 +16,8 @@ namespace {
 
 /// The texts of a row.
 struct TreeTexts {
-  std::vector<std::vector<std::string>> steps{};  // of each path
-  std::vector<std::string> answers{};             // of each path
+  std::vector<std::vector<std::string>> steps{};  // texts of the steps of each path
+  std::vector<std::string> answers{};             // answer of each path
 };
 
 }  // namespace
@@ -98,8 +98,9 @@ ReadTree TreeReader::read(std::int64_t row) const {
 }
 
 /// Adds to each path its nodes from the root (left out) to the end of the path. `texts` has the
-/// steps of each path. The text of a node consists of the texts of all steps after its parent.
-/// Errors: std::out_of_range if the lists contradict each other.
+/// texts of the steps of each path. The text of a node is made of the texts of all steps after its
+/// parent.
+/// Errors: std::out_of_range if the lists of the row contradict each other.
 void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::string>>& texts,
                            ReadTree& tree) const {
   const store::ReadLists steps = columns_->node_step.read(row, 1);

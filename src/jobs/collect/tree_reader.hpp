@@ -20,7 +20,7 @@ struct ReadStep {
 
 struct ReadPath {
   bool is_right = false;
-  std::string answer{};  // the answer that the solution gives; "": none
+  std::string answer{};  // answer of the solution; "": none
   std::vector<ReadStep> steps{};
 };
 
@@ -32,7 +32,9 @@ struct ReadTree {
   std::int64_t right_paths() const;
 };
 
-/// Reads the trees of a result file of job collect, one at a time, and checks their lists. Local.
+/// Reads the trees of a result file of job collect, one at a time, and checks the lists of each
+/// row.
+/// Ranks:  local.
 class TreeReader {
 public:
   /// Errors: Failure E603 (missing, exit 66), E605 (columns or texts are missing, or lists of a row
@@ -45,7 +47,8 @@ public:
   std::int64_t rows() const;
 
   /// Returns the tree of a row.
-  /// Errors: Failure E605 (exit 65) if its lists contradict each other, or cannot be read.
+  /// Errors: Failure E605 (exit 65) if the lists of the row contradict each other, or cannot be
+  ///         read.
   ReadTree read(std::int64_t row) const;
 
 private:

@@ -20,8 +20,8 @@ namespace mgpu::jobs {
 /// Collects the questions of a chunk, with the model of one group of ranks.
 class CollectWorker final : public run::RowWorker<Question, CollectedQuestion> {
 public:
-  /// Keeps references to all arguments, which must outlive this object. `realignment` may be
-  /// nullptr unless agents think in latent steps.
+  /// Keeps references to all arguments, which must outlive this object. `realignment` must not be
+  /// nullptr if agents think in latent steps.
   CollectWorker(const CollectInputs& inputs, QuestionEncoder& encoder, const lm::ModelGroup& group,
                 const lm::Realignment* realignment);
 

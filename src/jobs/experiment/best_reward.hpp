@@ -3,11 +3,11 @@
 namespace mgpu::jobs {
 
 /// Returns the largest mean reward q that a policy can reach at a given KL divergence from a
-/// reference, if each reward is 0 or 1. It is the q >= p with
+/// reference policy, if each reward is 0 or 1. The result is the q >= p with
 /// q log(q / p) + (1 - q) log((1 - q) / (1 - p)) = `kl`, or 1 if `kl` is at least -log(p).
 ///
-/// `reference`: mean reward p of the reference, 0 < p < 1, the same for each prompt. `kl`: KL
-/// divergence of a whole completion from the reference, in nats, at least 0.
+/// `reference`: mean reward p of the reference policy, 0 < p < 1. It is assumed to be the same for
+/// each prompt. `kl`: KL divergence of a whole completion from the reference policy, in nats, >= 0.
 /// Source: the Gibbs variational principle for two outcomes (Donsker and Varadhan, 1975).
 double best_reward(double reference, double kl);
 

@@ -18,11 +18,11 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kPrompts = 3;
-constexpr std::int64_t kRowsRead = 256;  // rows that are read; with many samples per prompt, they
-                                         // may have fewer than kPrompts prompts
+constexpr std::int64_t kRowsRead = 256;  // most rows that are read; they may have fewer than
+                                         // kPrompts prompts, since a prompt can have many rows
 constexpr std::size_t kLongest = 300;    // characters of a shown text
 
-/// Returns the first completion of each of the first kPrompts prompts.
+/// Returns the first completion of each of the first kPrompts prompts in the file `results`.
 std::vector<CellAnswer> first_answers(const std::filesystem::path& results) {
   const auto prompts = store::read_texts(results, "samples", "prompt", 0, kRowsRead);
   const auto outputs = store::read_texts(results, "samples", "output", 0, kRowsRead);

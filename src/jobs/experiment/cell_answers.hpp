@@ -8,8 +8,10 @@
 
 namespace mgpu::jobs {
 
-/// Sets CellResult::answers of each evaluated cell whose results have texts: the first completion
-/// of each of the first 3 prompts. Local. Errors: those of store::read_texts().
+/// Sets CellResult::answers of each evaluated cell whose evaluation is a job `generate` that stores
+/// texts. The answers are the first completion of each of the first 3 prompts.
+/// Ranks:  local.
+/// Errors: those of store::read_texts().
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
                   std::vector<CellResult>& cells);
 

@@ -37,7 +37,7 @@ const CellResult* reference_of(const std::string& baseline, const std::vector<Ce
   return nullptr;
 }
 
-/// Sets the members `reference` and `best` of the cells. `baseline` is experiment.baseline.
+/// Sets CellResult::reference and CellResult::best of the cells. `baseline` is experiment.baseline.
 void add_best(const std::string& baseline, std::vector<CellResult>& cells) {
   for (CellResult& cell : cells) {
     const CellResult* reference = reference_of(baseline, cells, cell);

@@ -22,13 +22,14 @@ struct CellAnswer {
 /// The results of the evaluation of a Cell.
 struct CellResult {
   CellValues values;
-  std::string stage;  // name of the stage that evaluated it
+  std::string stage;  // name of the stage that evaluates the cell
   CellState state = CellState::not_started;
-  std::optional<report::Result> reward{};  // mean score of the data set, otherwise mean reward
-  std::optional<report::Result> kl{};      // KL per token from the reference, in nats
+  std::optional<report::Result> reward{};  // mean score of the data set if known, else mean reward
+  std::optional<report::Result> kl{};      // KL per token from the reference policy, in nats
   double tokens = 0.0;                     // mean tokens of a completion
-  /// `reference` is the mean reward of the cell of experiment.baseline, if above 0 and below 1.
-  /// `best` is the best_reward() at the KL of this cell. It is set if `reference` and `kl` are.
+  /// `reference` is the mean reward of the cell of algorithm experiment.baseline. It is set only if
+  /// it is above 0 and below 1. `best` is the best_reward() at the KL of this cell. It is set if
+  /// both `reference` and `kl` are set.
   std::optional<double> reference{};
   std::optional<double> best{};
   std::vector<CellAnswer> answers{};  // set by read_answers()
@@ -37,13 +38,14 @@ struct CellResult {
   std::string value(const std::string& name) const;
 };
 
-/// Returns the results of all cells, in their order.
+/// Returns the results of all cells, in the order of `graph.cells`. Returns an empty list if
+/// `records` is empty.
 std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& graph,
                                      const std::vector<StageRecord>& records);
 
-/// Returns a row of column names, and a row for each cell. The columns are the cell's values, the
-/// state, the reward and the KL with their intervals, and the best reward. The state of an
-/// evaluated cell is left empty. A column without any text is left out.
+/// Returns a row of column names, and then a row for each cell. The columns are the cell's values,
+/// the state, the reward and the KL with their intervals, and the best reward. The state of an
+/// evaluated cell is "". A column in which all cells have "" is left out.
 std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
 
 /// Formats cell_rows() as aligned lines.

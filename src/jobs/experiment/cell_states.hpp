@@ -7,19 +7,20 @@
 
 namespace mgpu::jobs {
 
-/// The progress of a cell. Its stages are its evaluation and all stages for which that waits.
+/// The progress of a cell. The stages of a cell are its evaluation, and all stages for which the
+/// evaluation waits, directly or not.
 enum class CellState {
   not_started,
-  data_generated,  // all stages before the evaluation that make data are done (at least one)
-  model_trained,   // all stages before the evaluation are done (at least one)
-  eval_completed,  // its evaluation is done
-  failed,          // one of its stages failed or was left out
+  data_generated,  // the evaluation waits for stages that make data, and these are done
+  model_trained,   // the evaluation waits for stages, and all of these are done
+  eval_completed,  // the evaluation is done
+  failed,          // a stage of the cell failed or was left out
 };
 
-/// Returns the name of a state in job_states.json: "EVAL_COMPLETED".
+/// Returns the name of a state in job_states.json, such as "EVAL_COMPLETED".
 const char* name_of(CellState state);
 
-/// Returns all stages that a stage waits for, directly or not, ascending.
+/// Returns the indices of all stages that stage `stage` waits for, directly or not, ascending.
 std::vector<std::size_t> all_before(const std::vector<Stage>& stages, std::size_t stage);
 
 /// Computes the states of an experiment's cells from the states of its stages.
@@ -32,7 +33,7 @@ public:
 
 private:
   const StageGraph& graph_;
-  std::vector<std::vector<std::size_t>> before_{};  // all stages before the evaluation of each cell
+  std::vector<std::vector<std::size_t>> before_{};  // all_before() of the evaluation of each cell
   std::vector<bool> draws_{};                       // for each stage: false if its job is train
 };
 

@@ -6,8 +6,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns one copy of each cell for each element of `values`, with `name` set to this element.
-/// Returns `cells` if `values` is empty.
+/// Returns the product of `cells` and `values`: a copy of each cell for each element of `values`,
+/// in which `name` has this value. Returns `cells` if `values` is empty.
 std::vector<CellValues> times(const std::vector<CellValues>& cells, const std::string& name,
                               const std::vector<std::string>& values) {
   if (values.empty()) return cells;
@@ -59,8 +59,8 @@ bool is_of_baseline(const Matrix& matrix, const CellValues& cell) {
   return algorithm == cell.end() || algorithm->second == matrix.baseline;
 }
 
-/// Numbers the combinations of algorithm, data set and model from 0, in the order of their first
-/// call.
+/// Numbers the combinations of algorithm, data set and model from 0, in the order in which
+/// number_of() first gets them.
 class Combinations {
 public:
   int number_of(CellValues cell) {

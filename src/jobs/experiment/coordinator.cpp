@@ -76,8 +76,8 @@ void Coordinator::record_end(const StageEnd& end) {
   tell(end.stage);
 }
 
-/// Lets a stage that failed begin again, if experiment.retries allows it. Returns whether the stage
-/// begins again.
+/// If the stage failed and experiment.retries allows another try, sets the stage to waiting, so
+/// that it begins again. Returns whether the stage begins again.
 bool Coordinator::retry(const StageEnd& end) {
   if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
   ++failures_[end.stage];
@@ -101,7 +101,7 @@ void Coordinator::start_ready() {
 }
 
 /// Calls prepare() for each ready stage that is not prepared yet. Returns whether a stage was
-/// reused or failed, because then other stages may have become ready.
+/// reused or failed. In this case other stages may have become ready, and the caller calls again.
 bool Coordinator::reuse_ready() {
   bool has_changed = false;
   for (const std::size_t stage : schedule_.ready())
@@ -109,8 +109,9 @@ bool Coordinator::reuse_ready() {
   return has_changed;
 }
 
-/// Looks for an earlier run of the stage, and marks the stage as reused if there is one. A stage
-/// whose files are wrong fails. Returns whether ranks must still run the stage.
+/// Looks for an earlier run of the stage with the same settings and files. If there is one, marks
+/// the stage as reused. If the files of the stage are wrong, marks the stage as failed. Returns
+/// whether ranks must still run the stage.
 bool Coordinator::prepare(std::size_t index) {
   const Stage& stage = stages_[index];
   StageOrder& order = orders_[index];
@@ -179,7 +180,7 @@ void Coordinator::order_all_to_end() {
     outbox_[rank] = text;
 }
 
-/// Returns the orders for ranks that wait for one.
+/// Returns the orders for the ranks that wait for an order, and removes them from the outbox.
 std::vector<Answer> Coordinator::deliver() {
   std::vector<Answer> answers;
   std::erase_if(outbox_, [&](const auto& entry) {
@@ -216,7 +217,8 @@ void Coordinator::write_states() {
   try {
     write_file_durably(states_file_, job_states(graph_, cells_, records_), "job_states");
   } catch (const Failure& failure) {
-    // A resumed run finds finished stages by their run directories, so it does not need the file.
+    // The run goes on: a resumed run finds finished stages by their run directories, not by this
+    // file.
     const std::lock_guard lock(events_mutex_);
     events_.push_back({"warn", {{"text", run::failure_text(failure.report())}}});
   }

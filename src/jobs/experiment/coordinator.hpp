@@ -24,25 +24,27 @@
 namespace mgpu::jobs {
 
 /// Decides which ranks of an experiment run which stage. It exists on rank 0, and answers the
-/// requests of a cluster::RequestServer. Each request asks for a StageOrder. After a stage has
-/// ended, the request of the stage's first rank is its StageEnd. All other requests are empty.
+/// requests that ranks send to a cluster::RequestServer. Each request asks for a StageOrder. After
+/// a stage has ended, the next request of the first rank of the stage contains the StageEnd. All
+/// other requests are empty.
 ///
-/// After each change it writes job_states.json, with the state of every stage and cell.
+/// Once all ranks have sent a request, the coordinator writes job_states.json after each request.
+/// The file has the state of every stage and cell.
 class Coordinator {
 public:
-  /// `memory`: stages that do not fit into the memory of a node together do not run at the same
-  /// time. `states_file`: path of job_states.json.
+  /// `ranks`: number of ranks of the run. `memory`: limits which stages run at the same time, see
+  /// Schedule. `states_file`: path of job_states.json.
   Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
               NodeMemory memory, std::filesystem::path states_file);
 
-  /// Handles the request of a rank. Returns the orders for all ranks that wait for one and can get
-  /// it now. The caller makes one call at a time.
+  /// Handles the request of a rank. Returns the orders for this rank and other waiting ranks, as
+  /// far as the coordinator has decided what they do next. Calls must not overlap.
   std::vector<cluster::RequestServer::Answer> take(int rank, const std::string& request);
 
-  /// Returns the events since the last call. Any thread may call it.
+  /// Returns the events since the last call. Any thread may call this function.
   std::vector<Event> take_events();
 
-  /// Returns the records of all stages. Call it after all ranks have been told to end.
+  /// Returns the records of all stages. Call it after all ranks have received StageOrder::is_end.
   const std::vector<StageRecord>& records() const { return records_; }
 
 private:

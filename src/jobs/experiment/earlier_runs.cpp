@@ -30,7 +30,8 @@ std::string file_mark(const fs::path& path) {
          std::to_string(changed.time_since_epoch().count()) + "\n";
 }
 
-/// Describes a file, or all files directly in a folder, such as a model's folder.
+/// Describes a file by file_mark(). For a folder, such as that of a model, describes each file in
+/// the folder, but no files in its subfolders.
 std::string mark_of(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return file_mark(path);
@@ -48,7 +49,7 @@ bool is_input(const Stage& stage, const std::string& key) {
   return std::ranges::find(stage.inputs, key, &StageInput::key) != stage.inputs.end();
 }
 
-/// Returns whether the run is finished, and the last exit that its attempts recorded is 0.
+/// Returns whether the run is finished, and the last exit code that its attempts recorded is 0.
 bool is_done(const fs::path& run) {
   if (!store::is_finished_run(run)) return false;
   std::optional<ExitCode> exit;
@@ -57,7 +58,8 @@ bool is_done(const fs::path& run) {
   return exit == ExitCode::done;
 }
 
-/// Returns whether the run has results.h5, outcome.json, and the exports that other stages read.
+/// Returns whether the run has its result file, outcome.json, and the exports of the stage that
+/// other stages read.
 bool has_files(const fs::path& run, const Stage& stage) {
   const fs::path results = run / store::read_store_config(stage.config).result_file;
   std::error_code error;
@@ -76,7 +78,8 @@ fs::path stages_folder(const store::StoreConfig& experiment) {
 
 namespace {
 
-/// Describes the files that the stage's keys name, except files that other stages write.
+/// Describes by mark_of() the files that the stage's keys name, except files that other stages
+/// write.
 std::string marks_of(const Stage& stage, const Config& config) {
   std::string marks;
   for (const KeySpec* key : config.keys()) {
@@ -92,7 +95,8 @@ std::string identity_with(const Config& config, const std::string& marks,
   return run::run_identity(config, {}, of_device) + ", files=" + sha256_hex(marks);
 }
 
-/// Returns `of_device`, where each value `auto` is replaced by the number that `run` has chosen.
+/// Returns `of_device`, in which each value `auto` is replaced by the number that `run` has
+/// recorded.
 std::map<std::string, std::string> as_chosen_in(const fs::path& run,
                                                 std::map<std::string, std::string> of_device) {
   const std::map<std::string, std::string> chosen = store::keys_of_run(run);
@@ -131,7 +135,7 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
       prepared.earlier = run;
       break;
     } catch (const Failure&) {
-      continue;  // its records are damaged, so the stage runs again
+      continue;  // the records of this run are damaged, so it cannot be reused
     }
   }
   return prepared;
@@ -152,14 +156,15 @@ bool was_killed(const store::AttemptRecord& attempt) {
   return attempt.ended.empty();
 }
 
-/// Returns how long an attempt took; 0 if it was killed.
+/// Returns how many seconds an attempt took; 0 if it was killed.
 double seconds_of(const store::AttemptRecord& attempt) {
   const auto begun = time_of(attempt.begun);
   const auto ended = time_of(attempt.ended);
   return begun && ended ? std::difftime(*ended, *begun) : 0.0;
 }
 
-/// Returns a stage that `stage` waits for and that is not in `directories`; nullptr if all are.
+/// Returns a stage that `stage` waits for and that is not in `directories`; nullptr if there is no
+/// such stage.
 const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage,
                             const std::map<std::size_t, std::string>& directories) {
   for (const std::size_t before : stage.after)
@@ -172,7 +177,8 @@ const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage
 std::vector<StagePlan> stage_plans(const std::vector<Stage>& stages, const StagePlace& place) {
   std::map<std::size_t, std::string> directories;
   std::vector<StagePlan> plans(stages.size());
-  // A stage can be listed before one that it waits for, so one pass does not find all reused ones.
+  // Stages are not in the order in which they run. So one pass may not find all reused stages: a
+  // stage can come before a stage that it waits for.
   for (std::size_t pass = 0; pass < stages.size(); ++pass) {
     const std::size_t known = directories.size();
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -198,13 +204,13 @@ std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& 
     try {
       if (!is_done(run)) continue;
       const std::vector<store::AttemptRecord> attempts = store::attempts_of(run);
-      if (std::ranges::any_of(attempts, was_killed)) continue;  // its work is not known
+      if (std::ranges::any_of(attempts, was_killed)) continue;  // its time is not known
       MeasuredWork work{.run = run};
       for (const store::AttemptRecord& attempt : attempts)
         work.rank_seconds += attempt.ranks * seconds_of(attempt);
       return work;
     } catch (const Failure&) {
-      continue;  // its records are damaged
+      continue;  // the records of this run are damaged
     }
   }
   return std::nullopt;

@@ -26,8 +26,8 @@ std::vector<Stage> read_alone(const ExperimentConfig& keys, const Config& config
   return read_graph(keys, config, FileProvider::alone()).stages;
 }
 
-/// Reads the stages on every rank, and chooses their numbers of ranks. Ranks: collective over
-/// `world`.
+/// Reads the stages on every rank, and sets Stage::sizes.
+/// Ranks:  collective over `world`.
 StageGraph read_together(const cluster::Group& world, const ExperimentConfig& keys,
                          const Config& config) {
   const FileProvider files = cluster::shared_files(world);
@@ -59,7 +59,7 @@ struct Work {
   }
 };
 
-/// Runs stages until the coordinator says that there is no more work.
+/// Runs stages on this rank until the coordinator says that there is no more work.
 void work_on(Work& work, run::SessionHost& host, cluster::RequestServer& server) {
   const int rank = work.run.topology.world().rank();
   std::string request;
@@ -69,7 +69,7 @@ void work_on(Work& work, run::SessionHost& host, cluster::RequestServer& server)
       const auto waiting = work.run.clock.enter("waiting for stages");
       activity().position.set("no stage");
       order = order_of(server.ask(request, [&] {
-        mark_progress();  // so that the watchdog does not report a rank without work as hung
+        mark_progress();  // otherwise the watchdog would report a rank without work as hung
         work.show(host);
       }));
     }

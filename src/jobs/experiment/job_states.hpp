@@ -13,7 +13,7 @@ namespace mgpu::jobs {
 /// The state of a stage during and after a run.
 struct StageRecord {
   StageState state = StageState::waiting;
-  std::vector<int> members{};  // ranks of the world that run it
+  std::vector<int> members{};  // ranks of the world that run the stage
   double begin_s = 0.0;        // seconds since the start of the coordinator
   double end_s = 0.0;
   StageEnd end{};

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBlockBytes = 1 << 20;
 
-/// Returns the path of an input's file in each round, in the order of the rounds.
+/// Returns the paths of the files of an input, one for each round, in the order of the rounds.
 std::vector<fs::path> paths_of_rounds(const StageInput& input,
                                       const std::map<std::size_t, std::string>& directories) {
   std::vector<fs::path> paths;
@@ -42,8 +42,8 @@ void append(const fs::path& from, DurableFile& to) {
                  "remove the run directory of that stage, so that it runs again"});
 }
 
-/// Writes the contents of the files `rounds` to `joined`, one after the other. A temporary file
-/// keeps readers from seeing an incomplete one.
+/// Writes the contents of the files `rounds`, one after the other, to the file `joined`. The file
+/// is first written under a temporary name, so readers never see an incomplete file.
 void join(const std::vector<fs::path>& rounds, const fs::path& joined) {
   fs::create_directories(joined.parent_path());
   const fs::path fresh = joined.string() + ".part" + std::to_string(::getpid());

@@ -35,7 +35,7 @@ void check_stages(const Config& config) {
     throw config.problem("E107", kStages, "a stage comes twice", "remove one of the two");
 }
 
-/// Returns the positive integer in a text, or 0 if the text is no positive integer.
+/// Returns the positive integer in a text; 0 if the text is not a positive integer.
 int count_of(const std::string& text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -62,8 +62,8 @@ void check_ranks(const Config& config) {
                            "experiment.ranks={" + names[i] + ": 2}");
 }
 
-/// Refuses run.schedule=dynamic, and run.worker_id if it is not below run.total_workers. Refuses
-/// --only if experiment.algorithms is empty.
+/// Refuses run.schedule=dynamic, and a run.worker_id that is not below run.total_workers. If
+/// experiment.algorithms is empty, also refuses any run.worker_id and run.total_workers (--only).
 void refuse_chunk_keys_of(const Config& config) {
   if (config.texts("experiment.algorithms").empty())
     run::refuse_chunk_keys(config);

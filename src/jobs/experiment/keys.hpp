@@ -32,11 +32,11 @@ struct ExperimentConfig {
 
 void add_experiment_keys(KeyTable& table);
 
-/// Checks the rules between the keys experiment.*, without reading a file. Errors: Failure
-/// (exit 78) E107, E114 or E124.
+/// Checks the rules between the keys experiment.*, without reading a file.
+/// Errors: Failure E107, E114 or E124 (exit 78).
 void check_experiment_keys(const Config& config);
 
-/// Returns the values of keys that check_experiment_keys() accepts.
+/// Reads the keys experiment.* of a configuration that check_experiment_keys() accepts.
 ExperimentConfig read_experiment_config(const Config& config);
 
 }  // namespace mgpu::jobs

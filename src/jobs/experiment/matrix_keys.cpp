@@ -30,8 +30,8 @@ void check_names(const Config& config, const char* key) {
     throw config.problem("E107", key, "a name comes twice", "remove one of the two");
 }
 
-/// Returns the enabled algorithms: all if experiment.algorithms is a list, and those with the value
-/// `true` if it is a mapping.
+/// Returns the enabled algorithms. If experiment.algorithms is a list, these are all its elements.
+/// If it is a mapping, these are the names with the value `true`.
 std::vector<std::string> enabled_algorithms(const Config& config) {
   const std::vector<std::string> names = config.texts(kAlgorithms);
   const std::vector<std::string> values = config.values(kAlgorithms);
@@ -86,7 +86,7 @@ void check_select(const Config& config) {
                          "rounds from 0 to experiment.rounds - 1");
 }
 
-/// Refuses --only I/N with more parts N than there are combinations to divide (num_dealt()).
+/// Refuses --only I/N if the number of parts N is larger than num_dealt(), and larger than 1.
 void check_part(const Config& config) {
   if (config.texts(kAlgorithms).empty()) return;  // check_experiment_keys() refuses any --only
   const Matrix matrix = read_matrix(config);

@@ -11,11 +11,11 @@
 
 namespace mgpu::jobs {
 
-/// The values of the keys experiment.* that decide which cells an experiment has, and so with which
-/// values each stage file is repeated.
+/// The values of the keys experiment.* that decide which cells an experiment has. A stage file
+/// makes one stage for each combination of the values that it uses.
 struct Matrix {
   std::vector<std::string>
-      algorithms;  // experiment.baseline, and the enabled ones of experiment.algorithms
+      algorithms;  // experiment.baseline, and the enabled names in experiment.algorithms
   std::vector<std::string> datasets;                       // experiment.datasets
   std::vector<std::string> models;                         // experiment.models
   std::vector<std::string> etas;                           // experiment.etas
@@ -28,14 +28,15 @@ struct Matrix {
 
 void add_matrix_keys(KeyTable& table);
 
-/// Checks the rules between the keys of Matrix. Errors: Failure (exit 78) E107 or E124.
+/// Checks the rules between the keys of Matrix.
+/// Errors: Failure E107 or E124 (exit 78).
 void check_matrix_keys(const Config& config);
 
-/// Returns the values of keys that check_matrix_keys() accepts.
+/// Reads the keys of Matrix from a configuration that check_matrix_keys() accepts.
 Matrix read_matrix(const Config& config);
 
-/// Returns whether `name` has only letters, digits, `_`, `-`, and the characters in `more`. It must
-/// not be empty or begin with `.`.
+/// Returns whether `name` has only letters, digits, `_`, `-`, and the characters in `more`. Returns
+/// false if `name` is empty or begins with `.`.
 bool is_plain_name(std::string_view name, std::string_view more = "");
 
 /// Splits a text at white space.

@@ -27,10 +27,10 @@ int most_ranks_of_a_node(const cluster::Topology& topology) {
   return most;
 }
 
-/// Returns the memory that a rank of the stage needs, in bytes; 0 if that is unknown.
+/// Returns the bytes of memory that a rank of the stage needs; 0 if the estimate fails.
 std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_t index) {
   try {
-    // The smallest number of ranks gives the largest memory per rank.
+    // A rank needs the most memory when the stage has the fewest ranks.
     return estimator.estimate(index, stage.sizes.front()).bytes;
   } catch (const std::exception&) {
     estimator.skip(index);  // the stage fails with this error when it runs
@@ -38,8 +38,9 @@ std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_
   }
 }
 
-/// Returns the memory that a rank of each stage needs, in bytes. Estimates only every `step`-th
-/// stage, beginning with stage `first`. For other stages, and for reused ones, the value is 0.
+/// Returns for each stage the bytes of memory that one of its ranks needs. Estimates only every
+/// `step`-th stage, beginning with stage `first`. The value of other stages and of reused stages
+/// is 0.
 std::vector<std::uint64_t> bytes_of_ranks(const std::vector<Stage>& stages, const StagePlace& place,
                                           const run::PlanMachine& machine, std::size_t first,
                                           std::size_t step) {

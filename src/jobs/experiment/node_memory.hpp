@@ -12,18 +12,20 @@
 
 namespace mgpu::jobs {
 
-/// Returns the memory of the nodes of a run, and estimates of what each stage needs. The result is
-/// empty on GPUs, and if no two ranks share a node. NodeMemory::of_rank returns 0 (unknown) for a
-/// stage that cannot be estimated, or that an earlier run has done.
+/// Returns the host memory of the nodes of a run, and estimates of the memory that each stage
+/// needs. The result is empty if the run uses GPUs, or if no two ranks share a node.
+/// NodeMemory::of_rank returns 0 (unknown) for a stage that cannot be estimated, or whose earlier
+/// run is reused.
 ///
 /// Ranks:   collective over the run's ranks. The ranks of node 0 divide the estimates among
 ///          themselves.
-/// Returns: NodeMemory::of_rank is empty on all ranks but rank 0.
+/// Returns: on ranks other than 0, NodeMemory::of_rank is empty.
 NodeMemory memory_of_nodes(const run::RunContext& run, const std::vector<Stage>& stages,
                            const StagePlace& place);
 
-/// Returns the memory of the nodes that a plan is for, without NodeMemory::of_rank. `margin`: the
-/// value of devices.memory_margin, the share of a node's memory that stages may not use.
+/// Returns the host memory of the nodes of `machine`, for --plan. NodeMemory::of_rank is empty.
+/// `margin`: the value of devices.memory_margin, the share of a node's memory that stages may not
+/// use.
 NodeMemory memory_of_nodes(const run::PlanMachine& machine, double margin);
 
 }  // namespace mgpu::jobs

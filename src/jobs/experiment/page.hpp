@@ -19,7 +19,7 @@ struct StageRow {
   std::vector<int> members{};
   double begin_s = 0.0;
   double end_s = 0.0;
-  std::string result{};  // result line, or the sentence of the failure
+  std::string result{};  // result line of the stage, or the sentence of its failure
   std::string directory{};
 };
 
@@ -38,17 +38,18 @@ private:
   std::vector<CellResult> cells_;
 };
 
-/// Draws a bar for each stage that ran, with time to the right and one line for each rank. Returns
-/// "" if no stage ran.
+/// Draws a chart with time to the right and one line for each rank. Each stage that ran has a bar
+/// on the lines of its ranks. Returns an SVG text; "" if no stage ran.
 std::string svg_stages(const std::vector<StageRow>& rows);
 
-/// Draws the rewards of the cells, with a row for each algorithm, round and eta, and a column for
-/// each data set and model. Returns "" if no cell has a reward.
+/// Draws the rewards of the cells as a table. It has a row for each combination of algorithm, round
+/// and eta, and a column for each data set and model. Returns an SVG text; "" if no cell has a
+/// reward.
 std::string svg_rewards(const std::vector<CellResult>& cells);
 
-/// Draws reward against KL, with a curve for each algorithm and round, and the curve of the best
-/// reward if CellResult::best is known. `cells`: the cells of one data set and model. Returns "" if
-/// no cell has a reward and a KL.
+/// Draws reward against KL, with a curve for each algorithm and round. If CellResult::best is
+/// known, also draws the curve of best_reward(). `cells`: the cells of one data set and model.
+/// Returns an SVG text; "" if no cell has both a reward and a KL.
 std::string svg_reward_by_kl(const std::vector<CellResult>& cells);
 
 /// Returns the data set and the model of a cell: "star_graph, tiny".

@@ -15,8 +15,8 @@ public:
   std::string line() { return text_until(""); }
 
 private:
-  /// Returns the rest of the line up to `end`, with its placeholders replaced. Removes that text
-  /// and `end` from the rest. If `end` is "", returns the whole rest.
+  /// Returns the text of `rest_` up to `end`, with its placeholders replaced. Removes this text and
+  /// `end` from `rest_`. If `end` is "", returns all of `rest_`.
   std::string text_until(std::string_view end) {
     std::string text;
     while (!rest_.empty() && (end.empty() || !rest_.starts_with(end))) {
@@ -33,8 +33,8 @@ private:
     return text;
   }
 
-  /// Returns the text for the placeholder at the beginning of the rest. A placeholder without a
-  /// closing brace is kept.
+  /// Returns the text for the placeholder with which `rest_` begins, and removes the placeholder
+  /// from `rest_`. A placeholder without a closing brace is kept.
   std::string placeholder() {
     take(2);
     const std::string name = text_until("}");

@@ -59,8 +59,8 @@ private:
     waited_for_memory_ = schedule.waited_for_memory();
   }
 
-  /// Returns the estimate of a stage on `ranks` ranks. All stages that it reads must already have
-  /// an estimate or be reused.
+  /// Returns the estimate of a stage on `ranks` ranks. All stages whose output it reads must be
+  /// reused, or must already have an estimate.
   const StageEstimate& estimate(std::size_t stage, int ranks) {
     std::optional<StageEstimate>& known = estimates_[stage];
     if (!known || known->ranks != ranks) known = estimator_.estimate(stage, ranks);
@@ -85,7 +85,8 @@ private:
     return found;
   }
 
-  /// Refuses stages that need more memory than a GPU has.
+  /// Refuses the experiment if a stage needs more memory than a GPU of the machine has.
+  /// Errors: Failure E301.
   void refuse_cards() const {
     const std::vector<std::size_t> unfit = this->unfit();
     if (unfit.empty() || machine_.device != DeviceKind::cuda) return;
@@ -101,8 +102,8 @@ private:
                    table_lines(rows), help_for(unfit)});
   }
 
-  /// Returns advice: a value of experiment.models without the models of stages that do not fit, if
-  /// some models fit.
+  /// Returns advice for stages that do not fit into memory: experiment.models without their models.
+  /// If no models remain, or no stage has a model, returns other advice.
   std::string help_for(const std::vector<std::size_t>& unfit) const {
     std::set<std::string> large;
     for (const std::size_t s : unfit)
@@ -134,7 +135,7 @@ private:
       plan_.notes.push_back(std::move(line));
   }
 
-  /// Returns a row with titles, and a row for each stage.
+  /// Returns the table of stages: a row with titles, and a row for each stage.
   std::vector<std::vector<std::string>> stage_rows() const {
     std::vector<std::vector<std::string>> rows{
         {"", "stage", "ranks", "begin", "end", "memory of a rank", "time"}};
@@ -180,7 +181,8 @@ private:
                                report::percent(idle)});
   }
 
-  /// Adds the memory of the stage whose rank needs the most, and the limits of all stages.
+  /// Adds to the plan the limits of all stages, and the memory of the stage that needs the most per
+  /// rank.
   void add_memory() {
     const StageEstimate* fullest = nullptr;
     for (std::size_t s = 0; s < estimates_.size(); ++s) {

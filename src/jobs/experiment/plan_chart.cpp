@@ -20,8 +20,9 @@ double end_of(const std::vector<SimulatedStage>& stages) {
   return end;
 }
 
-/// Returns a row of letters for each rank. A stage that takes time has at least one letter, which a
-/// stage with a higher index may overwrite.
+/// Returns a row of letters for each rank. `end`: time at the right end of the rows. A stage that
+/// takes time gets at least one letter, which the letter of a stage with a higher index may
+/// replace.
 std::vector<std::string> rows_of(const std::vector<SimulatedStage>& stages, int ranks, double end) {
   std::vector<std::string> rows(static_cast<std::size_t>(ranks), std::string(kChartColumns, '.'));
   const auto column = [&](double time) {
@@ -37,8 +38,8 @@ std::vector<std::string> rows_of(const std::vector<SimulatedStage>& stages, int 
   return rows;
 }
 
-/// Joins equal rows. Returns each different row with the ranks that have it, in ascending order of
-/// their first ranks.
+/// Joins equal rows. Returns each distinct row once, with the ranks that have this row. The rows
+/// are in ascending order of their first ranks.
 std::vector<std::pair<std::vector<int>, std::string>> joined(const std::vector<std::string>& rows) {
   std::vector<std::pair<std::vector<int>, std::string>> lines;
   for (std::size_t rank = 0; rank < rows.size(); ++rank) {

@@ -11,15 +11,16 @@ namespace mgpu::jobs {
 /// Returns the letter that stands for a stage in a chart: a to z, then A to Z, then again from a.
 char letter_of(std::size_t stage);
 
-/// Formats a time of a plan: "12.345 s" below a minute, else "0:02:10".
+/// Formats a time in seconds for a plan: "12.345 s" below a minute, else "0:02:10".
 std::string plan_time(double seconds);
 
-/// Draws which stage each rank runs over time. There is a line for each rank, a letter for each
-/// stage, and `.` where the rank is idle. Ranks that run the same stages share a line. If there are
+/// Draws as text which stage each rank runs over time. A line has letter_of() of the stages that a
+/// rank runs, and `.` where the rank is idle. Ranks with equal lines share one line. If there are
 /// more than 16 lines, only the first 16 are shown. Returns no lines if no stage takes time.
 std::vector<std::string> chart_lines(const std::vector<SimulatedStage>& stages, int ranks);
 
-/// Formats rows of texts as lines with columns of equal width. All rows have equally many texts.
+/// Formats a table as lines in which the columns are aligned. All rows must have the same number of
+/// texts.
 std::vector<std::string> table_lines(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace mgpu::jobs

@@ -13,8 +13,8 @@ namespace {
 
 using report::Plan;
 
-/// Returns the limit of memory of which the largest share is used. If the plan has no limit of
-/// memory, `what` of the result is empty.
+/// Returns the limit of memory of which the largest share is used (Limit::used). If the plan has no
+/// limit of memory, Limit::what is empty.
 Plan::Limit memory_limit(const Plan& plan) {
   Plan::Limit tightest;
   for (const Plan::Limit& limit : plan.limits)
@@ -41,8 +41,8 @@ Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePl
   }
 }
 
-/// Returns the machine with only `ranks` ranks. They may use the whole memory of their nodes,
-/// because a Schedule does not run stages together that do not fit.
+/// Returns the machine with only `ranks` ranks. The estimate lets these ranks use the whole memory
+/// of their nodes: a Schedule runs other stages on these nodes only if they fit too.
 run::PlanMachine Estimator::machine_of(int ranks) const {
   run::PlanMachine machine = machine_;
   machine.ranks = ranks;
@@ -50,8 +50,8 @@ run::PlanMachine Estimator::machine_of(int ranks) const {
   return machine;
 }
 
-/// Returns whether the stage reads the output of a stage that has not run. The stand-in of that
-/// stage may lack files that a plan needs.
+/// Returns whether the stage reads the output of a stage that has not run. The stand-in for that
+/// output may lack files that a plan needs.
 bool Estimator::may_lack_files(const Stage& stage) const {
   return std::ranges::any_of(stage.inputs, [&](const StageInput& input) {
     return is_new_[input.from] || std::ranges::any_of(input.earlier, [&](std::size_t earlier) {
@@ -71,7 +71,7 @@ void Estimator::add_plan(const Config& config, StageEstimate& estimate) const {
     estimate.seconds += time.seconds;
 }
 
-/// Returns whether an error report names a file of a stand-in.
+/// Returns whether an error report names a file in a folder of StandIns.
 bool Estimator::is_of_stand_in(const ErrorReport& report) const {
   const auto names_it = [&](const std::string& text) {
     return text.find(stand_ins_.path().string()) != std::string::npos;
@@ -79,9 +79,10 @@ bool Estimator::is_of_stand_in(const ErrorReport& report) const {
   return names_it(report.sentence) || std::ranges::any_of(report.lines, names_it);
 }
 
-/// Returns a text in which the folders of stand-ins are replaced by the names of their stages.
+/// Returns a text in which the path of each stand-in folder is replaced by words that name the
+/// stage.
 std::string Estimator::with_stage_names(std::string text) const {
-  for (std::size_t s = stages_.size(); s-- > 0;) {  // folder 12 before folder 1, its prefix
+  for (std::size_t s = stages_.size(); s-- > 0;) {  // descending: path/1 is a prefix of path/12
     const std::string folder = (stand_ins_.path() / std::to_string(s)).string();
     for (std::size_t at; (at = text.find(folder)) != std::string::npos;)
       text.replace(at, folder.size(), "the outputs of stage " + stages_[s].name + ", ");

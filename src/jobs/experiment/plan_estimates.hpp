@@ -22,30 +22,33 @@ struct StageEstimate {
   std::string basis{};           // origin of the time: "guess: training", "as in STAMP"
   std::uint64_t bytes = 0;       // largest memory that a rank needs
   std::uint64_t have_bytes = 0;  // memory that this rank may use; 0: unknown
-  report::Plan::Limit limit{};   // limit of memory with the largest share in use; `what` is "" if
-                                 // no limit is known
+  report::Plan::Limit limit{};   // limit of memory of which the largest share is used; its `what`
+                                 // is "" if no limit is known
   std::vector<report::Plan::Memory> memory{};  // parts of `bytes`
   std::string unknown{};  // why the job's plan could not be made; "" if it was made
 
   bool fits() const { return limit.what.empty() || limit.used <= 1.0; }
 };
 
-/// Estimates stages by the plans of their jobs. If the stage has a finished run, possibly with
-/// other settings, the time of that run replaces the estimate. This does not apply if the plan is
-/// for another machine.
+/// Estimates stages by the plans of their jobs. If a stage has a finished run, possibly with other
+/// settings, the time of this run replaces the estimated time. A plan for another machine does not
+/// use the times of finished runs.
 class Estimator {
 public:
   /// `plans`: see stage_plans(). All arguments must outlive the object.
   Estimator(const std::vector<Stage>& stages, const std::vector<StagePlan>& plans,
             const StagePlace& place, const run::PlanMachine& machine);
 
-  /// Estimates a stage on `ranks` ranks. The stages before it must be reused or estimated. Local.
-  /// Errors: those of Job::plan(). If the cause is output of another stage that does not exist yet,
-  ///         the result has StageEstimate::unknown instead.
+  /// Estimates a stage on `ranks` ranks. Each stage whose output it reads must be reused, or be
+  /// estimated or skipped before.
+  /// Ranks:  local.
+  /// Errors: those of Job::plan(). If the cause is that output of another stage does not exist yet,
+  ///         does not throw, but sets StageEstimate::unknown.
   StageEstimate estimate(std::size_t stage, int ranks);
 
-  /// Makes the stand-in of a stage without estimating the stage, so that stages which read its
-  /// output can be estimated. Local.
+  /// Makes the stand-in of a stage (StandIns) without estimating the stage. Then stages that read
+  /// its output can be estimated.
+  /// Ranks:  local.
   void skip(std::size_t stage);
 
 private:

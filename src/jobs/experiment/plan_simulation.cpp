@@ -10,15 +10,15 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Computes the earliest possible end of a stage: that of the longest chain of stages that leads to
-/// it, each on its largest number of ranks. Computes each end once.
+/// Computes the earliest possible end of a stage. This is the end of the longest chain of stages
+/// that leads to the stage, if each stage has its largest number of ranks. Computes each end once.
 class LongestChains {
 public:
   LongestChains(const std::vector<StageNeed>& stages, const std::vector<double>& work)
       : stages_(stages), work_(work), ends_(stages.size(), kUnknown) {}
 
   double end_of(std::size_t stage) {
-    // Stages wait in `open` until all stages before them are known.
+    // A stage stays in `open` until the ends of all stages for which it waits are known.
     std::vector<std::size_t> open{stage};
     while (!open.empty()) {
       const std::size_t next = open.back();

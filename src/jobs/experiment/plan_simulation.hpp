@@ -8,34 +8,34 @@
 
 namespace mgpu::jobs {
 
-/// When a stage runs in a simulated run, and on which ranks.
+/// When a stage begins and ends in a simulated run of an experiment, and on which ranks it runs.
 struct SimulatedStage {
   double begin_s = 0.0;
   double end_s = 0.0;
   std::vector<int> members{};  // ascending; empty: the stage does not run
 };
 
-/// Returns how many seconds a stage takes on the ranks of its assignment.
+/// A function that returns how many seconds a stage takes on the ranks of its assignment.
 using SecondsOf = std::function<double(const Assignment& assignment)>;
 
 /// Runs a schedule without doing the work, and returns the times of each stage. `seconds_of` is
-/// called when a stage begins, so all stages before it have ended. Stages that the schedule has
-/// marked as reused take no time.
+/// called when a stage begins, after all stages for which it waits have ended. Stages that the
+/// schedule has marked as reused take no time.
 ///
-/// `schedule`: a schedule with all its ranks free.
+/// `schedule`: Schedule::free() must have been called for all its ranks.
 /// Errors: Error if no ranks can run a stage, which is a bug of the caller.
 std::vector<SimulatedStage> simulate(Schedule& schedule, const SecondsOf& seconds_of);
 
 /// Lower bounds of the time of an experiment.
 struct TimeBound {
-  double work_s = 0.0;   // all work divided by all ranks
-  double chain_s = 0.0;  // longest chain of stages, each on the most ranks that it accepts
+  double work_s = 0.0;   // sum of the work of all stages, divided by the number of ranks
+  double chain_s = 0.0;  // longest chain of stages, each on its largest number of ranks
   double seconds() const { return work_s > chain_s ? work_s : chain_s; }
 };
 
-/// Returns the bounds under the assumption that a stage on n ranks takes work / n seconds.
-/// `work`: of each stage, in seconds on one rank. If StageNeed::sizes is empty, the stage adds no
-/// time to a chain.
+/// Returns the bounds under the assumption that a stage on n ranks takes `work` / n seconds.
+/// `work`: seconds that each stage takes on one rank. A stage whose StageNeed::sizes is empty adds
+/// no time to a chain.
 TimeBound time_bound(const std::vector<StageNeed>& stages, const std::vector<double>& work,
                      int ranks);
 

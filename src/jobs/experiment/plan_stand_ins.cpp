@@ -37,8 +37,8 @@ void make_folder(const fs::path& folder) {
   if (error) refuse(folder, error.message());
 }
 
-/// Returns whether an input is a folder of a trained model, and not a file of rows. A path without
-/// a file extension counts as a folder.
+/// Returns whether an input is the folder of a trained model, and not a file of rows. A path
+/// without a file extension counts as such a folder.
 bool is_model_folder(const StageInput& input) {
   return !input.relative.has_extension();
 }

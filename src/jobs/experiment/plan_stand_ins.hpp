@@ -12,15 +12,17 @@
 
 namespace mgpu::jobs {
 
-/// The contents of the files of a model folder except its weights, by file name.
+/// The contents of the files of a model's folder, without the weights, by file name.
 using ModelFiles = std::map<std::string, std::string>;
 
-/// Returns the files of the model that a stage trains; none if it trains no language model. Local.
-/// `config`: the stage's configuration with its inputs.
+/// Returns the files of the model that a stage trains; an empty map if the stage trains no language
+/// model. `config`: result of with_inputs() for the stage.
+/// Ranks:  local.
 ModelFiles trained_model_files(const Config& config);
 
-/// Folders that take the place of the run directories of stages that have not run, so that plans
-/// can read the configuration of a model before it is trained. The destructor removes them.
+/// Temporary folders that a plan uses instead of the run directories of stages that have not run.
+/// Plans can then read the configuration of a model before it is trained. The destructor removes
+/// the folders.
 class StandIns {
 public:
   /// Errors: Failure E601 (exit 73) if there is no temporary folder.
@@ -31,14 +33,15 @@ public:
   StandIns(StandIns&&) = delete;
   StandIns& operator=(StandIns&&) = delete;
 
-  /// Makes the folder of stage `index`, and returns its path. The folder has the inputs of other
-  /// stages: model folders with the files `of_model`, and empty files of rows. Local.
+  /// Makes the stand-in folder of stage `index`, and returns its path. The folder has what other
+  /// stages read from this stage: model folders with the files `of_model`, and empty files of rows.
+  /// Ranks:  local.
   /// Errors: Failure E602 (exit 74).
   std::filesystem::path make(const std::vector<Stage>& stages, std::size_t index,
                              const ModelFiles& of_model) const;
 
-  /// Returns the folder in which make() makes the folder of each stage. Its name is the stage's
-  /// index.
+  /// Returns the folder in which make() makes the folders of stages. The name of the folder of a
+  /// stage is the stage's index.
   const std::filesystem::path& path() const { return path_; }
 
 private:

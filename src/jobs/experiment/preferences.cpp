@@ -40,7 +40,7 @@ std::vector<std::string> known_names(const Matrix& matrix) {
   return names;
 }
 
-/// Returns the sum of the preferences of a cell's values.
+/// Returns the sum of the preferences AXIS=VALUE of a cell's values, without that of `round`.
 double sum_of(const Preferences& preferences, const CellValues& values) {
   double sum = 0.0;
   for (const auto& [axis, value] : values)
@@ -49,8 +49,8 @@ double sum_of(const Preferences& preferences, const CellValues& values) {
   return sum;
 }
 
-/// Raises the elements of `numbers` for a stage, and for all stages that it needs, to at least
-/// `sum`.
+/// Raises the elements of `numbers` to at least `sum` for a stage, and for all stages that it waits
+/// for, directly or not.
 void raise(const StageGraph& graph, std::size_t stage, double sum, std::vector<double>& numbers) {
   std::vector<std::size_t> open{stage};
   while (!open.empty()) {

@@ -19,15 +19,16 @@ void add_preferences_key(KeyTable& table);
 
 /// Checks experiment.preferences.
 /// Errors: Failure E107 (exit 78) for a name that is neither `round` nor AXIS=VALUE with a value of
-///         the experiment, and for a value that is no number.
+///         the experiment, and for a preference that is not a number.
 void check_preferences(const Config& config);
 
-/// Returns the values of a key that check_preferences() accepts.
+/// Reads experiment.preferences of a configuration that check_preferences() accepts.
 Preferences read_preferences(const Config& config);
 
 /// Sets Stage::preference of each stage to the sum of two terms. The first term is the preference
-/// of `round` times the stage's round. For the second term, the preferences of each cell's values
-/// are summed. The term is the largest of these sums over the cells that need the stage.
+/// of `round` times the stage's round. The second term is the largest preference of a cell to which
+/// the stage belongs, or 0 if there is no such cell. The preference of a cell is the sum of the
+/// preferences AXIS=VALUE of its values.
 void set_preferences(const Preferences& preferences, StageGraph& graph);
 
 }  // namespace mgpu::jobs

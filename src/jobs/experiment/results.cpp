@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kStateWidth = 8;  // length of "left out", the longest state
 constexpr std::size_t kSecondsWidth = 10;
 
-/// Returns the state that results.h5 stores. A reused stage counts as done, so that a resumed
-/// experiment stores the same bytes.
+/// Returns the state that results.h5 stores. A reused stage is stored as done, so that a resumed
+/// experiment writes the same bytes as one that was not interrupted.
 StageState stored_state(StageState state) {
   return state == StageState::reused ? StageState::done : state;
 }
@@ -50,7 +50,7 @@ std::int64_t count(const std::vector<StageRecord>& records, StageState state) {
   return std::ranges::count(records, state, &StageRecord::state);
 }
 
-/// Returns a table of all stages, for the screen.
+/// Returns a table of all stages as lines of text, for the screen.
 std::string stage_lines(const std::vector<Stage>& stages, const std::vector<StageRecord>& records) {
   std::size_t width = 0;
   for (const Stage& stage : stages)
@@ -68,8 +68,8 @@ std::string stage_lines(const std::vector<Stage>& stages, const std::vector<Stag
   return lines;
 }
 
-/// Returns a line such as "5 of 6 stages are done, 2 of them by earlier runs; 1 failed, and 0 need
-/// their output".
+/// Returns the result line of the experiment, such as "5 of 6 stages are done, 2 of them by earlier
+/// runs; 1 failed, and 0 need their output".
 std::string result_text(const std::vector<StageRecord>& records) {
   const std::int64_t reused = count(records, StageState::reused);
   const std::int64_t failed = count(records, StageState::failed);

@@ -12,14 +12,15 @@
 namespace mgpu::jobs {
 
 /// Writes results.h5 with table `stages`, and table `cells` if there are cells. The tables do not
-/// depend on the number of ranks or on times. Ranks: collective over the world. `records` and
-/// `cells` are used on rank 0 only.
+/// depend on the number of ranks or on times. `records` and `cells` are used on rank 0 only.
+/// Ranks:  collective over the world.
 void seal_stages(run::RunContext& run, const std::vector<Stage>& stages,
                  const std::vector<StageRecord>& records, const std::vector<CellResult>& cells);
 
-/// Prints the stages and cells, and returns the outcome of the experiment without its exit code. On
+/// Prints the stages and cells. Returns the outcome of the experiment without its exit code. On
 /// ranks other than 0, `records` and `cells` must be empty, and the outcome has only the counts of
-/// stages. Ranks: collective over the world.
+/// stages.
+/// Ranks:  collective over the world.
 run::JobOutcome outcome_of(run::RunContext& run, const std::vector<Stage>& stages,
                            const std::vector<StageRecord>& records,
                            const std::vector<CellResult>& cells);

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the configuration of the stage. The paths of its inputs and its chunk size come from
+/// Returns the configuration of the stage, with the paths of its inputs and the chunk size from
 /// `order`.
 Config config_of(const Stage& stage, const StageOrder& order) {
   std::map<std::size_t, std::string> directories;
@@ -45,7 +45,8 @@ run::SessionRequest request_of(const Stage& stage, const StageOrder& order,
   return {stage.name, order.members, config, directory};
 }
 
-/// Writes repro/, so that commands such as --export know the configuration of the stage.
+/// Writes the folder repro/, from which commands such as --export read the configuration of the
+/// stage.
 void write_stage_repro(const run::RunContext& run, const Stage& stage) {
   store::RankFacts mine;
   mine.host = run.topology.place().host;
@@ -97,8 +98,8 @@ run::JobOutcome run_whole(run::RunContext& run, const Stage& stage, const StageO
   return outcome;
 }
 
-/// Frees model weights on this node that no rank uses now, if the stage needs the memory. Only the
-/// first rank of the stage on each node frees them.
+/// If the stage needs memory on this node, frees the weights of models that no rank uses now. Only
+/// the first rank of the stage on each node frees weights.
 void make_room(run::SessionHost& host, const StageOrder& order) {
   const cluster::Topology& topology = host.run().topology;
   const auto node_of = [&](int rank) {

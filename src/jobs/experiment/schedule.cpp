@@ -11,11 +11,13 @@
 namespace mgpu::jobs {
 namespace {
 
-// If enough ranks are free, a stage without experiment.ranks gets at least 1 / kMostAtOnce of all
-// ranks. So about kMostAtOnce such stages run at a time.
+// A stage with StageNeed::wish 0 may get 1 / kMostAtOnce of all ranks, even if the free ranks
+// divided by the number of ready stages are fewer. So at most about kMostAtOnce such stages run at
+// a time.
 constexpr int kMostAtOnce = 8;
 
-/// Returns for each stage the number of stages on the longest chain that begins with it.
+/// Returns for each stage the number of stages on the longest chain that begins with this stage. In
+/// a chain, each stage waits for the stage before it.
 std::vector<int> chain_lengths(const std::vector<StageNeed>& stages) {
   std::vector<int> lengths(stages.size(), 1);
   // A chain has at most stages.size() stages, so stages.size() - 1 passes are enough.
@@ -82,8 +84,8 @@ void Schedule::fail(std::size_t stage) {
   leave_out_after(stage);
 }
 
-/// Returns how many ranks the stage gets at most now; 0 if the free ranks are too few. `num_ready`
-/// is the number of ready stages.
+/// Returns the largest number of ranks that the stage can get now; 0 if there are too few free
+/// ranks. `num_ready` is the number of ready stages.
 int Schedule::ranks_for(const StageNeed& need, std::size_t num_ready) const {
   const int free = static_cast<int>(free_.size());
   const int share = std::max(free / static_cast<int>(num_ready), ranks_ / kMostAtOnce);
@@ -97,24 +99,24 @@ void Schedule::limit_memory(NodeMemory memory) {
   used_.assign(memory_.bytes.size(), 0);
 }
 
-/// Makes the memory of a stage that has ended available to other stages.
+/// Makes the memory that a running stage has reserved available to other stages.
 void Schedule::unload(std::size_t stage) {
   for (const auto& [node, bytes] : loads_[stage])
     used_[static_cast<std::size_t>(node)] -= bytes;
   loads_.erase(stage);
 }
 
-/// Returns whether a stage that needs `bytes` of a node fits there, together with the stages that
-/// already run on the node. It always fits if these stages use no memory that is known, or if the
-/// node's memory is unknown.
+/// Returns whether a stage that needs `bytes` of memory on a node fits there, together with the
+/// stages that already run on the node. It always fits if no memory of the node is reserved, or if
+/// the memory of the node is unknown.
 bool Schedule::fits(int node, std::uint64_t bytes) const {
   const std::uint64_t used = used_.at(static_cast<std::size_t>(node));
   const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
   return used == 0 || most == 0 || used + bytes <= most;
 }
 
-/// Returns the first `count` free ranks on whose nodes the stage fits, or fewer if there are fewer
-/// such ranks. Adds the bytes that the stage needs on each node to `loads`.
+/// Returns the first `count` free ranks on whose nodes the stage fits, or all such ranks if there
+/// are fewer. Adds the bytes that the stage needs on each node to `loads`.
 std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads) const {
   const bool is_limited = !memory_.node_of.empty();
   const std::uint64_t bytes = is_limited ? memory_.of_rank(stage, count) : 0;
@@ -131,8 +133,9 @@ std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads
   return members;
 }
 
-/// Assigns free ranks to the stage. Their number is the largest one of StageNeed::sizes that is at
-/// most `most` and for which the memory suffices. Returns nullopt if there is no such number.
+/// Assigns free ranks to the stage. Their number is the largest number in StageNeed::sizes that is
+/// not above `most` and for which there is enough memory. Returns nullopt if there is no such
+/// number.
 std::optional<Assignment> Schedule::assign(std::size_t stage, int most) {
   const std::vector<int>& sizes = stages_[stage].sizes;
   for (auto size = std::ranges::upper_bound(sizes, most); size != sizes.begin();) {

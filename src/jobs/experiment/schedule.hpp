@@ -12,17 +12,18 @@ namespace mgpu::jobs {
 
 /// The facts about a stage that Schedule uses.
 struct StageNeed {
-  std::vector<std::size_t> after;  // stages that must be done before, by index
+  std::vector<std::size_t> after;  // indices of the stages that must be done before
   std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
-  int wish = 0;                    // most ranks that the stage gets; 0: see Schedule
+  int wish = 0;                    // most ranks that the stage gets, unless the smallest of `sizes`
+                                   // is larger; 0: see Schedule
   int round = 0;                   // round of the stage
   double preference = 0.0;         // stages with a larger number come first
 };
 
 /// Which of the ready stages comes first, if their StageNeed::preference is equal.
 enum class Urgency {
-  chain,  // the stage with the longest chain of stages after it
-  round,  // a stage of the latest round; of these, the one with the shortest chain
+  chain,  // the stage with the longest chain of stages that wait for it
+  round,  // a stage of the latest round; of these, the stage with the shortest such chain
 };
 
 enum class StageState {
@@ -30,8 +31,8 @@ enum class StageState {
   running,   // ranks work on it
   done,      // it ran to its end in this run
   reused,    // the results of an earlier run of the same stage are used
-  failed,    // its session failed, or it is incomplete
-  left_out,  // a stage before it failed
+  failed,    // its job failed or is incomplete, or the stage could not begin
+  left_out,  // a stage for which it waits, directly or not, failed
   stopped,   // a soft stop ended it; a resumed run continues it
 };
 
@@ -44,33 +45,36 @@ struct Assignment {
   std::vector<int> members;  // ascending
 };
 
-/// The host memory of each node, which all ranks of the node share, and what stages need.
+/// The host memory of each node, which all ranks of the node share, and the memory that stages
+/// need.
 struct NodeMemory {
   std::vector<int> node_of{};          // node of each rank; empty: memory does not limit stages
   std::vector<std::uint64_t> bytes{};  // memory of each node that stages may use; 0: unknown
 
-  /// Returns the memory that a rank of a stage needs if `ranks` ranks run it, in bytes; 0: unknown.
+  /// Returns the bytes of memory that each rank of a stage needs if `ranks` ranks run the stage; 0
+  /// if unknown.
   std::function<std::uint64_t(std::size_t stage, int ranks)> of_rank{};
 };
 
 /// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
-/// messages. Equally urgent stages come by ascending index.
+/// messages. Of equally urgent stages, the one with the lowest index comes first.
 ///
-/// A stage with StageNeed::wish 0 gets an equal share of the free ranks, but not less than an
-/// eighth of all ranks if that many are free. This limits how many stages run at a time. Without
-/// this limit, the last stages could run for a long time on few ranks.
+/// A stage with StageNeed::wish 0 gets at most the number of free ranks divided by the number of
+/// ready stages, or an eighth of all ranks if that is more. Because of the second number, only
+/// about eight such stages run at a time. Otherwise the last stages could run for a long time on
+/// few ranks.
 ///
 /// Stages on a node run at the same time only if they fit into the node's memory together.
 /// Otherwise a stage gets fewer ranks, or waits. A stage that needs more memory than a node has
 /// still runs when no other stage uses the node.
 class Schedule {
 public:
-  /// `ranks`: number of ranks of the run. A rank is busy until free() is called for it. The stages
-  /// must form no cycle.
+  /// `ranks`: number of ranks of the run. A rank counts as busy until free() is called for it. No
+  /// stages may wait for each other in a cycle.
   Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency = Urgency::chain);
 
-  /// Sets the memory of the nodes, which then limits which stages run at the same time. Call it
-  /// before the first next().
+  /// Sets the memory of the nodes. Only stages that fit into this memory together then run at the
+  /// same time. Call it before the first next().
   void limit_memory(NodeMemory memory);
 
   StageState state(std::size_t stage) const { return states_.at(stage); }
@@ -83,7 +87,8 @@ public:
   /// Marks a ready stage as done by an earlier run.
   void reuse(std::size_t stage);
 
-  /// Marks a ready stage as failed before it began, and leaves out all stages after it.
+  /// Marks a ready stage as failed before it began. All stages that wait for it, directly or not,
+  /// are left out.
   void fail(std::size_t stage);
 
   /// Makes a rank available.
@@ -93,17 +98,17 @@ public:
   /// state to running. Returns nullopt if the free ranks can run no ready stage.
   std::optional<Assignment> next();
 
-  /// Records how a running stage ended. If it failed, all stages after it are left out. If it was
-  /// stopped, no other stage begins.
+  /// Records how a running stage ended. If `state` is `failed`, all stages that wait for it,
+  /// directly or not, are left out. If `state` is `stopped`, no other stage begins.
   void end(std::size_t stage, StageState state);
 
   /// Sets the state of a running stage that failed to waiting, so that it runs again.
   void retry(std::size_t stage);
 
-  /// Keeps all waiting stages from beginning.
+  /// Prevents all waiting stages from beginning.
   void stop() { is_stopped_ = true; }
 
-  /// Returns the stages that had enough free ranks, but had to wait for memory.
+  /// Returns the stages for which there were enough free ranks at some time, but not enough memory.
   const std::set<std::size_t>& waited_for_memory() const { return waited_for_memory_; }
 
   /// Returns whether no stage is running, and none can begin.

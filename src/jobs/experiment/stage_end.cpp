@@ -8,7 +8,7 @@ namespace {
 
 using formats::JsonValue;
 
-/// Returns a number as text, because JSON has no numbers such as NaN or infinity.
+/// Returns a number as text. JSON numbers cannot be NaN or infinite.
 std::string digits_of(double number) {
   return report::text_of("%.17g", number);
 }

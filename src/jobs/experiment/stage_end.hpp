@@ -10,12 +10,12 @@
 
 namespace mgpu::jobs {
 
-/// The end of a stage. The first rank of the stage sends it to rank 0 of the run.
+/// How a stage ended. The first rank of the stage sends this message to rank 0 of the run.
 struct StageEnd {
   std::size_t stage = 0;
   ExitCode exit = ExitCode::done;
   std::string directory{};  // run directory of the stage; "" if it could not be opened
-  std::string error{};      // sentence of the failure; "" if it did not fail
+  std::string error{};      // sentence of the failure; "" if the stage did not fail
   std::string result{};     // JobOutcome::result
   std::vector<report::Result> results{};  // JobOutcome::results
   std::int64_t done = 0;                  // JobOutcome::done, total and unit
@@ -23,18 +23,19 @@ struct StageEnd {
   std::string unit{};
 };
 
-/// The message with which rank 0 of the run tells another rank which stage it runs next.
+/// The message with which rank 0 of the run tells a rank which stage it runs next.
 struct StageOrder {
   bool is_end = false;           // true: there is no more work; the other fields are not used
   std::size_t stage = 0;         // index of the stage to run
   std::vector<int> members{};    // ranks of the run that run the stage, ascending
-  std::string chunk_size{};      // value of run.chunk_size
-  std::string identity{};        // see store::RunRequest
+  std::string chunk_size{};      // value of run.chunk_size for the stage
+  std::string identity{};        // identity of the stage's run, see store::RunRequest
   std::uint64_t rank_bytes = 0;  // estimated memory that each of these ranks needs; 0: unknown
-  std::vector<std::string> directories{};  // run directory of each stage that is done; "" if not
+  std::vector<std::string> directories{};  // run directory of each stage that has ended, else ""
 };
 
-/// to_text() writes a message for another rank as a line of JSON. end_of() and order_of() read it.
+/// to_text() returns a message for another rank as a line of JSON. end_of() and order_of() parse
+/// this text.
 std::string to_text(const StageEnd& end);
 std::string to_text(const StageOrder& order);
 StageEnd end_of(const std::string& text);

@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the part of `path` below `folder`; nullopt if `path` is not below `folder`.
+/// Returns `path` relative to `folder`; nullopt if `path` is not below `folder`.
 std::optional<fs::path> part_below(const fs::path& path, const fs::path& folder) {
   const fs::path relative = path.lexically_normal().lexically_relative(folder);
   if (relative.empty() || relative == "." || *relative.begin() == "..") return std::nullopt;
   return relative;
 }
 
-/// Returns all keys of a configuration that give a path, with these paths.
+/// Returns the keys of type path that a configuration sets to a path, each with this path.
 std::vector<std::pair<std::string, fs::path>> paths_in(const Config& config) {
   std::vector<std::pair<std::string, fs::path>> paths;
   for (const KeySpec* key : config.keys()) {
@@ -38,8 +38,8 @@ std::vector<std::pair<std::string, fs::path>> paths_in(const Config& config) {
   return paths;
 }
 
-/// Sets Stage::inputs of stage `index` to its keys whose paths are in the output of other stages.
-/// Adds these other stages to Stage::after.
+/// Adds an element to Stage::inputs of stage `index` for each of its keys whose path is in the
+/// output of another stage. Adds these other stages to Stage::after.
 void find_inputs(std::vector<Stage>& stages, std::size_t index) {
   for (const auto& [key, path] : paths_in(stages[index].config)) {
     for (std::size_t other = 0; other < stages.size(); ++other) {
@@ -63,7 +63,7 @@ void add_export(Stage& from, const fs::path& relative) {
   }
 }
 
-/// Adds to each stage the formats in which other stages read its results.
+/// Adds to Stage::exports of each stage the formats in which other stages read its results.
 void find_exports(std::vector<Stage>& stages) {
   for (const Stage& reader : stages) {
     for (const StageInput& input : reader.inputs) {
@@ -74,8 +74,8 @@ void find_exports(std::vector<Stage>& stages) {
   }
 }
 
-/// Lets stage `index` wait for the stages that experiment.after names and whose values agree with
-/// its values.
+/// Adds to Stage::after of stage `index` the stages that experiment.after names for it. Only stages
+/// whose values agree() with those of stage `index` are added.
 void add_given(const ExperimentConfig& keys, std::vector<Stage>& stages, std::size_t index) {
   Stage& stage = stages[index];
   const auto given = keys.after.find(stage.file_name);
@@ -92,9 +92,9 @@ void sort_without_repeats(std::vector<std::size_t>& indices) {
   indices.erase(repeated.begin(), repeated.end());
 }
 
-/// Returns evaluations of the round before the round of `cell`. If `is_of_all`, they are those of
-/// all cells. Otherwise they are those of the cells that agree with `cell` in all values except
-/// round and eta.
+/// Returns the stages that evaluate cells of the round before the round of `cell`. If `is_of_all`,
+/// these are all cells of that round. Otherwise these are the cells of that round that agree with
+/// `cell` in all values except round and eta.
 std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
                                     bool is_of_all) {
   CellValues wanted = cell.values;
@@ -108,8 +108,8 @@ std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& 
   return evaluations;
 }
 
-/// Lets the stages of each cell wait for the evaluations of last_round(). Stages that do not belong
-/// to the round of the cell are left out.
+/// Lets the stages of each cell wait for the evaluations that last_round() returns for the cell.
+/// Only the stages whose round is that of the cell wait.
 void add_last_rounds(const Matrix& matrix, StageGraph& graph) {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> added;
   for (const Cell& cell : graph.cells) {
@@ -157,9 +157,9 @@ void refuse_equal_outputs(const std::vector<Stage>& stages) {
                 : "another run.name in one of the two");
 }
 
-/// Searches depth-first for a cycle of stages that wait for each other. In `way`, each stage waits
-/// for the next one, and the search continues after the last one. Returns the stages of the first
-/// cycle, or an empty list.
+/// Searches depth-first for a cycle of stages that wait for each other. `way` is the path of the
+/// search: each of its stages waits for the next one. `seen` has the stages that were visited.
+/// Returns the stages of the first cycle, or an empty list.
 std::vector<std::size_t> cycle_from(const std::vector<Stage>& stages, std::vector<std::size_t> way,
                                     std::set<std::size_t>& seen) {
   for (const std::size_t before : stages[way.back()].after) {

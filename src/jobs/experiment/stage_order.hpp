@@ -8,17 +8,20 @@
 
 namespace mgpu::jobs {
 
-/// Throws Failure E124 (exit 78) about the configuration of a stage. `help` says what to change.
+/// Throws Failure E124 (exit 78) about the configuration `file` of a stage. `sentence` states the
+/// problem, and `help` says what to change.
 [[noreturn]] void refuse_stage(const std::filesystem::path& file, std::string sentence,
                                std::string help);
 
-/// Refuses a name in experiment.after or experiment.ranks that is no stage. `config` is the
-/// configuration of the experiment. Errors: Failure (exit 78) E107.
+/// Refuses a name in experiment.after or experiment.ranks that is not Stage::file_name of a stage.
+/// `config` is the configuration of the experiment.
+/// Errors: Failure E107 (exit 78).
 void require_names(const Config& config, const std::vector<Stage>& stages);
 
-/// Sets Stage::inputs and Stage::exports of the stages, and adds to Stage::after all stages for
-/// which each stage must wait. Local.
-/// Errors: those of refuse_stage() for two stages with one name or output, and for a cycle.
+/// Sets Stage::inputs and Stage::exports of the stages. Adds to Stage::after of each stage all
+/// stages for which it must wait.
+/// Ranks:  local.
+/// Errors: Failure E124 (exit 78) for two stages with the same name or output, and for a cycle.
 void find_order(const ExperimentConfig& keys, StageGraph& graph);
 
 }  // namespace mgpu::jobs

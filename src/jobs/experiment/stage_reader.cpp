@@ -19,17 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the configuration with the keys that the experiment sets for all stages.
+/// Returns the configuration of a stage with the keys that the experiment sets for all stages.
 Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   Config shared = config;
   if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
-  if (!shared.is_given("run.deterministic"))  // so that results do not depend on the free ranks
+  if (!shared.is_given("run.deterministic"))  // otherwise results depend on the free ranks
     shared = shared.with("run.deterministic", "layout");
   return shared;
 }
 
-/// Returns the configuration. If it gives no run.name, run.name becomes `name`, and run.output
-/// becomes the folder of the experiment's stages.
+/// Returns the configuration of a stage. If it does not set run.name, run.name becomes `name`, and
+/// run.output becomes the stages_folder() of the experiment.
 Config with_output(const Config& config, const Config& experiment, const std::string& name) {
   if (config.is_given("run.name")) return config;
   const fs::path folder = stages_folder(store::read_store_config(experiment));
@@ -89,7 +89,8 @@ std::size_t StageReader::evaluation_of(const std::string& algorithm, const CellV
   return stage_of(algorithm, values);
 }
 
-/// Returns the help of the failure if the file is missing; nullopt if it can be read.
+/// Returns nullopt if the file can be read. If the file is missing, returns the help text of the
+/// failure.
 std::optional<std::string> StageReader::help_if_missing(const fs::path& file) {
   try {
     text_of(file);
@@ -108,10 +109,11 @@ const std::string& StageReader::text_of(const fs::path& file) {
   return known != texts_.end() ? known->second : texts_[file] = files_.read(file);
 }
 
-/// Reads the configuration of a stage, and records in `open` which values and stages it uses.
+/// Reads the configuration of a stage, and records in `open` which values and stages the stage
+/// uses.
 Config StageReader::read(Open& open) {
-  std::exception_ptr failure;  // the first failure of a placeholder. It is thrown after
-                               // read_config(), which would report it as a failure of an include.
+  std::exception_ptr failure;  // the first failure of a placeholder; thrown after read_config(),
+                               // which would report it as the failure of an include
   ConfigSources sources = files_.sources(open.file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {
@@ -161,8 +163,8 @@ std::string StageReader::value_of(const std::string& name, Open& open) const {
   return value->second;
 }
 
-/// Returns the index of the stage of file `file_name` with these values. Lets the open stage wait
-/// for that stage, and records the values that it uses in Open::used.
+/// Returns the index of the stage of file `file_name` with these values. Adds this stage to
+/// Open::before, and the values that it uses to Open::used.
 std::size_t StageReader::stage_before(const std::string& file_name, const CellValues& values,
                                       Open& open) {
   if (!is_plain_name(file_name))
@@ -195,11 +197,12 @@ std::string StageReader::previous_output(const std::string& file_name, Open& ope
   return output_of(file_name, values, open);
 }
 
-/// Returns the path that replaces ${rounds.NAME}, a folder of files with the rows of all rounds.
-/// `names` is NAME, or FIRST.LATER for one stage in round 0 and another stage in later rounds.
+/// Returns the path that replaces ${rounds.NAME}: a folder whose files have the rows of all rounds
+/// up to that of the open stage. `names` is NAME, or FIRST.LATER for one stage in round 0 and
+/// another stage in later rounds.
 std::string StageReader::output_of_rounds(const std::string& names, Open& open) {
   const std::string first = names.substr(0, names.find('.'));
-  const std::string later = names.substr(names.find('.') + 1);  // all of `names` without a point
+  const std::string later = names.substr(names.find('.') + 1);  // all of `names` if it has no dot
   const int round = std::stoi(value_of("round", open));
   std::vector<std::size_t> stages;
   for (int r = 0; r <= round; ++r) {
@@ -208,7 +211,7 @@ std::string StageReader::output_of_rounds(const std::string& names, Open& open) 
     stages.push_back(stage_before(r == 0 ? first : later, values, open));
   }
   const std::size_t last = stages.back();
-  std::erase(stages, last);  // all rounds have the same stage if its file does not use the round
+  std::erase(stages, last);  // rounds have the same stage if its file does not use the round
   open.rounds[last] = std::move(stages);
   return unexpanded_path(stages_[last].output.string()) + "/" + kAllRounds;
 }

@@ -22,27 +22,28 @@ namespace mgpu::jobs {
 ///   ${algorithm}, ${dataset}, ${model}, ${round}, ${eta}   the values of the cell
 ///   ${phase}           "first" in round 0 and "later" in other rounds
 ///   ${stage.NAME}      the output of the stage of file NAME.yaml with the same values
-///   ${previous.NAME}   the output of that stage in the round before
+///   ${previous.NAME}   the output of the stage of file NAME.yaml in the round before
 ///   ${rounds.NAME}, ${rounds.FIRST.LATER}   a folder whose files have the rows of all rounds so
 ///                      far; see joined_rounds.hpp
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
-/// its file has the value's placeholder, or reads the output of a stage that uses the value.
+/// its file has the placeholder of the value, or if it reads the output of a stage that uses the
+/// value.
 class StageReader {
 public:
-  /// Memory: all arguments have to outlive the reader.
+  /// Keeps references to all arguments, which must outlive this object.
   StageReader(const ExperimentConfig& keys, const Config& experiment, const FileProvider& files)
       : keys_(keys), experiment_(experiment), files_(files) {}
 
   /// Returns the index of the stage that the file `file_name`.yaml makes with these values. If the
-  /// stage is new, reads it and the stages whose output it names.
+  /// stage is new, reads its file, and those of the stages whose output the file names.
   ///
   /// Ranks:  collective over the group of the file provider.
   /// Errors: see read_graph(). After an error, the object can only be destroyed.
   std::size_t stage_of(const std::string& file_name, const CellValues& values);
 
-  /// Returns stage_of() for the file of an algorithm. Errors: those of stage_of(); Failure E124
-  /// (exit 78) if the file is missing.
+  /// Returns stage_of() for the file `algorithm`.yaml, which evaluates the algorithm.
+  /// Errors: those of stage_of(); Failure E124 (exit 78) if the file is missing.
   std::size_t evaluation_of(const std::string& algorithm, const CellValues& values);
 
   const Stage& stage(std::size_t index) const { return stages_.at(index); }

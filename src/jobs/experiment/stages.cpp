@@ -21,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Checks that the stage's job, and its split into groups (devices.*), accept `size` ranks. Errors:
-/// the Failure of the job or of the split.
+/// Checks that a stage can run on `size` ranks: its job must accept this number, and devices.* must
+/// be able to divide the ranks into groups.
+/// Errors: the Failure of the job or of the division.
 void check_size(const Config& config, int size) {
   cluster::group_of_each_rank(size, cluster::read_cluster_config(config).group_sizes());
   job_of(config).check(config, size);
@@ -56,7 +57,8 @@ std::vector<int> accepted_sizes(const Config& config, int ranks) {
   return sizes;
 }
 
-/// Adds the cell of `values`, and the stage that evaluates it, unless they are known.
+/// Adds the cell of `values` to the graph, and the stage that evaluates the cell to the reader,
+/// unless they are known.
 void add_cell(StageReader& reader, const CellValues& values, StageGraph& graph) {
   const std::string& algorithm = values.at("algorithm");
   Cell cell{{}, reader.evaluation_of(algorithm, values)};

@@ -15,13 +15,14 @@
 
 namespace mgpu::jobs {
 
-/// An input of a stage: a file or folder that another stage writes and that a key of this stage
-/// names.
+/// An input of a stage: a file or folder that another stage writes, and that a key in the
+/// configuration of this stage names.
 struct StageInput {
-  std::string key;                     // "model.path"
+  std::string key;                     // the key, such as "model.path"
   std::size_t from = 0;                // index of the other stage
   std::filesystem::path relative;      // below the run directory of that stage: "ckpt/last"
-  std::vector<std::size_t> earlier{};  // stages of earlier rounds whose rows come first, in order
+  std::vector<std::size_t> earlier{};  // stages of earlier rounds whose rows come before those of
+                                       // `from`, in order of rounds; empty: rows of `from` only
 };
 
 /// A stage of an experiment: another job, its configuration, and its relations to other stages.
@@ -29,15 +30,15 @@ struct Stage {
   std::string name;
   Config config;                 // contents of `file`, with the keys that the experiment sets
   std::filesystem::path file;    // the file NAME.yaml that describes the stage
-  std::filesystem::path output;  // outputs/NAME/latest; paths of keys that read the output
-                                 // begin with it
+  std::filesystem::path output;  // folder `latest` of the stage's runs; keys of other stages that
+                                 // read the output have paths in this folder
   std::string file_name{};       // name of `file` without .yaml
-  CellValues values{};           // values that the file uses, or a stage whose output it reads
+  CellValues values{};           // values that the stage uses (see StageReader)
   /// For each stage that the file names as ${rounds.NAME}: the same stage in earlier rounds, in
   /// ascending order of rounds.
   std::map<std::size_t, std::vector<std::size_t>> rounds{};
-  std::vector<StageInput> inputs{};    // files that it reads from other stages
-  std::vector<std::size_t> after{};    // stages for which it waits, ascending
+  std::vector<StageInput> inputs{};    // files that the stage reads from other stages
+  std::vector<std::size_t> after{};    // indices of the stages for which it waits, ascending
   std::vector<std::string> exports{};  // formats of --export whose files other stages read
   std::vector<int> sizes{};            // see StageNeed; set by choose_sizes()
   int wish = 0;                        // see StageNeed
@@ -47,7 +48,7 @@ struct Stage {
 /// One evaluation of an algorithm, with one data set, model, round and eta.
 struct Cell {
   CellValues values;           // the algorithm, and the values that the evaluation uses
-  std::size_t evaluation = 0;  // index of the stage that evaluates it
+  std::size_t evaluation = 0;  // index of the stage that evaluates the cell
 };
 
 /// The stages of an experiment, and the cells that they evaluate.
@@ -56,20 +57,21 @@ struct StageGraph {
   std::vector<Cell> cells;
 };
 
-/// Reads the configurations of all stages, and finds which stages wait for which other stages.
-/// `config` is the configuration of the experiment. Stage::sizes stays empty.
+/// Reads the configurations of all stages, and finds for which other stages each stage waits.
+/// `config` is the configuration of the experiment. Stage::sizes stays empty; see choose_sizes().
 ///
 /// Ranks:  collective over the group of `files`.
 /// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
-///         or experiment.ranks that is no stage. E124 for a stage that is an experiment itself, for
-///         an algorithm without a stage, and for a placeholder without a value. E124 also for two
-///         stages with one name or output, and for a cycle.
+///         or experiment.ranks that is not the file name of a stage. E124 for a stage that is an
+///         experiment itself, for an algorithm without a file, and for a placeholder without a
+///         value. E124 also for two stages with the same name or output, and for a cycle.
 StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
                       const FileProvider& files);
 
-/// Sets Stage::sizes to the numbers of ranks up to `ranks` that the stage's job accepts. Tries all
-/// numbers up to 16, above 16 the numbers 2^n and 3 * 2^n, and `ranks`. Local.
-/// Errors: if a job accepts no number, the Failure that it throws for one rank.
+/// Sets Stage::sizes to the numbers of ranks, at most `ranks`, on which the stage can run. Tries
+/// all numbers up to 16, the numbers 2^n and 3 * 2^n above 16, and `ranks`.
+/// Ranks:  local.
+/// Errors: if a stage can run on no number, the Failure for one rank.
 void choose_sizes(std::vector<Stage>& stages, int ranks);
 
 /// Returns the StageNeed of each stage, for Schedule.
@@ -79,9 +81,10 @@ std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
 std::string description(const std::vector<Stage>& stages, const Stage& stage);
 
 /// Returns the configuration of a stage, in which the keys of its inputs have the paths that
-/// path_of() returns, or path_for_plan() if `is_plan`. `directories`: the run directories of other
-/// stages by index. Local. It makes no files: join_rounds() makes files with the rows of several
-/// rounds.
+/// path_of() returns, or path_for_plan() if `is_plan`. Makes no files: join_rounds() makes the
+/// files with the rows of several rounds. `directories`: the run directories of other stages by
+/// index.
+/// Ranks:  local.
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories,
                    bool is_plan = false);
 

@@ -12,7 +12,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the cells with a reward and a KL, by ascending KL.
+/// Returns the cells that have both a reward and a KL, in ascending order of KL.
 std::vector<const CellResult*> with_kl(const std::vector<CellResult>& cells) {
   std::vector<const CellResult*> found;
   for (const CellResult& cell : cells)
@@ -40,8 +40,8 @@ std::vector<report::DrawnCurve> curves_of(const std::vector<const CellResult*>& 
   return curves;
 }
 
-/// Returns the curve of best_reward() for KL values from 0 to `most_kl`, with the reference and the
-/// mean completion length of `cell`.
+/// Returns the curve of best_reward() over the KL per token, from 0 to `most_kl`. The reference and
+/// the mean completion length are those of `cell`.
 report::DrawnCurve best_curve(const CellResult& cell, double most_kl) {
   constexpr int kPoints = 100;
   report::DrawnCurve best{.label = "best", .curve = {}, .css = "ref", .dashed = true};

@@ -18,7 +18,7 @@ constexpr double kHigh = 40;
 constexpr double kGap = 3;
 constexpr double kWidest = 240;  // largest width of a cell
 
-/// Adds a name to the list if it is new. Returns its index.
+/// Returns the index of `name` in `names`. First appends the name if it is not in the list.
 std::size_t index_in(std::vector<std::string>& names, const std::string& name) {
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
@@ -26,7 +26,8 @@ std::size_t index_in(std::vector<std::string>& names, const std::string& name) {
   return names.size() - 1;
 }
 
-/// Draws one reward. `share` is 0 for the smallest reward of all cells, and 1 for the largest.
+/// Draws one reward as a colored rectangle. `share` decides how strong the color is: 0 for the
+/// smallest reward of all cells, 1 for the largest.
 void draw_reward(report::Svg& svg, const CellResult& cell, report::Point corner, double width,
                  double share) {
   constexpr double kPalest = 0.12;

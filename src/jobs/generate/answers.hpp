@@ -12,8 +12,9 @@ namespace mgpu::jobs {
 
 /// The answers that completions of one prompt give.
 struct SampleAnswers {
-  std::vector<std::string> texts{};     // "": the completion gives no answer
-  std::vector<std::int32_t> same_as{};  // index of the first equal answer; -1: no answer
+  std::vector<std::string> texts{};  // "": the completion gives no answer
+  /// For each completion, the index of the first one with an equal answer; -1: no answer.
+  std::vector<std::int32_t> same_as{};
 };
 
 /// Finds and compares the answers of the completions of one prompt. `dataset` defines what an

@@ -14,18 +14,18 @@
 
 namespace mgpu::jobs {
 
-/// A prompt that a beam search completes. Its completion i has the random stream `sample` + i.
+/// A prompt that a beam search completes. Completion i begins with the random stream `sample` + i.
 struct BeamPrompt {
   const rows::EncodedPrompt* prompt = nullptr;
   std::uint64_t sample = 0;
 };
 
 /// Completes prompts step by step. After each step, a process reward model scores the unfinished
-/// completions of a prompt. Those with the highest scores continue, one in
-/// generate.reward.beam_width. Copies of these replace the others, so their number stays the same.
-/// Completions that have ended are kept. Each step of all prompts of a batch is sampled together. A
-/// copy shares the cache pages of its origin. On the CPU the completions of a prompt depend only on
-/// the prompt and its random stream.
+/// completions of a prompt. One in generate.reward.beam_width continues: those with the highest
+/// scores. Copies of these replace the others, so the number of completions stays the same.
+/// Completions that have ended are kept. The completions of all prompts of a batch grow together. A
+/// copy shares the cache pages of its origin. On the CPU, the completions of a prompt depend only
+/// on the prompt and its random stream, not on other prompts.
 /// Source: beam search with a verifier in Snell et al., arXiv 2408.03314, 5.1.
 class BeamSearch {
 public:
@@ -43,7 +43,7 @@ public:
   void set_progress(const lm::SeeProgress& see) { see_progress_ = see; }
 
 private:
-  /// A completion, and its sequence in the session until it has ended.
+  /// A completion, and its sequence in the decode session until the completion has ended.
   struct Beam {
     std::int64_t sequence = 0;
     lm::Completion completion{};
@@ -79,14 +79,14 @@ private:
   CompletionScorer* scorer_;
   lm::PathSession paths_;
   lm::SeeProgress see_progress_{};
-  std::map<std::int64_t, bool> breaks_{};  // by token id: does it have a line break?
+  std::map<std::int64_t, bool> breaks_{};  // by token id: whether the token has a line break
   lm::DecodeSession* session_ = nullptr;   // of the current work_on()
   std::int64_t ended_ = 0;
 };
 
 /// Decides which unfinished completions of a prompt continue. Returns, for each completion, the
-/// index of the completion whose copy replaces it. One in `width` completions is copied, rounded
-/// up: those with the highest `scores`. All of these get equally many copies. If that is not
+/// index of the completion whose copy replaces it. Only the completions with the highest `scores`
+/// are copied: one in `width`, rounded up. They get equally many copies or, if that is not
 /// possible, the best of them get one more copy. NaN is lower than any score.
 std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
 

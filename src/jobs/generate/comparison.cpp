@@ -58,7 +58,7 @@ std::vector<double> add_difference(const store::ReadColumn& before, const store:
   MetricDifference metric{.key = before.spec.name};
   std::vector<double> changes;
   for (std::size_t i = 0; i < old_values.size(); ++i) {
-    const double change = new_values[i] - old_values[i];  // NaN if one of them is
+    const double change = new_values[i] - old_values[i];  // NaN if one of the values is NaN
     changes.push_back(change);
     if (std::isnan(change)) old_values[i] = new_values[i] = change;
     if (change > 0.0) ++metric.more;

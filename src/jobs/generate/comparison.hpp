@@ -14,22 +14,22 @@ namespace mgpu::jobs {
 /// A metric of two runs on the same prompts.
 struct MetricDifference {
   std::string key;        // column of table prompts
-  Estimate before{};      // over the prompts that have a value in both runs
-  Estimate after{};       // over the same prompts
-  Estimate change{};      // of the difference after - before, over the same prompts
-  std::int64_t more = 0;  // prompts whose value is larger in the run `after`
+  Estimate before{};      // mean of run `before`, over the prompts with a value in both runs
+  Estimate after{};       // mean of run `after`, over the same prompts
+  Estimate change{};      // mean of the difference after - before, over the same prompts
+  std::int64_t more = 0;  // prompts whose value is larger in run `after`
   std::int64_t less = 0;
 };
 
 /// The comparison of two runs, prompt by prompt.
 struct Comparison {
-  std::vector<std::int64_t> prompts{};      // prompt_index
+  std::vector<std::int64_t> prompts{};      // column prompt_index of table prompts
   std::vector<MetricDifference> metrics{};  // the metrics that both runs have
   std::size_t main = 0;  // index of the metric for headlines: score, else pass_1, reward or kl
-  std::vector<double> changes{};  // of the main metric, for each prompt; NaN: no value
+  std::vector<double> changes{};  // change of the main metric, for each prompt; NaN: no value
 };
 
-/// Compares two tables `prompts`.
+/// Compares the tables `prompts` of two runs.
 /// Errors: Failure E145 (exit 65) unless both have the same prompts in the same order, and a metric
 ///         in common.
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);

@@ -109,8 +109,8 @@ report::Table difference_table(const Comparison& comparison) {
   return table;
 }
 
-/// Returns the prompts whose main metric changed most, the largest gains first and the largest
-/// losses last.
+/// Returns the indices of the prompts whose main metric changed most, the largest gains first and
+/// the largest losses last.
 std::vector<std::size_t> most_changed(const Comparison& comparison) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < comparison.changes.size(); ++i)

@@ -7,7 +7,8 @@ namespace mgpu::jobs {
 namespace {
 
 /// Inserts the last `prompt.begun` tokens of the prompt at the start of each completion, because
-/// they belong to it. Moves their log-probabilities from the prompt to the completions.
+/// these tokens belong to the completion. Moves their log-probabilities from the prompt to the
+/// completions.
 void add_beginning(const rows::EncodedPrompt& prompt, lm::PromptResult& result) {
   if (prompt.begun == 0) return;
   const auto ids = std::span(prompt.ids).last(static_cast<std::size_t>(prompt.begun));
@@ -68,7 +69,7 @@ void Completer::set_progress(const lm::SeeProgress& see) {
     generator_.set_progress(see);
 }
 
-/// Completes the prompts in `work`. `places` has the index of each of them in `prompts`.
+/// Completes the prompts in `work`. places[w] is the index in `prompts` of the prompt work[w].
 std::vector<lm::PromptResult> Completer::results_of(std::span<const rows::EncodedPrompt> prompts,
                                                     std::span<const std::size_t> places,
                                                     std::span<const lm::Prompt> work) {

@@ -24,8 +24,9 @@ struct CompletedPrompt {
 
   /// For each token of each completion, the KL divergence of its distribution from that of
   /// generate.reference, in nats. With a guide but no reference, it is the divergence from the
-  /// distribution of model.path. It is then NaN for tokens that the row gives (generate.roll_in),
-  /// because the guide did not see them. Empty if there is neither a guide nor a reference.
+  /// distribution of model.path. That divergence is NaN for tokens that the row gives
+  /// (generate.roll_in), because the guide did not see them. Empty if there is neither a guide nor
+  /// a reference.
   std::vector<std::vector<double>> divergences{};
 };
 
@@ -46,7 +47,7 @@ public:
                                    std::int64_t first);
 
   /// Returns the random stream (lm::Prompt::sample) of the first completion of the prompt with the
-  /// global id `prompt`. Its completion i has this number plus i.
+  /// global id `prompt`. Completion i of this prompt has this number plus i.
   std::uint64_t sample_of(std::int64_t prompt) const {
     return static_cast<std::uint64_t>(prompt * num_samples_);
   }

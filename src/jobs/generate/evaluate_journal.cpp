@@ -42,7 +42,7 @@ std::string group_of(const input::Row& row) {
 }
 
 /// Reads checksums and groups of the prompts from the input. Each rank reads some of the rows.
-/// Collective over `world`.
+/// Ranks: collective over `world`.
 void add_row_facts(const cluster::Group& world, const GenerateInputs& inputs,
                    Evaluation& evaluation) {
   const auto ranks = static_cast<std::size_t>(world.size());

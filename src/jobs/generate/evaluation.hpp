@@ -34,7 +34,7 @@ struct Evaluation {
   std::vector<PromptMetric> metrics{};  // score, pass@k, rewards and so on, one value per prompt
   std::vector<std::int64_t> counts{};   // values of k in pass@k; empty: no answers are checked
 
-  std::optional<SearchKind> search{};  // of generate.search, if answers are checked
+  std::optional<SearchKind> search{};  // generate.search, if the evaluation has a search
 
   /// Returns whether `key` is the accuracy of the chosen search with k completions, or the gain of
   /// this accuracy over a random completion.

@@ -16,7 +16,7 @@
 namespace mgpu::jobs {
 
 /// One attempt of job generate. It holds the inputs on every rank, the models of this rank's group,
-/// and the loop over the prompts. All functions that are not const are collective over the world
+/// and the loop over the prompts. Public functions that are not const are collective over the world
 /// group.
 class GenerateRun {
 public:
@@ -59,8 +59,8 @@ private:
   std::unique_ptr<CompletionScorer> scorer_;         // of generate.search, on leaders
   std::optional<lm::ModelGroup> reference_;          // of generate.reference
   std::optional<lm::ValueModel> values_;             // of generate.guide.path
-  lm::OffsetRecord offsets_;                         // of the guide, for the tokens of a chunk
-  std::optional<lm::ValueGuide> guide_;              // uses values_ and offsets_
+  lm::OffsetRecord offsets_;  // what the guide added to logits, for the tokens of a chunk
+  std::optional<lm::ValueGuide> guide_;  // uses values_ and offsets_
   std::optional<CompletionWorker> worker_;
   lm::MemoryDemand demand_;
   std::int64_t beyond_context_ = 0;  // prompts of this rank that are longer than the context

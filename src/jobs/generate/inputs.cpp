@@ -24,7 +24,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
-constexpr Purpose kRollIn{31};  // where a completion is cut; one draw per row
+constexpr Purpose kRollIn{31};  // for the random cut of a completion; one draw per row
 
 /// The configuration and the checksum of the value model.
 struct GuideFacts {
@@ -32,7 +32,7 @@ struct GuideFacts {
   std::uint32_t fingerprint = 0;
 };
 
-/// Facts about the models other than model.path. The results depend on them.
+/// Facts about the models other than model.path on which the results depend.
 struct OtherModels {
   std::optional<std::uint32_t> reference{};  // checksum of generate.reference
   std::optional<GuideFacts> guide{};
@@ -153,8 +153,8 @@ lm::MemoryDemand GenerateInputs::demand(DeviceKind device, std::int64_t longest_
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
   demand.logit_copies = lm::logit_copies(generation.sampling);
-  // A guide needs three copies: the logits, the logits plus its offsets, and these divided by the
-  // temperature.
+  // A guide needs three copies: the logits, the logits plus the guide's offsets, and these sums
+  // divided by the temperature.
   if (keys.guide) demand.logit_copies = std::max<std::int64_t>(demand.logit_copies, 3);
   demand.has_samples = config.num_samples > 1;
   demand.is_scoring = generation.max_new_tokens == 0;

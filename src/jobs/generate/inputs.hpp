@@ -26,7 +26,7 @@ struct GenerateInputs : rows::ModelRows {
   GenerateConfig config{};
   std::optional<lm::LmConfig> guide{};  // the value model that guides sampling; nullopt: none
   std::uint32_t phase = 0;              // phase id in the journal, a checksum of prompts and models
-  bool can_judge_messages = true;       // false: a reward model's folder has no chat template
+  bool can_judge_messages = true;       // false: a reward model lacks the chat template for them
 
   std::int64_t prompts() const { return rows.rows(); }
   std::int64_t samples() const { return prompts() * config.num_samples; }
@@ -46,8 +46,8 @@ struct GenerateInputs : rows::ModelRows {
     return has_scores() || (keys.max_new_tokens > 0 && has_match);
   }
 
-  /// Returns whether the answers of completions are recorded. This is so if they are checked, or if
-  /// they vote (generate.search=weighted_vote).
+  /// Returns whether the answers of completions are recorded. This is so if answers are checked, or
+  /// if they vote (generate.search=weighted_vote).
   bool has_answers() const {
     return checks_answers() || (keys.search && keys.search->kind == SearchKind::weighted_vote);
   }
@@ -80,8 +80,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// Errors: those of open_rows() and of reading the folders of the models.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// Returns a note if the first row has an `answer`, but neither rewards nor a data set judge the
-/// completions. Otherwise returns "".
+/// Returns a note about reward `match` if the first row has an `answer`, but neither rewards nor a
+/// data set judge the completions. Otherwise returns "".
 std::string answer_note(const GenerateInputs& inputs);
 
 /// Returns the number of rows of the data, or 0 if the data cannot be read. The run reports the

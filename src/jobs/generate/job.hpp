@@ -33,8 +33,8 @@ public:
 
   /// Completes all prompts and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks for the same rows as in count_tokens(); it shows the first
-  ///         of these rows. Those of run::RowPhase and store::seal().
+  /// Errors: Failure E531 on all ranks for the same rows as in count_tokens(); the message shows
+  ///         the first five of these rows. Those of run::RowPhase and store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

@@ -26,9 +26,9 @@ void add_generate_keys(KeyTable& table);
 
 /// The treatment of prompts that are longer than the model's context.
 enum class BeyondContext {
-  warn,  // they are completed nevertheless, with one warning per run
-  mark,  // they get RowStatus::too_long and no completion
-  stop,  // the run fails with E531 before any work, and lists them
+  warn,  // completed nevertheless, with one warning per run
+  mark,  // get RowStatus::too_long and no completion
+  stop,  // the run fails with E531 before any work
 };
 
 /// The values of the keys of job generate. A sampling parameter that is nullopt has the value in
@@ -37,7 +37,7 @@ struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
   rewards::RewardSettings rewards;   // reward.*
-  std::optional<GuideKeys> guide;    // generate.guide.*; nullopt: nothing guides
+  std::optional<GuideKeys> guide;    // generate.guide.*; nullopt: no guide
   std::optional<SearchKeys> search;  // generate.search; nullopt: no completion is chosen
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
@@ -99,8 +99,8 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78) if a rule is broken.
 void check_generate_keys(const Config& config);
 
-/// Returns the settings `keys`, completed with the defaults of the model's folder. Keys of sampling
-/// imply generate.do_sample=true if generate.do_sample is auto.
+/// Returns the settings `keys`, completed with the defaults of the model's folder. If
+/// generate.do_sample is auto, tokens are sampled if a key in draw_keys() is set.
 GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults);
 
 /// Describes for the banner how tokens are sampled: "sampling, temperature 0.7, top k 50, top p 1

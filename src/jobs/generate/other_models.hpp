@@ -24,7 +24,8 @@ ModelPart largest_part(const lm::LmConfig& config, const lm::GroupPlan& plan, in
 std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& demand);
 
 /// Returns how many bytes a guide needs in addition to its weights: the cache of its sequences and
-/// candidates, and a pass of all candidates. `demand` is the demand of the guided model.
+/// candidates, and one forward pass over all candidates. `demand` is the demand of the guided
+/// model.
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand);
 

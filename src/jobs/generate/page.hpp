@@ -51,20 +51,20 @@ struct GeneratePlots {
   double prompt_log_prob = 0.0;  // sum over tokens, nats
   double output_log_prob = 0.0;
   std::map<std::string, std::int64_t> finishes;  // completions by reason, such as "length"
-  std::vector<std::int64_t> prompt_lengths;      // tokens of each prompt
-  std::vector<std::int64_t> output_lengths;      // tokens of each completion
-  std::vector<double> tokens_per_second;         // speed of each group of ranks; 0: it was idle
-  double total_tokens_per_second = 0.0;          // speed of all groups in this attempt
-  std::vector<Sample> samples;                   // different completions of the first prompts
-  std::int64_t num_samples = 1;                  // completions of each prompt
-  std::string settings;                          // how tokens were chosen
-  std::int64_t context = 0;                      // tokens that the model was made for; 0: no limit
-  std::int64_t evaluated_prompts = 0;            // prompts that were evaluated
-  Rates pass{};                                  // pass@k; empty if nothing checks answers
-  Rates majority{};                              // maj@k; empty with one completion per prompt
-  Rates best{};                                  // best-of-k; empty without generate.search
-  Rates weighted{};                              // weighted vote of k; empty without a search
-  std::vector<GroupMean> groups{};               // metrics of each group, sorted by group
+  std::vector<std::int64_t> prompt_lengths;      // number of tokens of each prompt
+  std::vector<std::int64_t> output_lengths;      // number of tokens of each completion
+  std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: the group was idle
+  double total_tokens_per_second = 0.0;   // speed of all groups in this attempt
+  std::vector<Sample> samples;            // different completions of the first prompts
+  std::int64_t num_samples = 1;           // completions of each prompt
+  std::string settings;                   // how tokens were chosen
+  std::int64_t context = 0;               // tokens that the model was made for; 0: no limit
+  std::int64_t evaluated_prompts = 0;     // prompts that were evaluated
+  Rates pass{};                           // pass@k; empty if nothing checks answers
+  Rates majority{};                       // maj@k; empty with one completion per prompt
+  Rates best{};                           // best-of-k; empty without generate.search
+  Rates weighted{};                       // weighted vote of k; empty without a search
+  std::vector<GroupMean> groups{};        // metrics of each group, sorted by group
 };
 
 /// Makes report.html of job generate and its part of summary.json.

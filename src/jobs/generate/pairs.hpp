@@ -25,7 +25,8 @@ std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts
 /// Writes a JSON line for each pair of best_and_worst(): `prompt`, `chosen`, `rejected`,
 /// `score_chosen` and `score_rejected`. The return of a completion is its value in column `reward`,
 /// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
-/// learns from them. Returns the number of lines. Local.
+/// learns from them. Returns the number of lines.
+/// Ranks:  local.
 /// Errors: Failure E143 (exit 64) if the run has neither column or no pairs, or if recipes would
 ///         tokenize the text of a prompt to other tokens than the run; E602 (exit 74) if the file
 ///         cannot be written; those of reading a result file and the run's tokenizer.

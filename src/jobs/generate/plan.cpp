@@ -35,7 +35,8 @@ std::string tokenizer_text(const rows::ModelRowKeys& keys) {
          (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
 }
 
-/// Tokenizes all prompts, and describes their lengths. Called on rank 0.
+/// Tokenizes all prompts, and describes their lengths.
+/// Ranks: local; only rank 0 calls this function.
 std::string prompts_text(const GenerateInputs& inputs) {
   const std::vector<std::int64_t> counts = count_tokens(inputs);
   const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -271,9 +272,9 @@ std::uint64_t GenerateJob::disk_bytes() const {
   const std::uint64_t text = input::bytes_of(keys_.rows.options);
   const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto samples = static_cast<std::uint64_t>(keys_.num_samples);
-  // A byte of the input becomes at most one token. For it, the results hold an id and a
-  // log-probability (8 bytes), and the byte itself. A token of a completion has some eight bytes of
-  // text in addition to its id and log-probability.
+  // A byte of the input becomes at most one token. For this token, the results hold an id and a
+  // log-probability (8 bytes), and the byte itself. A token of a completion has about eight bytes
+  // of text in addition to its id and log-probability.
   const std::uint64_t row = new_tokens * (keys_.has_divergence() ? 20 : 16) + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }

@@ -9,7 +9,8 @@ namespace mgpu::jobs {
 /// Checks that generate.reference is the folder of a model, and that its vocabulary has the same
 /// size as that of the model in folder `model`. If both folders have a tokenizer, the tokenizers
 /// must be equal. If `needs_weights`, the folder `reference` must have weights, which are not read.
-/// Called on one rank, before any work.
+/// Call this function before any work.
+/// Ranks:  local; one rank calls this function.
 /// Errors: those of check_model_folder(); Failure E107 (exit 78) for another vocabulary or another
 ///         tokenizer.
 void check_reference_folder(const Config& config, const std::filesystem::path& model,

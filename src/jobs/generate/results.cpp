@@ -31,8 +31,9 @@ std::string verdict_of(double score) {
   return score >= 1.0 ? "right" : "wrong";
 }
 
-/// Returns the different completions of the prompt whose first row is `row`, the most frequent
-/// first. `check` is the column that tells which are right; "" for none.
+/// Returns the kShownCompletions most frequent completions of a prompt, the most frequent first.
+/// The prompt has `count` rows from row `row` on. `check` is the column that tells which
+/// completions are right; "" for none.
 std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& path,
                                                   const store::ReadTable& samples, std::int64_t row,
                                                   std::int64_t count, const char* check) {
@@ -63,7 +64,7 @@ std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& p
   return found;
 }
 
-/// Returns the different completions of the first prompts.
+/// Returns the most frequent completions of the first kShownPrompts prompts.
 std::vector<GeneratePlots::Sample> first_samples(const std::filesystem::path& path,
                                                  const store::ReadTable& samples,
                                                  std::int64_t num_samples, const char* check) {

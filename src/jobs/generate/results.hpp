@@ -24,8 +24,9 @@ struct SealedCompletions {
   std::optional<Evaluation> evaluation{};  // result of evaluate_journal()
 };
 
-/// Evaluates the completions in the journal, and writes results.h5. If `may_lack_rows` is true,
-/// rows may be missing, as in an unfinished run. The file is then marked as partial.
+/// Evaluates the completions in the journal, and writes results.h5. Rows may be missing if
+/// `may_lack_rows` is true, or if the run does only one part of the work (--only I/N). The file is
+/// then marked as partial.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of evaluate_journal() and seal().

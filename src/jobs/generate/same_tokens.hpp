@@ -7,7 +7,7 @@
 
 namespace mgpu::jobs {
 
-/// The folder of a model that reads the tokens that model.path generates, and how messages name it.
+/// The model that reads the tokens that model.path generates, and how messages name this model.
 struct TokenReader {
   std::string key{};               // "generate.guide.path"
   std::filesystem::path folder{};  // the value of the key
@@ -16,7 +16,8 @@ struct TokenReader {
 
 /// Checks that the model in reader.folder has the same tokenizer as the model in folder `model`,
 /// and a vocabulary that is not smaller. Both folders may lack a tokenizer, because prompts can be
-/// token ids. A missing folder `model` is reported elsewhere. Called on one rank.
+/// token ids. Does nothing if `model` has no config.json, because another check reports that.
+/// Ranks:  local; one rank calls this function.
 /// Errors: Failure E107 (exit 78); those of reading both folders.
 void check_same_tokens(const Config& config, const TokenReader& reader,
                        const std::filesystem::path& model);

@@ -145,7 +145,7 @@ bool judges_steps(const SearchKeys& keys) {
 
 namespace {
 
-/// Refuses keys about steps. Called if the model scores whole completions.
+/// Refuses keys about steps, for a model that scores whole completions.
 void refuse_keys_of_steps(const Config& config) {
   for (const std::string& name : config.not_default())
     if (name.starts_with("generate.reward.") && name != kReward)

@@ -32,8 +32,8 @@ struct CompletionScore {
   std::vector<double> steps{};  // probability of each step; empty for a reward model
 };
 
-/// Scores completions with the model of generate.reward.path. On the CPU a score depends on its
-/// completion and prompt only.
+/// Scores completions with the model of generate.reward.path. On the CPU, a score depends only on
+/// the completion and its prompt, not on other completions.
 ///
 /// A process reward model gives each step a probability. It reads the kind of tokens that it was
 /// trained on: the sampled tokens, or the tokens of the texts of the steps and of separators. A
@@ -55,7 +55,8 @@ public:
 
 /// Opens the model of generate.reward.path on `device`. With `models`, the ranks of a node share
 /// its weights. `encoder` has the tokenizer of folder `model`, the model that generates the
-/// completions. `keys` and `encoder` must outlive the result. Local.
+/// completions. `keys` and `encoder` must outlive the result.
+/// Ranks:  local.
 /// Errors: Failure E603 if steps are lines and `model` has no tokenizer; those of
 ///         lm::StepScorer::open() and rows::open_rewards().
 std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
@@ -67,7 +68,8 @@ std::unique_ptr<CompletionScorer> open_scorer(const SearchKeys& keys,
 /// generate.reward.path as reward `model`.
 rewards::RewardSettings reward_settings_of(const SearchKeys& keys);
 
-/// Combines the probabilities of the steps of a completion, at least one, into its score.
+/// Returns the score of a completion, computed from the probabilities of its steps. There must be
+/// at least one step.
 double aggregate_of(StepAggregate aggregate, std::span<const double> steps);
 
 }  // namespace mgpu::jobs

@@ -19,7 +19,7 @@ namespace {
 constexpr std::array kFinishNames = {"stop_token", "stop_string", "length",
                                      "context",    "scored",      "none"};
 
-/// One completion of a prompt. The objects that the pointers refer to must outlive this object.
+/// A completion of a prompt. The objects that the pointers refer to must outlive this object.
 struct CompletionRow {
   std::int64_t prompt_index = 0;
   std::int32_t sample = 0;

@@ -24,14 +24,14 @@ const char* name_of(Finish finish);
 /// by prompt in the order of the input.
 store::TableSpec completion_table(const GenerateInputs& inputs);
 
-/// The models and functions that judge the rows of a chunk.
+/// The reward functions and the search scorer that judge the completions of a chunk.
 struct RowJudges {
   rewards::WeightedRewards* rewards = nullptr;  // of reward.functions; nullptr: none
   CompletionScorer* scorer = nullptr;           // of generate.search; nullptr: none
 };
 
-/// Encodes the rows of prompts for the journal. The first prompt is prompt `first` of the input.
-/// `encoder` decodes the completions, and `judges` judges them.
+/// Encodes the rows of `prompts` for the journal. prompts[0] is prompt `first` of the input.
+/// `encoder` decodes the completions. `judges` gives rewards and search scores.
 /// Errors: those of rewards::WeightedRewards::score() and CompletionScorer::score().
 std::vector<std::byte> completion_rows(const GenerateInputs& inputs, std::int64_t first,
                                        std::span<const rows::EncodedPrompt> prompts,

@@ -8,13 +8,13 @@
 namespace mgpu::jobs {
 
 /// Draws a curve of the total probability of the k most probable tokens against k. Labels below the
-/// axis give the bytes per token that these k tokens take in the results. Returns "" if no points
-/// are given.
+/// axis give the bytes per token that these k tokens take in the results. Returns an SVG image; ""
+/// if no points are given.
 std::string svg_kept_mass(const KeptMass& mass);
 
-/// Draws one row of bars for each of the first kShownRanks ranks: the layers or heads of the model
-/// that the rank holds, and how it spent its time. Times are omitted if no samples were processed.
-/// Returns "" without ranks.
+/// Draws one row of bars for each of the first kShownRanks ranks. The bars show which layers or
+/// heads of the model the rank holds, and how the rank spent its time. Times are omitted if no
+/// samples were processed. Returns an SVG image; "" without ranks.
 std::string svg_rank_map(const RankMap& map);
 inline constexpr std::size_t kShownRanks = 64;
 

@@ -8,8 +8,8 @@
 namespace mgpu::jobs {
 
 /// Returns HTML of texts whose tokens are colored by the entropy of the teacher's prediction. While
-/// the pointer is over a token, the bottom of the window shows the most probable predictions for
-/// that token. Returns "" without texts.
+/// the mouse pointer is over a token, the bottom of the browser window shows the most probable
+/// predictions for that token. Returns "" without texts.
 std::string entropy_html(const std::vector<ShownText>& texts);
 
 /// Returns a token in quotes, with visible blanks and line ends.

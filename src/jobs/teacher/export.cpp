@@ -26,7 +26,8 @@ bool has_list(const std::filesystem::path& results, const std::string& name) {
   return std::find(lists.begin(), lists.end(), name) != lists.end();
 }
 
-/// Reads the stored top k (the most probable tokens at each position), sample by sample.
+/// Reads what a run stored with teacher.targets=topk: the k() most probable tokens at each
+/// position.
 class StoredTopK {
 public:
   explicit StoredTopK(const std::filesystem::path& results)
@@ -48,7 +49,8 @@ public:
     return longest;
   }
 
-  /// Returns log-probability + log-sum-exp of each kept token: [tokens, K].
+  /// Returns log-probability + log-sum-exp of each stored token of a sample.
+  /// Shapes: [tokens_of(sample), k()]
   std::vector<Half> logits(std::int64_t sample) const {
     const store::ReadLists log_probs = log_probs_.read(sample, 1);
     const store::ReadLists log_sums = log_sums_.read(sample, 1);
@@ -61,7 +63,8 @@ public:
     return logits;
   }
 
-  /// Returns the ids of the kept tokens: [tokens, K].
+  /// Returns the ids of the stored tokens of a sample.
+  /// Shapes: [tokens_of(sample), k()]
   std::vector<std::int32_t> ids(std::int64_t sample) const {
     const store::ReadLists stored = ids_.read(sample, 1);
     if (is_packed_) return unpacked(stored.row<std::uint8_t>(0));

@@ -6,17 +6,19 @@
 
 namespace mgpu::jobs {
 
-/// Writes the stored top k of a run of job teacher as HDF5 data sets, which are padded to the
-/// longest sample. Also writes metadata.json in the folder of the results. Returns the number of
-/// samples. Local.
+/// Writes the targets of a run of job teacher with teacher.targets=topk, in request.results, to the
+/// HDF5 file request.out. These are the K most probable tokens at each position, and their logits.
+/// Also writes metadata.json in the folder of the results. Returns the number of samples.
 ///
-/// The data sets are `logits_values` float16 [N, L, K], `logits_indices` int32 [N, L, K] and
-/// `seq_lengths` int32 [N], compressed with gzip 4. L is the length of the longest sample. Logits
-/// are log-probability + log-sum-exp; padding is 0.
+/// The HDF5 data sets are `logits_values` float16 [N, L, K], `logits_indices` int32 [N, L, K] and
+/// `seq_lengths` int32 [N], compressed with gzip 4. N is the number of samples, and L is the number
+/// of tokens of the longest sample, at least 1. Shorter samples are padded with 0. A logit is
+/// stored as log-probability + log-sum-exp.
 ///
+/// Ranks:  local.
 /// Memory: one sample.
-/// Errors: Failure E533 (exit 65) for a file without a top k; E602 if a file cannot be written;
-///         those of ListColumn.
+/// Errors: Failure E533 (exit 65) for results of another teacher.targets; E602 if a file cannot be
+///         written; those of ListColumn.
 std::int64_t export_padded_targets(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

@@ -22,15 +22,16 @@ struct TeacherInputs : rows::ModelRows {
   TeacherConfig config{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows and model
 
-  /// Returns an upper bound of the tokens of a sample: data.max_length, or the number of learned
-  /// positions if that is smaller.
+  /// Returns the largest allowed number of tokens of a sample: data.max_length, or the number of
+  /// learned positions if that is smaller.
   std::int64_t max_length() const;
 
   SampleMaker sample_maker() const;
 
   run::RowCounts counts() const { return {config.run.chunk_size, rows.rows()}; }
 
-  /// Returns the memory that the model needs on `device` for samples of max_length() tokens.
+  /// Returns the sizes that determine the memory of the model on `device`, for samples of
+  /// max_length() tokens.
   lm::MemoryDemand demand(DeviceKind device) const;
 };
 

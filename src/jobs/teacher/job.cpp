@@ -39,8 +39,8 @@ run::ChunkPhase chunks_of(const TeacherInputs& inputs) {
   return {"targets", inputs.phase, inputs.rows.rows(), keys.chunk_size, keys.part};
 }
 
-/// Returns for each rank its share of the model and its use of time. Ranks: collective over the
-/// world.
+/// Returns for each rank its share of the model and its use of time.
+/// Ranks: collective over the world.
 RankMap rank_map(const run::RunContext& run, const TeacherInputs& inputs, run::RowPhase& phase,
                  const TeacherWorker& worker) {
   const lm::Shard& shard = phase.group().model().shard();

@@ -24,8 +24,8 @@ struct ShownToken {
   /// Entropy of the prediction in nats; below 0: unknown. All tokens that are not stored count as
   /// one class.
   double entropy = -1.0;
-  double probability = 0.0;  // predicted probability of this token; 0: it is not stored
-  int place = 0;             // position in the stored predictions, from 1; 0: it is not stored
+  double probability = 0.0;  // predicted probability of this token; 0: not stored
+  int place = 0;             // position in the stored predictions, from 1; 0: not stored
   std::vector<Guess> best;   // most probable predictions, the most probable first
   double rest = 0.0;         // probability of all tokens that are not in `best`
 };
@@ -51,8 +51,8 @@ struct KeptMass {
   std::int64_t tokens_seen = 0;  // number of tokens over which the means were computed
 };
 
-/// The layers and heads of a model that one rank holds, and how it spent the time while samples
-/// were processed.
+/// The layers and heads of a model that one rank holds, and how this rank spent the time while
+/// samples were processed.
 struct RankPart {
   std::int64_t group = 0;
   std::int64_t first_layer = 0;
@@ -64,7 +64,7 @@ struct RankPart {
   double idle_s = 0.0;     // seconds without samples to process
 };
 
-/// The layers and heads of a model that each rank holds.
+/// The layers and heads of a model that each rank holds, and how each rank spent its time.
 struct RankMap {
   std::int64_t layers = 0;  // number of layers of the model
   std::int64_t heads = 0;
@@ -80,11 +80,11 @@ struct TeacherPlots {
   std::int64_t tokens_left_out = 0;              // tokens that were cut or left out as too long
   std::int64_t longest = 0;                      // tokens of the longest sample
   std::int64_t max_length = 0;                   // tokens that a sample may have
-  std::vector<std::int64_t> lengths;             // tokens of each sample, before the sample was cut
-  std::vector<std::uint8_t> is_cut;       // [samples] whether each sample was cut or left out
-  std::int64_t samples = 0;               // samples with at least one used token
-  double bytes_per_token = 0.0;           // bytes of the stored predictions of a token
-  std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: it was idle
+  std::vector<std::int64_t> lengths;  // number of tokens of each sample, before the sample was cut
+  std::vector<std::uint8_t> is_cut;   // [samples] whether each sample was cut or left out
+  std::int64_t samples = 0;           // samples with at least one used token
+  double bytes_per_token = 0.0;       // bytes of the stored predictions of a token
+  std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: the group was idle
   double total_tokens_per_second = 0.0;   // speed of all groups in this attempt
   std::vector<ShownText> texts;
   std::string entropy_of;  // what the entropy is computed over: "the 16 most probable tokens ..."

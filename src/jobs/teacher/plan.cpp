@@ -40,8 +40,9 @@ double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
   return bytes;
 }
 
-/// Describes the number of rows, and the number of tokens of the first 1000 rows. It encodes these
-/// rows as a run does. Called on rank 0.
+/// Describes the number of rows, and the number of tokens of the first 1000 rows. Encodes these
+/// rows as a run does.
+/// Ranks: local; only rank 0 calls this function.
 /// Errors: those of SampleMaker::make().
 std::string rows_text(const TeacherInputs& inputs) {
   constexpr std::int64_t kEncodedRows = 1000;

@@ -50,7 +50,7 @@ public:
     return texts;
   }
 
-  /// Returns the text of a token when it follows the token `before`.
+  /// Returns the text of token `id` when it follows the token `before`.
   std::string behind(std::int32_t before, std::int32_t id) const {
     if (!folder_) return report::text_of("#%d", id);
     const text::Tokenizer& tokenizer = folder_->tokenizer;
@@ -67,9 +67,9 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Divides the rows into kShownTexts parts. Returns from each part the row with the most tokens,
-/// where numbers above kShownTokens count as equal. Skips a part without a row of two tokens or
-/// more.
+/// Divides the rows into kShownTexts ranges of equal size. Returns from each range the first row
+/// with at least kShownTokens tokens. If no row has that many, returns the first row with the most
+/// tokens. Skips a range without a row of two tokens or more.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {
@@ -138,7 +138,8 @@ ShownText read_text(recipes::StoredTargets& targets, const store::ListColumn& to
   if (answer < text.tokens)
     text.first = std::clamp<std::int64_t>(answer - kShownPrompt, 0,
                                           std::max<std::int64_t>(text.tokens - kShownTokens, 0));
-  // The token before the first shown one is also read, because its targets predict the shown one.
+  // Also reads the token before the first shown one, because its targets predict the first shown
+  // one.
   const std::int64_t before = text.first > 0 ? 1 : 0;
   const std::int64_t count = std::min(kShownTokens, text.tokens - text.first);
   const std::int64_t first = text.first - before;
@@ -209,8 +210,8 @@ private:
   std::vector<std::vector<float>> masses_;  // [ks, tokens seen]
 };
 
-/// Returns the first token of each block. The blocks cover all tokens, or kSeenTokens tokens that
-/// are spread over the file.
+/// Returns the index of the first token of each block of kBlockTokens tokens. The blocks cover all
+/// tokens or, if the file has more than kSeenTokens, that many tokens spread over the file.
 std::vector<std::int64_t> block_starts(std::int64_t tokens) {
   std::int64_t blocks = kSeenTokens / kBlockTokens;
   std::int64_t apart = (tokens - kBlockTokens) / (blocks - 1);

@@ -11,9 +11,10 @@
 namespace mgpu::jobs {
 
 /// Adds data of the written results.h5 to `plots`: a few texts with the teacher's predictions and,
-/// for several k, the probability of the k most probable tokens. It reads the predictions for at
-/// most some 33,000 tokens. For the top k, these tokens are spread over the file. Local.
+/// for several k, the probability of the k most probable tokens. Reads the predictions for at most
+/// about 33,000 tokens. With teacher.targets=topk, these tokens are spread over the file.
 ///
+/// Ranks:  local.
 /// Shapes: num_tokens [rows of the table]
 /// Memory: 8 bytes for each row of each list column, and a few MiB.
 /// Errors: those of StoredTargets and ListColumn.

@@ -40,8 +40,9 @@ void draw_axes(report::Svg& svg) {
   svg.text({kLeft + 112, 14}, "a tenth of the tokens keep less", "legend");
 }
 
-/// Returns whether point i gets a label. The last k gets a label, and as many powers of two get one
-/// as there is space for.
+/// Returns whether point i gets a label. The last k gets one. Every n-th power of two also gets
+/// one, unless that power is too close to the last k. The number n is chosen so that there are at
+/// most kLabels labels.
 bool has_label(const KeptMass& mass, std::size_t i) {
   const std::vector<KeptMass::Point>& points = mass.points;
   const std::int64_t last = points.back().k;
@@ -68,7 +69,7 @@ void draw_labels(report::Svg& svg, const KeptMass& mass) {
     svg.text({x, bottom + 60}, report::grouped(point.bytes_packed) + " B", "tick",
              report::Anchor::middle);
   }
-  // The names of the rows are next to the axis, left of the first labels.
+  // The names of the three rows of labels are at the left edge, left of the first labels.
   svg.text({0, bottom + 20}, "k", "axis-name");
   svg.text({0, bottom + 40}, "fp16", "axis-name");
   svg.text({0, bottom + 60}, "packed", "axis-name");

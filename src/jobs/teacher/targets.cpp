@@ -51,8 +51,8 @@ void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint
   }
 }
 
-/// Fills `uniforms` with the sorted random numbers of one token. They depend on seed, sample and
-/// token only.
+/// Fills `uniforms` with the sorted random numbers of one token. They depend only on the seed, the
+/// sample, and the index of the token.
 void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<double> uniforms) {
   constexpr std::size_t kBlocksOfToken = 128;  // two draws per block; at most 255 draws
   for (std::size_t m = 0; m < uniforms.size(); ++m) {
@@ -126,7 +126,7 @@ void TeacherModel::keep_best(std::span<const PromptPiece> pieces, const at::Tens
   check_finite(pieces, samples_, head.log_sums);
   if (!returns_targets()) return;
   const at::Tensor log_probs =
-      tensor::read_back(head.best_logits - head.log_sums.unsqueeze(1));  // [n, K]
+      tensor::read_back(head.best_logits - head.log_sums.unsqueeze(1));  // [tokens, best]
   const at::Tensor tail = (1.0 - log_probs.to(at::kDouble).exp().sum(1)).clamp_min(0.0);
   const at::Tensor tails = tail.to(at::kFloat).contiguous();
   const at::Tensor log_sums = tensor::read_back(head.log_sums);

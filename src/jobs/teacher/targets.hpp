@@ -52,7 +52,7 @@ public:
   std::vector<TokenTargets> run(std::span<const std::vector<std::int64_t>> texts,
                                 std::int64_t first);
 
-  /// Returns whether run() returns targets on this rank. It is true on one rank of each group.
+  /// Returns whether run() returns targets on this rank. This is so on one rank of each group.
   bool returns_targets() const;
 
   std::int64_t batch_size() const { return generator_.batch_size(); }
@@ -68,8 +68,8 @@ private:
   const lm::LanguageModel& model_;
   TeacherConfig config_;
   lm::Generator generator_;
-  std::vector<std::uint64_t> samples_;  // ids of the current texts
-  std::vector<TokenTargets> targets_;   // targets of the current texts
+  std::vector<std::uint64_t> samples_;  // sample ids of the texts in the current run()
+  std::vector<TokenTargets> targets_;   // targets of the texts in the current run()
 };
 
 }  // namespace mgpu::jobs

@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// Job train trains a model. It forwards each call to the recipe that the configuration chooses.
+/// Job train trains a model. It forwards each call to the recipe that the key train.recipe chooses.
 class TrainJob final : public Job {
 public:
   /// `config` must outlive the job.

@@ -8,7 +8,7 @@ using formats::JsonValue;
 
 namespace {
 
-constexpr std::int64_t kDefaultLabels = 2;  // num_labels of transformers
+constexpr std::int64_t kDefaultLabels = 2;  // default of num_labels in transformers
 
 }  // namespace
 

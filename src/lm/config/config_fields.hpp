@@ -13,9 +13,9 @@ namespace mgpu::lm {
 
 /// Reads the members of an object of a JSON configuration file by name, and checks their types. A
 /// member that is null counts as absent. If a field has several names, they are tried in order.
-/// Functions whose name ends in _or return `standard` for an absent field.
+/// Functions whose names end with `_or` return `standard` for an absent field.
 ///
-/// Errors: Failure E702 with the names of file and field, unless stated differently.
+/// Errors: Failure E702, which names the file and the field, for a missing or invalid value.
 class ConfigFields {
 public:
   using Names = std::initializer_list<std::string_view>;
@@ -28,19 +28,19 @@ public:
   bool is_null(std::string_view name) const;  // true: present and null
   const formats::JsonValue& value() const { return object_; }
 
-  /// Returns a required whole number from min to max.
+  /// Returns a whole number from `min` to `max`. The field must be present.
   std::int64_t integer(Names names, std::int64_t min = 1, std::int64_t max = INT32_MAX) const;
   std::int64_t integer_or(Names names, std::int64_t standard, std::int64_t min = 1) const;
-  double number(Names names) const;  // required, finite
+  double number(Names names) const;  // the field must be present, and the number finite
   double number_or(Names names, double standard) const;
   bool flag_or(Names names, bool standard) const;
   std::string text_or(Names names, std::string_view standard) const;
 
-  /// Returns a nested object, if present.
+  /// Returns a nested object; nullopt for an absent field.
   std::optional<ConfigFields> object(Names names) const;
 
   [[noreturn]] void refuse_value(const std::string& why) const;  // throws E702
-  /// Throws E701. The message says that `what` is not supported, and lists what is `supported`.
+  /// Throws E701. The message says that `what` is not supported, and has the list `supported`.
   [[noreturn]] void refuse_feature(const std::string& what, const std::string& supported) const;
 
 private:

@@ -25,10 +25,10 @@ void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
 struct Unused {
   std::string_view name;
   double neutral;            // the setting has no effect with this value
-  bool is_of_draws = false;  // true: the setting has no effect in greedy decoding
+  bool is_of_draws = false;  // true: the setting affects sampling only, not greedy decoding
 };
 
-/// Settings of transformers' generate() that are not supported here.
+/// Settings of transformers' generate() that this program does not support.
 constexpr Unused kUnused[] = {
     {"num_beams", 1.0},
     {"num_beam_groups", 1.0},

@@ -7,7 +7,8 @@
 namespace mgpu::lm {
 
 /// Reads the generation settings of config.json or generation_config.json into `generation`.
-/// Settings that the file lacks keep their values; the lists of unsupported keys are replaced.
+/// Settings that the file lacks keep their values. The lists of unsupported keys are replaced by
+/// those of the file.
 /// Errors: Failure E702 for an invalid value.
 void read_generation(const ConfigFields& fields, GenerationDefaults& generation);
 

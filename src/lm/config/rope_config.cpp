@@ -16,8 +16,9 @@ RopeKind kind_of(const ConfigFields& fields, const std::string& name) {
   fields.refuse_feature("rope_type `" + name + "`", kSupported);
 }
 
-/// Returns the factor by which yarn multiplies cosine and sine. If the config has
-/// `attention_factor`, this value is the result.
+/// Returns the factor by which yarn multiplies cosine and sine: `attention_factor` if `scaling` has
+/// this field. Otherwise the factor is computed from `factor` and the fields `mscale` and
+/// `mscale_all_dim`.
 double yarn_factor(const ConfigFields& scaling, double factor) {
   const auto growth = [factor](double scale) {
     return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
@@ -33,7 +34,7 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& scaling, std::
                   RopeConfig& rope) {
   const bool is_pretrained_length = rope.kind == RopeKind::llama3 || rope.kind == RopeKind::yarn;
   if (is_pretrained_length) {
-    // The field outside of rope_parameters takes precedence, as in transformers.
+    // A field at the top level of config.json takes precedence, as in transformers.
     rope.original_positions =
         fields.integer_or({"original_max_position_embeddings"},
                           scaling.integer_or({"original_max_position_embeddings"}, positions));

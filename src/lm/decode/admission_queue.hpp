@@ -62,8 +62,8 @@ public:
   const Prompt& prompt(std::size_t index) const { return prompts_[index]; }
   bool is_empty() const { return next_ == prompts_.size(); }
 
-  /// Returns whether the next prompt has to wait until the first prompt has computed the common
-  /// prefix.
+  /// Returns whether the next prompt has to wait until the prefill of the first prompt has computed
+  /// the common prefix.
   bool waits_for_shared_prefix() const {
     return shared_prefix.sequence < 0 && shared_prefix.pages > 0 && next_ > 0;
   }
@@ -81,8 +81,8 @@ public:
 
   /// Returns pages_needed() without the pages of the common prefix.
   std::int64_t pages_to_reserve(const Prompt& prompt) const;
-  /// Returns how many additional cache pages a completion needs that runs in a fork of the prompt's
-  /// sequence.
+  /// Returns how many additional cache pages a completion needs if it runs in a fork of the
+  /// prompt's sequence.
   std::int64_t pages_to_reserve_for_fork(const Prompt& prompt) const;
 
   std::vector<PromptResult> results;  // [prompts]

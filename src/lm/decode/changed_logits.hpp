@@ -12,7 +12,7 @@
 #include "online_logits.hpp"
 #include "penalized_ids.hpp"
 
-// Shapes in this header: N rows, D width, K candidates.
+// Shapes in this header: N rows of a draw, n rows of a LogitsPiece, D width, K candidates.
 namespace mgpu::lm {
 
 /// The columns in which one LogitsPiece has the candidates (CandidateProcessor) of its rows.
@@ -24,8 +24,8 @@ struct CandidatePlaces {
 /// Returns the columns in which `piece` has the candidates of its rows.
 CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
-/// Adds, in place, the offset of each candidate whose logit is in the piece to that logit. All
-/// other logits keep their bits.
+/// Adds the offset of each candidate to the candidate's logit, in place, if this logit is in the
+/// piece. All other logits keep their bits.
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// The hidden states from which tokens are drawn, one row per token, and the data that change the
@@ -33,7 +33,7 @@ void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece);
 struct SampledRows {
   const LanguageModel& model;
   const at::Tensor& hidden;         // [N, D]
-  std::span<const DrawSite> sites;  // N
+  std::span<const DrawSite> sites;  // [N]
   const LogitProcessors& processors;
   PenalizedIds penalized{};
   CandidateOffsets offsets{};

@@ -21,7 +21,7 @@ struct DivergenceSums {
   double reference_top = kNone;  // largest logit of the reference
   double reference_sum = 0.0;    // sum of exp(logit of the reference - reference_top)
 
-  /// Divides one block of logits by `temperature`, and adds the result to the sums.
+  /// Updates the sums with one block of logits of both models, after division by `temperature`.
   void add(std::span<const float> of_model, std::span<const float> of_reference,
            double temperature);
 

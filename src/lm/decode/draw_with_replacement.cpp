@@ -11,7 +11,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// The draws from this rank's part of the vocabulary.
+/// The draws from this rank's part of the vocabulary: M draws for each of N hidden states.
 struct DrawsHere {
   at::Tensor log_sums;  // [N] float32, of the whole vocabulary
   at::Tensor uniforms;  // [N, M] float64
@@ -37,7 +37,7 @@ struct DrawsHere {
   }
 };
 
-/// Returns the total probability of the tokens that lower ranks hold, [N] float64.
+/// Returns the total probability of the tokens that the ranks before this one hold, [N] float64.
 at::Tensor share_before(const LanguageModel& model, const at::Tensor& log_sums_here,
                         const at::Tensor& log_sums) {
   const at::Tensor none = at::zeros(log_sums.sizes(), log_sums.options().dtype(at::kDouble));

@@ -46,7 +46,8 @@ public:
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
-  /// the pass has more rows than all earlier passes, the function reserves memory first.
+  /// the pass has more rows than the memory from reserve(), the function first enlarges this
+  /// memory.
   /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 

@@ -24,8 +24,8 @@ at::Tensor sums_of(const at::Tensor& logits) {
   return at::stack({top, shares.sum(1), (shares * below).sum(1)}, 1);
 }
 
-/// Returns columns 1 and 2 of `sums` after the largest logits have been replaced by `top`, [N]
-/// each.
+/// Returns columns 1 and 2 of `sums`, [N] each, relative to `top` instead of the largest logit of
+/// each row.
 std::pair<at::Tensor, at::Tensor> moved(const at::Tensor& sums, const at::Tensor& top) {
   const at::Tensor step = sums.select(1, 0) - top;
   const at::Tensor factor = step.exp();
@@ -64,8 +64,8 @@ at::Tensor own_sums(const LanguageModel& model, const at::Tensor& hidden) {
   return all;
 }
 
-/// Returns the sums over the whole vocabulary, from the sums of each rank, which are added in the
-/// order of the ranks.
+/// Returns the sums over the whole vocabulary: the sums of the R ranks, joined in the order of the
+/// ranks.
 at::Tensor sums_of_ranks(ShardPeers& peers, const at::Tensor& mine) {
   const at::Tensor all = gather_bits(peers, mine.view(at::kInt)).view(at::kDouble);  // [R, N, 3]
   at::Tensor sums = all[0];

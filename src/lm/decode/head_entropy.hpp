@@ -10,7 +10,7 @@ namespace mgpu::lm {
 /// `hidden`. All sums are computed in float64. On the CPU the bits of a row do not depend on the
 /// other rows.
 ///
-/// Shapes: hidden [N, D] float32 on the model's device
+/// Shapes: hidden [N, D] float32 on the model's device, with N rows of width D
 /// Memory: one block of logits in float64; the model's PassSizes set its size.
 /// Ranks:  collective over the ranks of the model; all of them get the same bits
 at::Tensor head_entropies(const LanguageModel& model, const at::Tensor& hidden);

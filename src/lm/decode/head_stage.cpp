@@ -47,7 +47,7 @@ void HeadStage::score(std::span<const HeadRequests::Scored> requests,
       rows.push_back(requests[i].rows);
       ids.insert(ids.end(), requests[i].targets.begin(), requests[i].targets.end());
     }
-    const at::Tensor hidden = joined(rows);  // [n, D]
+    const at::Tensor hidden = joined(rows);  // [ids.size(), D]
     if (ids.empty()) continue;
     const at::Tensor log_probs =
         tensor::read_back(apply_head(model, hidden, ids_tensor(ids, hidden), 0).log_probs);

@@ -90,7 +90,7 @@ OffsetDivergence::OffsetDivergence(const SampledRows& rows, const SamplingConfig
 void OffsetDivergence::fold(const LogitsPiece& raw) {
   if (!sums_) return;
   const CandidatePlaces places = places_in(rows_.offsets, raw);
-  const at::Tensor scaled = raw.logits / temperature_;  // [n, B]
+  const at::Tensor scaled = raw.logits / temperature_;  // [rows, tokens] of the piece
   const at::Tensor candidates = sums_->candidates.narrow(0, raw.row, scaled.size(0));
   candidates.copy_(at::where(places.is_elsewhere, candidates, scaled.gather(1, places.columns)));
   // This sets the logits of the candidates to -infinity, so that `rest` does not include them.
@@ -106,8 +106,8 @@ at::Tensor OffsetDivergence::result() {
   return divergence_of(*sums_);
 }
 
-/// Merges the sums of all ranks that hold a part of the vocabulary. The logit of each candidate is
-/// on one rank, and -infinity on the others.
+/// Merges the sums of the R ranks that hold a part of the vocabulary. The logit of each candidate
+/// is on one rank, and -infinity on the others.
 void OffsetDivergence::combine_ranks() {
   const LanguageModel& model = rows_.model;
   if (!model.shard().is_tensor_parallel || rows_.hidden.size(0) == 0) return;

@@ -16,7 +16,7 @@ namespace mgpu::lm {
 /// The sums over the vocabulary from which divergence_of() computes the KL divergence of N draws.
 /// Logits and offsets are divided by the temperature.
 struct OffsetSums {
-  OnlineLogits rest;      // sums over all tokens that are not candidates; K = 0 best tokens
+  OnlineLogits rest;      // sums over all tokens that are not candidates; without best tokens
   at::Tensor candidates;  // [N, K] float32: logits without offsets; -infinity: not seen yet
   at::Tensor offsets;     // [N, K] float64
 

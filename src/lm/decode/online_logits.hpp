@@ -31,7 +31,8 @@ void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
 /// Returns the tensors `bits` of all R ranks, [R, ...] int32. The integers may hold the bits of
-/// other types, such as float32. Collective over `peers`.
+/// other types, such as float32.
+/// Ranks: collective over `peers`
 at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 
 /// For each row, the largest logit (top) and the sum of exp(logit - top), [N] each.

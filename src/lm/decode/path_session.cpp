@@ -28,7 +28,7 @@ void PathSession::run(const PagedCache::Sizes& sizes,
     together([&] {
       run_on_all_or_fail(model_->peers(), [&] {
         if (pool_ && pool_->cache().free_pages() >= sizes.pages) return;
-        pool_.reset();  // free the old pool first
+        pool_.reset();  // frees the memory of the old pool before the new pool is allocated
         if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
         pool_.emplace(*model_, sizes);
       });

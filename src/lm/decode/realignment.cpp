@@ -20,7 +20,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr double kSmallestNorm = 1e-6;  // smallest divisor when scale_rows() scales a state
+constexpr double kSmallestNorm = 1e-6;  // smallest divisor when a mapped state is scaled
 
 /// Makes libtorch compute on one thread while the object exists. Otherwise the bits of a sum might
 /// depend on the number of threads.
@@ -69,7 +69,8 @@ VocabularyRows vocabulary_rows(const LanguageModel& model, std::int64_t first, s
   return {both[0], both[1]};
 }
 
-/// Sums over the rows of W_out and W_in. They are in one tensor, so that one all-reduce suffices.
+/// Sums over the rows of W_out and W_in. All sums are in one tensor, so that one all-reduce
+/// suffices.
 struct NormalSums {
   explicit NormalSums(const LanguageModel& model)
       : width(model.config().hidden_size),
@@ -77,7 +78,7 @@ struct NormalSums {
 
   at::Tensor outer() const { return all.narrow(0, 0, width); }      // [D, D] W_out^T W_out
   at::Tensor cross() const { return all.narrow(0, width, width); }  // [D, D] W_out^T W_in
-  at::Tensor norms() const { return all[2 * width][0]; }            // sum of the norms of W_in
+  at::Tensor norms() const { return all[2 * width][0]; }            // sum of the row norms of W_in
 
   void add(const VocabularyRows& rows) const {
     const at::Tensor out = rows.out.to(at::kDouble);

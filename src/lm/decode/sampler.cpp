@@ -89,9 +89,9 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns log_sums, [N]. If the logsumexp of a row's logits after the processors (`processed`) is
-/// not finite, the row gets this value instead. check_sums() or DecodeSession::read() rejects such
-/// a row later.
+/// Returns `log_sums`, [N], but with another value for rows whose logits the processors have made
+/// invalid. Such a row has a logsumexp of `processed` that is not finite, and gets this logsumexp.
+/// check_sums() or DecodeSession::read() rejects the row later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});

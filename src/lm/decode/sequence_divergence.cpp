@@ -22,7 +22,7 @@ GenerationConfig scoring_of(std::int64_t batch_size) {
 /// The consecutive rows of a piece (PromptPiece) that predict tokens of the completion.
 struct PredictingRows {
   std::int64_t first_row = 0;    // index in the piece
-  std::int64_t first_token = 0;  // index in the completion of the first predicted token
+  std::int64_t first_token = 0;  // index of the first predicted token in the completion
   std::int64_t count = 0;
 };
 
@@ -116,7 +116,7 @@ void SequenceDivergence::run_batch(std::span<const Sequence> batch,
 }
 
 /// Copies divergences_ from the first rank with the vocabulary head to the model's other ranks.
-/// Collective.
+/// Ranks: collective over the ranks of the model
 void SequenceDivergence::share_divergences() {
   ShardPeers* peers = model_.peers();
   if (peers == nullptr) return;

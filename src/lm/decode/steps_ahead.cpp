@@ -19,7 +19,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns DrawnSteps::stopped for the drawn `ids`, both [T, S].
+/// Returns DrawnSteps::stopped for the drawn `ids`. Both are [T, S], for T steps of S sequences.
 at::Tensor stopped_by(const at::Tensor& ids, const std::vector<std::int64_t>& stop_ids) {
   at::Tensor stopped = at::zeros(ids.sizes(), ids.options().dtype(at::kBool));
   for (const std::int64_t stop : stop_ids)

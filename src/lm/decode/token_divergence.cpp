@@ -14,8 +14,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Replaces `rows` by the sums over the whole vocabulary, which are added in the order of the
-/// ranks.
+/// Replaces `rows`, the sums over this rank's part of the vocabulary, by the sums over the whole
+/// vocabulary. The sums of the ranks are added in the order of the ranks.
 void combine_ranks(const LanguageModel& model, std::vector<DivergenceSums>& rows,
                    const at::Tensor& like) {
   if (!model.shard().is_tensor_parallel || rows.empty()) return;

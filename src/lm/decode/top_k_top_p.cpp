@@ -6,8 +6,9 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns the number of the first candidates that form the nucleus, whose total probability is at
-/// least top_p. Returns candidates.size() + 1 if the nucleus needs more candidates.
+/// Returns how many of the first candidates form the nucleus: the smallest number whose total
+/// probability is at least top_p. Returns candidates.size() + 1 if the total probability of all
+/// candidates is less.
 std::size_t nucleus_size(const std::vector<Candidate>& candidates, double top_p) {
   double before = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -34,8 +34,8 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 /// to the sum over the tokens that top k keeps. With top p, the probabilities of the result are
 /// scaled to the sum 1.
 ///
-/// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
-///         whose probability is at least p.
+/// Source: Holtzman et al., arXiv 1904.09751. The nucleus of top p is the smallest set of the most
+///         probable tokens whose total probability is at least p.
 std::optional<std::vector<Candidate>> top_k_top_p(const std::vector<ScoredToken>& best,
                                                   const SamplingConfig& config,
                                                   std::optional<double> log_total);

@@ -81,7 +81,7 @@ struct Attempt {
   OnlineLogits folded;          // sums over the changed logits, and the best tokens
   OnlineLogits tempered;        // sums over the changed logits, divided by the temperature
   OnlineLogits unchanged;       // sums over the model's logits, if only offsets change them
-  OffsetDivergence divergence;  // of the offsets
+  OffsetDivergence divergence;  // KL divergence that the offsets cause
 
   Attempt(const SampledRows& rows, const SamplingConfig& config, std::int64_t best)
       : folded(rows.hidden.size(0), best, rows.hidden.options()),
@@ -154,12 +154,13 @@ std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const Sampl
 
 /// All logits of a row, and its DrawnToken::divergence.
 struct WholeRow {
-  at::Tensor logits;  // [V] on the CPU
+  at::Tensor logits;  // one per token of the vocabulary, on the CPU
   double divergence = 0.0;
 };
 
 /// Returns all logits of the only row of `rows`, after penalty, processors and offsets, with a
-/// single host read. Collective over the ranks of a tensor-parallel model.
+/// single host read.
+/// Ranks: collective over the ranks of a tensor-parallel model
 WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t vocab = rows.model.config().vocab;
   const at::Tensor row = at::zeros({vocab}, rows.hidden.options());

@@ -9,25 +9,27 @@
 // embeddings, grouped-query attention, a gated MLP, and the same tensor names.
 namespace mgpu::lm {
 
-/// The largest numbers of layers and experts that a configuration may have. A damaged configuration
-/// must not ask for all memory.
+/// The largest numbers of layers and experts that a configuration may have. The limits prevent a
+/// damaged configuration from requesting all memory.
 inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 
-/// Reads the fields that all of these families have. Biases and sliding windows are not read,
-/// because they depend on the family.
+/// Reads the fields of config.json that all of these families have. Fields about biases and sliding
+/// windows are not read, because they depend on the family.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
-/// Reads the sliding windows of Qwen, if `use_sliding_window` is true and `sliding_window` is not
-/// null. `layer_types` names the layers with a window. If this field is absent, all layers with
-/// index >= `max_window_layers` have one. Errors: those of read_layer_types().
+/// Sets the sliding windows of Qwen models, unless `use_sliding_window` is false or
+/// `sliding_window` is null. `layer_types` says which layers have a window. If this field is
+/// absent, all layers with index >= `max_window_layers` have one. Errors: those of
+/// read_layer_types().
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
-/// Sets LayerConfig::window of the layers that `layer_types` marks as sliding. Returns false if
-/// `layer_types` is absent. Errors: Failure E701 for other types of attention, E702 if the field
-/// does not name one type per layer.
+/// Sets LayerConfig::window to `window` in the layers whose entry of `layer_types` is
+/// sliding_attention. Returns false if `layer_types` is absent. Errors: Failure E701 for an entry
+/// other than sliding_attention and full_attention, E702 if there is not one entry per layer.
 bool read_layer_types(const ConfigFields& fields, std::int64_t window, LmConfig& config);
 
+/// Takes all weights of a model with a gated MLP in each layer from `source`.
 LmWeights bind_decoder(const LmConfig& config, WeightSource& source);
 
 /// A function that takes all weights of a layer from `source`. `layer` is a prefix of names such as
@@ -42,11 +44,12 @@ LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder 
 /// names such as "model.layers.3.".
 LayerWeights bind_attention(const LmConfig& config, WeightSource& source, const std::string& layer);
 
+/// Takes the weight [out, in] NAME.weight and, if `has_bias`, the bias NAME.bias from `source`.
 Linear take_linear(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                    bool has_bias);
 
-/// Returns the activation that transformers calls `name`, such as "silu". Errors: Failure E701,
-/// with the file of `fields`, if the activation is not supported.
+/// Returns the activation that transformers calls `name`, such as "silu". Errors: Failure E701 if
+/// the activation is not supported. The message names the file of `fields`.
 Activation activation_of(const ConfigFields& fields, const std::string& name);
 
 }  // namespace mgpu::lm

@@ -3,11 +3,11 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr double kTheta = 150000.0;  // default of rope_theta
-constexpr std::int64_t kWindow = 128;
+constexpr double kTheta = 150000.0;    // default of rope_theta
+constexpr std::int64_t kWindow = 128;  // default of sliding_window
 
-/// Sets the windows of the layers. If `layer_types` is absent, layers alternate between a sliding
-/// window and full attention; the first layer has a window.
+/// Sets the sliding windows of the layers. If `layer_types` is absent, every second layer has a
+/// window, beginning with the first layer.
 void read_windows(const ConfigFields& fields, LmConfig& config) {
   const bool has_window = !fields.is_null("sliding_window");
   const std::int64_t window = has_window ? fields.integer_or({"sliding_window"}, kWindow) : 0;
@@ -33,9 +33,9 @@ void read(const ConfigFields& fields, LmConfig& config) {
   read_windows(fields, config);
 }
 
-/// Returns the experts as views. Gate and up outputs are interleaved, and the matrices are stored
-/// as [in, out]. One unbind() makes the views of all experts. With separate slices, autograd would
-/// make a gradient as large as all experts together for each expert.
+/// Returns the experts as views of the stored tensors, in which gate and up outputs are interleaved
+/// and matrices are [in, out]. One unbind() makes the views of all experts. With a separate slice
+/// for each expert, autograd would make one gradient per expert, as large as all experts together.
 std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
   const auto in_turns = [&](const at::Tensor& all) {
     return all.unflatten(-1, {-1, 2}).unbind(-1);  // gates, ups

@@ -15,18 +15,18 @@ namespace mgpu::lm {
 /// The positions of the tokens of a pass in their sequences, and the slots of the keys and values
 /// to which they attend. A slot is the index of a row in the tensors of keys and values.
 struct AttentionIndex {
-  at::Tensor positions;   // [N] int64 position of the token in its sequence
-  at::Tensor sequences;   // [N] int64 index of the token's SequenceSpan
-  at::Tensor page_slots;  // [S, pages] int64 first slot of each page of the span's sequence
-  at::Tensor slots;       // [N] int64 slot of the token; undefined without a cache
-  std::int64_t page_tokens = 1;
+  at::Tensor positions;          // [N] int64 position of the token in its sequence
+  at::Tensor sequences;          // [N] int64 index of the token's SequenceSpan
+  at::Tensor page_slots;         // [S, pages] int64 first slot of each page of the span's sequence
+  at::Tensor slots;              // [N] int64 slot of the token; undefined without a cache
+  std::int64_t page_tokens = 1;  // slots per page
 };
 
 /// Returns `values` as an int64 tensor on the device of `like`.
 at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
 
-/// Returns the slot of the first token of each cache page of the sequences, [S, pages] int64,
-/// padded with 0.
+/// Returns the slot of the first token of each cache page of the sequences, [sequences, pages]
+/// int64. The rows of sequences with fewer pages are padded with 0.
 at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
                       const at::Tensor& like);
 

@@ -11,14 +11,16 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;  // queries per block
 
-/// Consecutive rows among the N tokens of a call.
+/// Consecutive rows of a tensor that has one row per token of a call.
 struct Rows {
   std::int64_t begin;
   std::int64_t count;
 };
 
-/// A block of queries of one sequence, with the keys that they attend to. Shapes here: S query
-/// heads per key head, B queries, K keys.
+/// A block of queries of one sequence, with the keys that they attend to.
+///
+/// Shapes of a call: N tokens, H query heads, G key heads, C head width. S = H / G.
+/// Shapes of a block: B queries, K keys.
 class Block {
 public:
   /// `first` is the index of the block's first query among the tokens of `range` (prefix excluded).

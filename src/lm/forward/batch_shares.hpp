@@ -14,8 +14,8 @@ inline constexpr std::size_t kPassesInSender = 2;  // largest number of passes w
                                                    // queued for the next rank
 
 /// Returns the number of smaller batches into which the batch of a Generator is split. In a
-/// pipeline the number is that of the ranks + 1, so that no rank waits for its next batch;
-/// otherwise it is 1.
+/// pipeline of several ranks, the result is the number of ranks + 1, so that no rank waits for its
+/// next batch. Otherwise it is 1.
 constexpr std::int64_t batches_in_turn(Split split, std::int64_t ranks) {
   return split == Split::pipeline && ranks > 1 ? ranks + 1 : 1;
 }
@@ -31,8 +31,8 @@ constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_
 }
 
 /// Returns the number of sequences of `longest` tokens for which the cache needs room when prompts
-/// are only scored. These are the sequences of which a pass can process all tokens, and two of
-/// which it processes only some.
+/// are only scored; at most batch_share. A pass of prefill_share tokens can process prefill_share /
+/// longest whole sequences, and parts of two more: the first and the last sequence of the pass.
 constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t prefill_share,
                                         std::int64_t longest) {
   return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);

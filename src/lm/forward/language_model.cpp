@@ -64,7 +64,7 @@ void give_back_free_memory() {
 }
 
 void pack_all(LmWeights& weights) {
-  // The number of bytes that are freed between two calls of give_back_free_memory().
+  // The smallest number of bytes that are freed between two calls of give_back_free_memory().
   constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;
   const std::vector<Linear*> linears = linears_of(weights);
   std::int64_t bytes = 0;

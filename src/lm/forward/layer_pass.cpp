@@ -14,7 +14,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// The keys and values to which a layer's queries attend.
+/// The keys and values to which a layer's queries attend: G key heads of width C per slot.
 struct KeysValues {
   at::Tensor keys;    // [slots, G, C]
   at::Tensor values;  // [slots, G, C]

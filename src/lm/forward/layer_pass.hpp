@@ -30,7 +30,7 @@ struct Call {
   const LmConfig& config;  // config of this rank's shard
   AttentionIndex index;
   Rotation rotation;  // undefined with learned positions
-  PagedCache* cache;  // nullptr: keys exist only while their layer runs
+  PagedCache* cache;  // nullptr: keys and values exist only while their layer runs
   const Shard& shard;
   ShardPeers* peers;
   at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all
@@ -38,8 +38,9 @@ struct Call {
 
 /// Runs all layers of this rank. Their input comes from the embedding or from the previous pipeline
 /// stage. On ranks with the head, returns the output after the last norm, [W, D] float32. Other
-/// ranks send the output to the next stage, and return [0, D]. Collective over `call.peers`.
+/// ranks send the output to the next stage, and return [0, D].
 ///
+/// Ranks:  collective over `call.peers`
 /// Shapes: outputs [W] int64 rows whose states are returned; undefined: all
 at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& outputs,
                       const Call& call);

@@ -13,8 +13,8 @@
 // the bits of a token's row depend on that row only, not on N, the index of the row or other rows.
 namespace mgpu::lm {
 
-/// Returns the shape of the GEMM panels into which a CPU matrix is packed, in the matrix's type;
-/// {0} if the matrix is undefined or on a GPU.
+/// Returns the shape of the GEMM panels into which pack() packs the matrix of a linear layer; {0}
+/// if the matrix is undefined or on a GPU. The panels have the type of the matrix.
 std::vector<std::int64_t> panel_shape(const Linear& linear);
 
 /// Packs the matrix of a linear layer into `panels`, which have panel_shape(), and releases the
@@ -25,8 +25,8 @@ void pack(Linear& linear, const at::Tensor& panels);
 /// bias. `first` has to be the start of a panel.
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
-/// Returns x W^T + b, [N, out] float32, for x [N, in] float32. If W is bfloat16, x is rounded to
-/// bfloat16 first, and the sums are float32.
+/// Returns x W^T + b, [N, out] float32, for x [N, in] float32. W and b are the matrix and the bias
+/// of the linear layer. If W is bfloat16, x is rounded to bfloat16 first, and the sums are float32.
 /// Errors: on the CPU, ShapeError when the width of x does not fit, or the linear layer is not
 ///         packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);

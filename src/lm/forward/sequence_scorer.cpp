@@ -79,7 +79,8 @@ std::span<const std::int64_t> SequenceScorer::judged(const std::vector<std::int6
 
 void SequenceScorer::score_pass(std::span<const SequenceSpan> spans,
                                 std::vector<double>& scores) const {
-  const at::Tensor states = tensor::read_back(model_.hidden(spans)).to(at::kDouble);  // [S, D]
+  // One row per span.
+  const at::Tensor states = tensor::read_back(model_.hidden(spans)).to(at::kDouble);
   const std::int64_t width = head_.numel();
   const double* weight = head_.const_data_ptr<double>();
   const double* state = states.const_data_ptr<double>();

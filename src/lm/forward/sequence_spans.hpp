@@ -11,8 +11,11 @@
 
 #include "rope.hpp"
 
-// Functions that compute the input, positions and outputs of a pass from its SequenceSpans, for
+// Functions that compute the input, positions and output rows of a pass from its SequenceSpans, for
 // inference and training.
+//
+// Shapes in this header: n = tokens of a span, N = tokens of all spans, W = tokens whose states are
+// requested, D = width.
 namespace mgpu::lm {
 
 /// Returns the concatenated ids of all spans, [N] int64 on the CPU; 0 for tokens given as

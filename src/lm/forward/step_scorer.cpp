@@ -43,7 +43,7 @@ StepScorer StepScorer::open(const fs::path& folder, Device device, ResidentModel
   return {head, LanguageModel(config, std::move(read.decoder)), read.head.at(0), read.head.at(1)};
 }
 
-/// Returns the probability that a step is right, from the hidden state [D] of its last token. The
+/// Returns the probability that a step is right, from the hidden state of its last token. The
 /// function adds in the order of the columns, so the bits do not depend on the pass.
 double StepScorer::probability(const float* state) const {
   std::array<double, 2> outputs{};
@@ -64,7 +64,8 @@ void StepScorer::score_pass(std::span<const SteppedSequence> sequences,
     const std::int64_t after_first = sequence.ends.back() - sequence.ends.front() + 1;
     spans.push_back({.ids = judged(sequence), .num_outputs = after_first});
   }
-  const at::Tensor states = tensor::read_back(model_.hidden(spans)).contiguous();  // [W, D]
+  // For each sequence, one row per token from the end of the first step to the end of the last one.
+  const at::Tensor states = tensor::read_back(model_.hidden(spans)).contiguous();
   const float* row = states.const_data_ptr<float>();
   const std::int64_t width = states.size(1);
   for (const SteppedSequence& sequence : sequences) {

@@ -39,7 +39,7 @@ void AsyncSender::work() {
   for (;;) {
     changed_.wait(lock, [this] { return is_ending_ || !pending_.empty(); });
     if (pending_.empty()) return;
-    const PendingSend& pending = pending_.front();  // stays in the queue until it is sent
+    const PendingSend& pending = pending_.front();  // removed after it is sent
     lock.unlock();
     std::exception_ptr failure;
     try {

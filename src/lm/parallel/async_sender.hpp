@@ -14,29 +14,29 @@
 
 namespace mgpu::lm {
 
-/// Sends tensors to one rank from a separate thread, so that the caller can continue while that
-/// rank is busy.
+/// Sends tensors to one other rank from a separate thread, so that the thread that calls put() need
+/// not wait until that rank receives them.
 class AsyncSender {
 public:
-  /// Starts the thread. The sender has exclusive use of the communicator. At most `capacity`
-  /// tensors are queued.
+  /// Starts the thread. Other code may not use the communicator while this object exists. The queue
+  /// holds at most `capacity` tensors.
   AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t capacity);
   AsyncSender(const AsyncSender&) = delete;
   AsyncSender& operator=(const AsyncSender&) = delete;
 
-  /// Sends all queued tensors, and ends the thread. If an exception is unwinding the stack, it
-  /// cancels the communicator first, so that pending sends fail soon. The peer must learn of the
-  /// failure in another way.
+  /// Sends all queued tensors, and ends the thread. If an exception is unwinding the stack, the
+  /// destructor first cancels the communicator, so that pending sends fail soon. This does not tell
+  /// the other rank about the failure.
   ~AsyncSender();
 
-  /// Queues a tensor; waits while the queue is full. Errors: the exception that an earlier send has
-  /// thrown.
+  /// Queues a tensor; waits while the queue is full. Errors: the exception of an earlier send that
+  /// failed.
   void put(const at::Tensor& values);
 
 private:
   struct PendingSend {
     at::Tensor values;
-    cluster::Event filled;  // recorded after the work that computes the values
+    cluster::Event filled;  // on a GPU: recorded after the kernels that compute the values
   };
 
   void work();

@@ -8,11 +8,11 @@
 
 namespace mgpu::lm {
 
-/// Returns the rank of each layer for a device_map of accelerate, whose entries are a module and a
+/// Returns the rank of each layer for a device_map of accelerate. Each entry is a module and its
 /// device: {"model.embed_tokens": 0, "model.layers.0": 0, "lm_head": 1}. Modules without a layer
-/// number are on the first rank (embeddings) or on the last one (final norm and head).
-/// Errors: If the program cannot place the modules like this, MappedList::problem says why, and
-///         MappedList::help says what to write instead.
+/// number have to be on the rank of the first layer (embeddings) or of the last layer (others).
+/// Errors: If the program cannot place the modules as the map says, MappedList::problem has the
+///         reason, and MappedList::help has a value to use instead.
 MappedList ranks_of_device_map(const std::vector<std::pair<std::string, std::string>>& entries);
 
 }  // namespace mgpu::lm

@@ -54,12 +54,12 @@ private:
   Split split_;
   int rank_;
   int size_;
-  cluster::Event written_;  // marks the end of pending GPU work on a buffer
+  cluster::Event written_;  // recorded after pending kernels that access a tensor to communicate
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
   std::unique_ptr<cluster::Communicator> agreements_;  // for agree(); tensor parallelism only
   std::int32_t has_failed_ = 0;        // 1 if any rank reported a failure to agree()
-  std::vector<std::int64_t> sums_;     // rows of each all-reduce of this pass
+  std::vector<std::int64_t> sums_;     // number of rows of each all-reduce of this pass
   std::size_t next_sum_ = 0;           // index in sums_ of this pass's next all-reduce
   bool has_received_ = false;          // true: the input of this pass has arrived
   bool has_sent_ = false;              // true: the output of this pass is queued

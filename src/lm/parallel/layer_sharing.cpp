@@ -20,12 +20,13 @@ struct Sharing {
   std::vector<std::size_t> layers;  // number of layers of each rank
 };
 
-/// Finds the cheapest assignment of layers. join(cost, load) adds a rank with load `load` to a set
-/// of ranks whose total cost is `cost`. It returns the new total cost, which is at least `cost`.
+/// Finds the assignment of layers to ranks with the lowest total cost. The function `join` adds a
+/// rank with load `load` to a set of ranks with total cost `cost`. It returns the new total cost,
+/// which must be at least `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();
-  // best[r][n]: lowest cost of the first r ranks with the first n layers.
+  // best[r][n] is the lowest total cost of the first r ranks if they have the first n layers.
   std::vector best(ranks + 1, std::vector<double>(layers + 1, kNever));
   std::vector taken(ranks + 1, std::vector<std::size_t>(layers + 1, 0));
   best[0][0] = 0.0;

@@ -19,8 +19,8 @@ std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Returns how many padding elements a matrix gets when it is packed for the CPU kernels. Packed
-/// matrices consist of whole panels.
+/// Returns how many padding elements a matrix gets when it is packed for the CPU kernels. A packed
+/// matrix consists of panels of panel_width() outputs, and the last panel is padded.
 std::int64_t padding_of(const Linear& linear) {
   if (!linear.weight.defined()) return 0;
   const std::int64_t outputs = linear.weight.size(0);
@@ -41,7 +41,7 @@ std::int64_t weights_of(const LmConfig& config, const Shard& shard, const Memory
   const std::int64_t others = count_of(tensors_of(weights)) - matrices;
   const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
   if (demand.device == DeviceKind::cuda) {
-    // A head that is tied to the embedding is counted once.
+    // On a GPU, a head that is tied to the embedding is the same tensor, which counts only once.
     if (shares_head) matrices -= weights.head.weight.numel();
   } else {
     matrices += padding_of(weights.head);
@@ -70,8 +70,8 @@ std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
   return share_of_batch(demand.batch_size, batches) + share_of_prefill(prefill_of(demand), batches);
 }
 
-/// Returns the number of tokens that the KV cache has room for. Trees are not divided among the
-/// batches of a pipeline: the cache holds all trees.
+/// Returns the number of tokens for which the KV cache needs room. `batches` is the result of
+/// batches_of(). Trees are not divided among the smaller batches: the cache holds all trees.
 std::int64_t cached_tokens(const MemoryDemand& demand, std::int64_t batches) {
   if (demand.tree_paths > 0)
     return std::max<std::int64_t>(1, demand.batch_size / demand.tree_paths) * demand.tree_pages *
@@ -88,8 +88,8 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
          held.kv_heads * held.head_dim * bytes_of(demand.cache_type);
 }
 
-/// Returns the peak bytes of a pass: the largest of attention, MLP and head. Each includes the
-/// residual stream and its normalized copy.
+/// Returns the peak memory of a pass of `rows` tokens, in bytes. It is the maximum over attention,
+/// MLP and head, each with the residual stream and its normalized copy.
 std::int64_t activations_of(const LmConfig& held, const Shard& shard, const MemoryDemand& demand,
                             std::int64_t rows) {
   const PassSizes sizes = pass_sizes(demand.device);
@@ -108,8 +108,8 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, const Memo
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
   const std::int64_t stream = rows * config.hidden_size * kFloat;
-  // The rank has two buffers: one receives all-reduces, and one has the zeros that a failed rank
-  // contributes.
+  // The rank has two buffers: one for the values of all-reduces, and one for the zeros that the
+  // rank contributes after a failure.
   if (shard.is_tensor_parallel) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
   return static_cast<std::int64_t>(kPassesInSender) * stream;

@@ -23,14 +23,14 @@ namespace {
   throw Failure({"E126", ExitCode::config, why, {}, help});
 }
 
-/// Returns part `index` of a range that is split into `parts` parts as evenly as possible.
+/// Splits a range into `parts` parts as evenly as possible, and returns part number `index`.
 Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) {
   return {range.begin + range.size() * index / parts,
           range.begin + range.size() * (index + 1) / parts};
 }
 
-/// Returns the free bytes of each rank as its capacity, but at least a thousandth of the largest
-/// capacity. So a rank with almost no free memory can still get one layer.
+/// Returns the capacity of each rank: its free bytes, but at least a thousandth of the largest
+/// value. This keeps the load of a rank finite, even if the rank has no free memory.
 std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
   const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;
@@ -83,8 +83,8 @@ Linear rows_of(const Linear& linear, const Range& range) {
   return {cut(linear.weight), cut(linear.bias), {}};
 }
 
-/// Returns the part of a linear layer that uses a range of its inputs. The outputs of all ranks are
-/// summed, so only one rank adds the bias.
+/// Returns the part of a linear layer that uses a range of its inputs. An all-reduce adds up the
+/// outputs of all ranks, so only the rank with the first inputs has the bias.
 Linear columns_of(const Linear& linear, const Range& range) {
   if (!linear.is_defined()) return linear;
   return {linear.weight.narrow(1, range.begin, range.size()),
@@ -116,7 +116,7 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   return part;
 }
 
-/// Sets the query heads of rank `r` and the key heads that they use.
+/// Sets the query heads of `shard`, the shard of rank `r`, and the key-value heads that they use.
 void share_heads(const LmConfig& config, std::int64_t r, std::int64_t ranks, Shard& shard) {
   const std::int64_t queries_per_key = config.heads / config.kv_heads;
   if (config.kv_heads >= ranks) {

@@ -22,8 +22,8 @@ public:
     begin_work();
   }
 
-  /// Ends a pass. Appends to StageTimes::passes the CPU time since the last end_pass(), without the
-  /// CPU time in waiting().
+  /// Ends a pass. Appends the CPU time of this thread since the last end_pass() to
+  /// StageTimes::passes, without the CPU time in waiting().
   void end_pass();
 
   /// Returns the times up to the end of the last waiting() or end_pass().

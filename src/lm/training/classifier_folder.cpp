@@ -27,8 +27,9 @@ std::string_view without_head(std::string_view architecture) {
   return architecture;
 }
 
-/// Returns the class prefix in transformers, such as "Llama". It comes from the first entry of
-/// `architectures`, or else from `model_type`; "" if both are unknown.
+/// Returns the prefix of the names of the family's classes in transformers, such as "Llama". The
+/// prefix comes from the first entry of `architectures`. If there is no such entry, it comes
+/// from `model_type`; "" for an unknown type.
 std::string class_prefix(const JsonValue& config) {
   const JsonValue* names = config.find("architectures");
   const JsonValue::List* list = names == nullptr ? nullptr : names->list();

@@ -17,19 +17,19 @@
 
 // A divergence is a sum of f(p_c, q_c) over classes c, with the probabilities p of the teacher and
 // q of the student. Let s_c = q_c df/dq_c and S = sum s_c. If token v is a class by itself, the
-// gradient with respect to its logit is s_v - q_v S. If v belongs to the class r, which unites all
-// other tokens, the gradient is q_v / q_r (s_r - q_r S).
+// gradient with respect to logit_v / T is s_v - q_v S, where T is the temperature. If v belongs to
+// the class r of all tokens that are not listed, this gradient is q_v / q_r (s_r - q_r S).
 //
-// Shapes: n rows of a block, K ids of the longest list, B tokens of a LogitsPiece.
+// Shapes: n rows of a block, K ids of the longest list of a row.
 namespace mgpu::lm::grad {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of 0
 
-/// Has the values f(p, q) and q df/dq of a divergence, for each element of p and q.
+/// Has the terms of a divergence, as one value for each element of p and q.
 struct Terms {
-  at::Tensor losses;
-  at::Tensor slopes;
+  at::Tensor losses;  // f(p, q)
+  at::Tensor slopes;  // q df/dq
 };
 
 /// Returns mass * log_ratio, or 0 where mass is 0.
@@ -69,8 +69,8 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// Returns the sums of a block, as a BlockLoss does. `data` has the sums of the cross-entropy
-/// (RowFacts::sums()), and `divergences` has the divergence of each row.
+/// Returns the three sums that a BlockLoss returns for a block. `data` is the result of
+/// RowFacts::sums() for the cross-entropy. `divergences` has the divergence of each row.
 at::Tensor total_of(const Distillation& how, const at::Tensor& data,
                     const at::Tensor& divergences) {
   const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;
@@ -78,8 +78,8 @@ at::Tensor total_of(const Distillation& how, const at::Tensor& data,
   return at::stack({loss, data[1], data[2]});
 }
 
-/// The factors of the divergence (`teacher`) and of the cross-entropy (`data`) in the gradient with
-/// respect to a logit.
+/// The factors that the gradients of the divergence (`teacher`) and of the cross-entropy (`data`)
+/// have in the gradient of the loss with respect to a logit.
 struct Shares {
   Shares(const Distillation& how, double scale)
       : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
@@ -88,7 +88,8 @@ struct Shares {
   double data;
 };
 
-/// The teacher's lists for the rows of a block, padded with id -1 and log-probability -infinity.
+/// The teacher's lists (TeacherTargets) for the rows of a block. Shorter lists are padded with id
+/// -1 and log-probability -infinity.
 struct PaddedLists {
   PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
     const std::span<const std::int64_t> tokens = block.tokens;
@@ -121,8 +122,8 @@ struct PaddedLists {
   at::Tensor log_probs;  // [n, K + 1]; the last column is for all other ids together
 };
 
-/// The columns of the listed ids in a piece. Ids that are not in the piece get column 0, but their
-/// values are ignored.
+/// The columns of a piece's logits that belong to the ids of the teacher's lists. Ids outside the
+/// piece get column 0, and `is_here` marks them as invalid.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;
@@ -130,16 +131,16 @@ struct Listed {
     columns = at.masked_fill(is_here.logical_not(), 0);
   }
 
-  /// Writes `values` [n, K] to the columns of the piece. On a GPU, the function overwrites the
-  /// whole piece. To write single columns, the host would first have to wait until the GPU has
-  /// counted them.
+  /// Writes `values` [n, K] to `columns` of the piece's logits, except values of ids outside the
+  /// piece. On a GPU, the function rewrites the whole piece. To write single elements, the host
+  /// would have to wait until the GPU has counted these elements.
   void write(const LogitsPiece& piece, const at::Tensor& values) const {
     at::Tensor logits = piece.logits;
     if (tensor::runs_on_gpu(logits)) {
       logits.copy_(written(logits, values));
       return;
     }
-    const at::Tensor where = tensor::places_of_true(is_here);  // [m, 2]
+    const at::Tensor where = tensor::places_of_true(is_here);  // [ids in the piece, 2]
     const at::Tensor rows = where.select(1, 0);
     const at::Tensor entries = where.select(1, 1);
     logits.index_put_({rows, columns.index({rows, entries})}, values.index({rows, entries}));
@@ -149,9 +150,9 @@ struct Listed {
   at::Tensor columns;  // [n, K] columns of the piece; 0 for ids outside the piece
 
 private:
-  /// Returns a copy of the logits in which `values` replace those at `columns`. Several entries of
-  /// a row may have column 0. The maximum selects the valid entry, because entries of ids outside
-  /// the piece count as -infinity.
+  /// Returns a copy of the logits in which `values` replace those at `columns`. Several ids of a
+  /// row may have column 0, but at most one of these is in the piece. The maximum over them selects
+  /// the value of this id, because the values of ids outside the piece are set to -infinity.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");
@@ -163,7 +164,8 @@ private:
   }
 };
 
-/// Returns the logits of the listed ids, and replaces them in the pieces by -infinity.
+/// Returns the logits [n, K] of the ids in the teacher's lists, and replaces these logits in the
+/// pieces by -infinity.
 at::Tensor take_listed(const HeadBlock& block, const at::Tensor& ids) {
   at::Tensor taken =
       at::full(ids.sizes(), kNothing, block.pieces.front().logits.options());  // [n, K]
@@ -209,8 +211,8 @@ at::Tensor stored_block(const Distillation& how, const TeacherTargets& targets, 
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's.
-/// Ids that only one of the two vocabularies has are left out.
+/// Returns the teacher's logits for the rows of the block, in the same type and pieces as the
+/// student's. The pieces lack the ids that are not in both vocabularies.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);
@@ -237,14 +239,14 @@ std::vector<LogitsPiece> common_pieces(const HeadBlock& block,
   return pieces;
 }
 
-/// Returns the gradient with columns of zeros added, up to the `width` of the student's piece.
+/// Returns a gradient, padded with columns of zeros to the `width` of the student's piece.
 at::Tensor padded_to(const at::Tensor& gradient, std::int64_t width) {
   const std::int64_t missing = width - gradient.size(1);
   return missing == 0 ? gradient : at::constant_pad_nd(gradient, {0, missing});
 }
 
-/// Returns 1 for each row whose target is from the data and 0 if the student sampled it, [n];
-/// undefined if all targets are from the data.
+/// Returns the weight [n] of the cross-entropy of each row: 0 if the student sampled the row's
+/// target, else 1. The result is undefined if `is_drawn` is empty: then all weights are 1.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
   std::vector<float> weights;

@@ -11,19 +11,19 @@
 // Shapes in this header: N tokens of a pass, D the teacher's width.
 namespace mgpu::lm::grad {
 
-/// Returns the function that computes StoredTargetLoss for one block of tokens.
+/// Returns the function that computes StoredTargetLoss for one HeadBlock.
 ///
 /// Memory: see StoredTargetLoss. `how` and `targets` have to outlive the result.
 BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
 
-/// The result of a forward pass of a teacher over a batch. The teacher is in the same process.
+/// The result of a teacher's forward pass over a batch, for a teacher in the same process.
 struct TeacherPass {
   const LanguageModel& model;
-  at::Tensor hidden;                   // [N, D]
+  at::Tensor hidden;                   // [N, D] hidden states before the vocabulary head
   std::span<const double> is_drawn{};  // [N] the column kDrawnColumn; empty: no such column
 };
 
-/// Returns the function that computes ResidentTeacherLoss for one block of tokens.
+/// Returns the function that computes ResidentTeacherLoss for one HeadBlock.
 ///
 /// Memory: see ResidentTeacherLoss. `how`, `teacher.model` and `teacher.is_drawn` have to outlive
 ///         the result.

@@ -32,7 +32,8 @@ void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
   ctx.saved_data["ranges"] = values;
 }
 
-/// Copies `rows`, the keys or values, into the slots of Sequences::index. Returns [slots, G, C].
+/// Copies `rows`, the keys or values [N, G, C], to the slots of Sequences::index.
+/// Returns: [slots, G, C], with N, G and C as in grad_ops.hpp
 at::Tensor in_slots(const at::Tensor& rows, const Sequences& sequences) {
   return sequences.key_rows.defined() ? rows.index_select(0, sequences.key_rows) : rows;
 }

@@ -21,7 +21,7 @@ at::Tensor rows_of(const ExpertLoad& load, const at::Tensor& like) {
   return at::tensor(load.rows, at::kLong).to(like.device());
 }
 
-/// Returns the routing weight (share) of each of E experts for each of N tokens, [N, E]; 0 if the
+/// Returns the routing weights ("shares") of E experts for N tokens, [N, E]. A weight is 0 if the
 /// token does not use the expert.
 at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& loads) {
   if (logits.scalar_type() == at::kFloat) {
@@ -41,8 +41,8 @@ at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& lo
   return chosen.softmax(-1);
 }
 
-/// Computes the routing weights (shares) of the experts that a token uses: a softmax over the
-/// logits of these experts.
+/// Computes shares_of() with a gradient. The weights of the experts that a token uses are the
+/// softmax over the router's logits of these experts.
 struct ShareFunction : Function<ShareFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits,
                             const std::vector<ExpertLoad>* loads) {
@@ -58,7 +58,7 @@ struct ShareFunction : Function<ShareFunction> {
   }
 };
 
-/// Computes (up + 1) * gate * sigmoid(gain * gate) with clamped gate and up.
+/// Computes (up + 1) * gate * sigmoid(gain * gate), with gate and up clamped as in ExpertConfig.
 struct ClampedFunction : Function<ClampedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate, const at::Tensor& up,
                             double gain, double limit) {
@@ -104,7 +104,7 @@ at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, cons
                                                     config.experts.gain, config.experts.limit);
     const at::Tensor share =
         shares.select(1, static_cast<std::int64_t>(e)).index_select(0, rows).unsqueeze(1);
-    // Each token occurs at most once in `rows`, so the order of additions does not matter on a GPU.
+    // `rows` has each token at most once, so on a GPU the order of additions does not matter.
     out.index_add_(0, rows, project(inner, expert.down, compute) * share);
   }
   return out;

@@ -12,8 +12,9 @@ namespace mgpu::lm::grad {
 /// has the same bits as that of lm::mix_experts(). The choice of a token's experts is made in
 /// float32 and has no gradient.
 ///
-/// Shapes: x [N, D]; returns [N, D]
-/// Memory: inputs, gate and up projections of all used experts, until the backward pass.
+/// Shapes: x [tokens, hidden size]; the result has the same shape
+/// Memory: until the backward pass, the inputs and the outputs of the gate and up projections of
+///         all experts that a token uses.
 at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x,
                        tensor::ComputeKind compute);
 

@@ -28,7 +28,7 @@ at::Tensor part(const HeadArgs& args, std::int64_t first_id, std::int64_t count)
   return args.weight.narrow(0, first_id, count);
 }
 
-/// The tokens that have a target, on the host and on the device.
+/// The indices of the tokens that have a target, on the host and on the device.
 struct Learned {
   explicit Learned(const at::Tensor& targets) {
     const at::Tensor host = tensor::read_back(targets);
@@ -39,10 +39,11 @@ struct Learned {
   }
 
   std::vector<std::int64_t> tokens;
-  at::Tensor index;  // the same on the device
+  at::Tensor index;  // `tokens` on the device
 };
 
-/// Returns a block of `count` tokens of `learned`, from index `first` on, with their logits.
+/// Returns the block of the tokens first .. first + count - 1 of `learned`, with their logits.
+/// `hidden` has the hidden states of these tokens.
 HeadBlock make_block(const HeadArgs& args, const Learned& learned, std::int64_t first,
                      std::int64_t count, const at::Tensor& hidden) {
   const at::Tensor token_index = learned.index.narrow(0, first, count);
@@ -60,8 +61,9 @@ HeadBlock make_block(const HeadArgs& args, const Learned& learned, std::int64_t 
   return block;
 }
 
-/// Backpropagates the gradients of the logits, which the block's pieces contain. Adds the gradient
-/// of the head's weight to `weight`. Returns the gradient of `hidden`, the block's hidden states.
+/// Backpropagates the gradients of the logits, which have replaced the logits in the block's
+/// pieces. Adds the gradient of the head's weight to `weight`. Returns the gradient of `hidden`,
+/// the block's hidden states.
 at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const at::Tensor& hidden,
                            const at::Tensor& weight) {
   at::Tensor rows = at::zeros_like(hidden);
@@ -130,8 +132,8 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
     const at::Tensor is_elsewhere = (columns < 0).logical_or(columns >= logits.size(1));
     at::Tensor values = at::full(columns.sizes(), value, logits.options());
     if (weights.defined()) values.mul_(weights);
-    // A target in another piece adds -0, which changes no bits. Each row has one target, so the
-    // order of additions does not matter on a GPU.
+    // If a row's target is in another piece, -0 is added, which changes no bits. Each row gets one
+    // addition, so on a GPU the order of additions does not matter.
     values.masked_fill_(is_elsewhere, -0.0);
     logits.scatter_add_(1, columns.masked_fill(is_elsewhere, 0).unsqueeze(1), values.unsqueeze(1));
   }

@@ -24,10 +24,10 @@ struct HeadArgs {
   tensor::ComputeKind compute;
 };
 
-/// Gradients of grad_scale * (sum of losses).
+/// The gradients that head_loss() computes.
 struct HeadGradients {
-  at::Tensor hidden;  // [N, D]; the previous tensor is replaced
-  at::Tensor weight;  // [V, D], accumulated; allocated if undefined
+  at::Tensor hidden;  // [N, D]; head_loss() replaces the tensor
+  at::Tensor weight;  // [V, D]; head_loss() adds to the tensor, or makes it if undefined
 };
 
 /// A block of tokens that have a target, with their logits over the whole vocabulary.
@@ -38,15 +38,15 @@ struct HeadBlock {
   std::span<const std::int64_t> tokens;  // [n] token_index on the host
 };
 
-/// For each row: the log of the sum of exponentials, the logit of the target, and the best token.
+/// Values that are computed from the logits of each row of a block.
 struct RowFacts {
-  at::Tensor log_sums;       // [n]
-  at::Tensor target_logits;  // [n]
-  at::Tensor best;           // [n] int64
+  at::Tensor log_sums;       // [n] logsumexp of the logits
+  at::Tensor target_logits;  // [n] logit of the target
+  at::Tensor best;           // [n] int64, the token with the largest logit
 
   /// Returns the sums of a BlockLoss, [3] float64 on the device: the cross-entropy in nats, the
-  /// number of rows whose target has the largest logit, and the cross-entropy again. The loss of
-  /// each row is multiplied by `weights` [n] if defined.
+  /// number of rows whose target has the largest logit, and the cross-entropy again. The
+  /// cross-entropy of each row is multiplied by `weights` [n] if defined.
   at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
@@ -58,6 +58,7 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
 
 /// Splits the tokens that have a target into blocks, and calls visit(block, hidden) for each block.
+/// `hidden` is then the hidden states of the block, [n, D].
 ///
 /// Memory: the logits of one block, whose size head_blocks() determines.
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);
@@ -66,9 +67,9 @@ void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 /// has a value, replaces the logits by the gradients of scale * loss.
 at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
-/// Computes a loss in blocks of tokens, and its gradients unless `gradients` is nullptr. Returns
-/// the sums of the loss. Tokens whose target is ignored cost no time. The host reads the targets at
-/// the start and the sums at the end.
+/// Computes a loss in blocks of tokens, and returns the sums of the loss. Unless `gradients` is
+/// nullptr, also computes the gradients of grad_scale * loss. Tokens without a target cost no time.
+/// The host waits for the device twice: it reads the targets at the start and the sums at the end.
 /// Memory: that of for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);

@@ -26,12 +26,13 @@ bool has_kernel(const at::Tensor& x) {
   return x.scalar_type() == at::kFloat;
 }
 
-/// Returns whether this program's own CPU kernels process `x`, rather than libtorch.
+/// Returns whether CPU kernels of this program process `x`. If not, libtorch or GPU kernels do.
 bool runs_here(const at::Tensor& x) {
   return !tensor::runs_on_gpu(x) && has_kernel(x);
 }
 
-/// Writes x w^T to the contiguous tensor `out`, or adds the product to `out` if `adds`.
+/// Writes x w^T to the contiguous tensor `out`. If `adds` is true, adds the product to `out`
+/// instead.
 void multiply(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, bool adds) {
   if (x.size(1) != w.size(1)) throw ShapeError("product: rows of another width");
   const bool is_in_order = x.stride(1) == 1 || x.stride(0) != 1;
@@ -76,8 +77,9 @@ struct ProductFunction : Function<ProductFunction> {
   }
 };
 
-/// Adds row n of `rows` to row ids[n] of `out`. The order is fixed, even for repeated ids. On a
-/// GPU, index_put_() ensures this by sorting the ids, whereas index_add_() would add in any order.
+/// Adds row n of `rows` to row ids[n] of `out`, for each n. If ids are equal, the rows are added in
+/// a fixed order. On a GPU, index_put_() ensures this by sorting the ids, whereas the order of
+/// index_add_() is not fixed.
 void add_rows(at::Tensor out, const at::Tensor& ids, const at::Tensor& rows) {
   if (tensor::runs_on_gpu(out))
     out.index_put_({ids}, rows, /*accumulate=*/true);

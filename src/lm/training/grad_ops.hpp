@@ -19,9 +19,9 @@
 // head width.
 namespace mgpu::lm::grad {
 
-/// Returns the matrix product x w^T, [rows, out]. Both factors are rounded to the type `compute`.
-/// On the CPU the result is rounded, too, but on a GPU it stays float32. The factors may have any
-/// strides. The function is not differentiable.
+/// Returns the matrix product x w^T, [rows, out], in the type of x. If `compute` is bf16 or f16,
+/// both factors are rounded to this type. On the CPU the product is rounded to it, too, but not on
+/// a GPU. The factors may have any strides. The function is not differentiable.
 ///
 /// Shapes: x [rows, in]; w [out, in]
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind compute);
@@ -30,13 +30,14 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind
 void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
                  tensor::ComputeKind compute);
 
-/// Returns the gradient tensor of `weight` if it is a leaf, else an undefined tensor. Backward
-/// functions add gradients of whole matrices to this tensor in place, which saves a temporary
-/// matrix. They return an undefined gradient to autograd, which still calls the hooks of the leaf.
+/// Returns the gradient tensor of `weight` if `weight` is a leaf of autograd's graph, else an
+/// undefined tensor. Backward functions add the gradients of whole matrices to this tensor in
+/// place, which saves a temporary matrix. They return an undefined gradient to autograd, which
+/// still calls the post-accumulate-grad hooks of the leaf.
 at::Tensor gradient_of_leaf(const at::Tensor& weight);
 
-/// Calls the post-accumulate-grad hooks of `weight`. `weight` is a leaf whose gradient does not
-/// pass through autograd.
+/// Calls the post-accumulate-grad hooks of `weight`, which must be a leaf. The function is for
+/// gradients that are added outside of autograd, which does not call the hooks then.
 void say_gradient_added(const at::Tensor& weight);
 
 /// Returns the rows `ids` of an embedding table, [N, D].
@@ -44,9 +45,9 @@ void say_gradient_added(const at::Tensor& weight);
 /// Shapes: table [V, D]; ids [N] int64
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
-/// Returns the rows `positions` of a table of learned positions, [N, D]. The gradients of the rows
-/// are added in a fixed order. A GPU adds them directly to the table's gradient, but on the CPU
-/// autograd first sums the gradients of a batch.
+/// Returns the rows `positions` of a table of learned positions, [N, D]. The backward pass adds the
+/// gradients of the rows in a fixed order. On a GPU, it adds them directly to the table's gradient.
+/// On the CPU, autograd first adds up the gradients of a batch in a temporary tensor.
 at::Tensor embed_positions(const at::Tensor& table, const at::Tensor& positions);
 
 /// Returns x W^T + b of a linear layer. Its weight must not be packed for the CPU kernels.
@@ -58,26 +59,27 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 /// Returns the norm of each row of x: a layer norm or RMS norm, as LmConfig::norm says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Returns x, [N, H, C], after a rotation of the pairs (c, c + C / 2) of each head. If `weight` is
-/// defined, each head first gets an RMS norm.
+/// Returns x, [N, H, C], after a rotation of the pairs of elements (c, c + C / 2) of each head. If
+/// `weight` [C] is defined, each head is first normalized with an RMS norm.
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
                   double epsilon);
 
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// The rows of one sequence in a pass: begin .. begin + count - 1. If the sequence shares its first
-/// tokens with an earlier one, it also uses the rows of that prefix, which precede these rows.
+/// The rows of one sequence in a pass (PassRows): begin .. begin + count - 1. If the sequence
+/// begins with the same tokens as an earlier sequence, it uses the earlier sequence's rows for this
+/// prefix.
 struct TokenRange {
   std::int64_t begin;
   std::int64_t count;
-  std::int64_t prefix_begin = 0;  // first row of the prefix, which an earlier sequence owns
+  std::int64_t prefix_begin = 0;  // first row of the prefix
   std::int64_t prefix_count = 0;  // number of rows of the prefix; 0: none
 };
 
-/// The whole sequences of a pass, which do not attend to each other.
+/// The sequences of a pass. No token attends to another sequence.
 struct Sequences {
-  AttentionIndex index;            // from index_without_cache() or index_of()
+  AttentionIndex index;            // from index_without_cache() or shared_sequences()
   std::vector<TokenRange> ranges;  // [sequences]
   at::Tensor key_rows;  // [slots] int64: row of each slot of `index`; undefined: slot i is row i
 };
@@ -91,8 +93,8 @@ struct AttendedSequences {
 /// Returns the attention outputs, [N, H * C].
 ///
 /// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined
-/// Memory: scores of 128 queries of one sequence. In float32, scores of 8 queries suffice for both
-///         passes on the CPU, and for the forward pass on GPUs.
+/// Memory: attention scores of 128 queries of one sequence at a time. In float32, only 8 queries
+///         are processed at a time in both passes on the CPU, and in the forward pass on a GPU.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended);
 

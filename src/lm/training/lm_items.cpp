@@ -19,8 +19,8 @@ void WindowItems::make(const TrainableModel& model, std::uint64_t first, std::in
   if (texts_) texts_->draw(model, first, count);
 }
 
-/// Returns the text that the student sampled for the example; nullptr if the example uses the
-/// completion of the data.
+/// Returns the text that the student sampled for the example; nullptr if the example keeps its
+/// stored completion.
 const OnPolicyTexts::Text* WindowItems::drawn(std::uint64_t ordinal, std::size_t example) const {
   return texts_ ? texts_->find(ordinal, example) : nullptr;
 }

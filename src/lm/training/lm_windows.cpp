@@ -90,7 +90,8 @@ void LmWindows::add_example(std::size_t window, std::size_t example) {
   windows_[window].predictions += examples_.predictions(example);
 }
 
-/// Returns how many tokens of a window the example needs, including room for a new completion.
+/// Returns how many tokens of a window are reserved for the example, including room for a new
+/// completion.
 std::int64_t LmWindows::room_of(std::size_t example) const {
   const std::int64_t length = examples_.length(example);
   if (completion_ == 0) return length;
@@ -105,7 +106,7 @@ void LmWindows::pack() {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return rooms[a] > rooms[b]; });
-  std::set<std::pair<std::int64_t, std::size_t>> open;  // room left, window
+  std::set<std::pair<std::int64_t, std::size_t>> open;  // free tokens, index of a window
   for (const std::size_t example : order) {
     if (rooms[example] > seq_len_) throw ShapeError(kTooLong);
     auto fullest = open.lower_bound({rooms[example], 0});

@@ -11,8 +11,9 @@
 namespace mgpu::lm {
 namespace {
 
-/// The sum of losses and the number of correct predictions of each item. A rank sets them for the
-/// items that it computes; for all other items they stay 0.
+/// The sum of losses and the number of correct predictions of each item. Each rank sets the values
+/// of the items that it computes. The values of all other items stay 0, so that an all-reduce can
+/// add up the vectors of all ranks.
 struct ItemSums {
   void resize(std::uint64_t items) {
     loss.resize(items);
@@ -27,7 +28,7 @@ struct ItemSums {
   std::vector<std::int64_t> correct;
 };
 
-/// Calls work(item) for this rank's share of the items.
+/// Calls work(item) for the items of this rank: those whose number modulo group.size() is the rank.
 template <class Work>
 void for_own_items(const cluster::Group& group, const LmItems& items, const Work& work) {
   for (auto item = static_cast<std::uint64_t>(group.rank()); item < items.epoch_size();
@@ -35,8 +36,8 @@ void for_own_items(const cluster::Group& group, const LmItems& items, const Work
     work(item);
 }
 
-/// Computes the losses of this rank's items, for a loss that needs only one sweep over the items.
-/// Returns the number of targets in the items of all ranks.
+/// Computes a loss that is no SequenceLoss for the items of this rank, and sets `sums`. Returns the
+/// number of targets in the items of all ranks.
 /// Ranks: collective over `group`
 std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
                        const LmItems& items, const TokenLoss& loss, ItemSums& sums) {
@@ -53,8 +54,8 @@ std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
   return targets;
 }
 
-/// Exchanges the facts of all items between the ranks, and then computes a SequenceLoss for this
-/// rank's items. Returns the number of terms.
+/// Exchanges SequenceLoss::facts() of all items between the ranks. Then computes the SequenceLoss
+/// for the items of this rank, and sets `sums`. Returns SequenceLoss::terms().
 /// Ranks: collective over `group`
 std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
                            const LmItems& items, ItemSums& sums) {

@@ -9,7 +9,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr Purpose kOnPolicyChoice{8};  // selects the samples that the student completes
+constexpr Purpose kOnPolicyChoice{8};  // random numbers that choose the examples to sample
 
 }  // namespace
 
@@ -19,7 +19,8 @@ OnPolicyTexts::OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows)
     throw Error("OnPolicyTexts: a share out of (0, 1]");
 }
 
-/// Returns a number that identifies the epoch and the example. Each example occurs once per epoch.
+/// Returns a number that identifies an example in the epoch of window number `ordinal`. An epoch
+/// has each example only once.
 std::uint64_t OnPolicyTexts::sample_of(std::uint64_t ordinal, std::size_t example) const {
   return windows_->epoch_of(ordinal) * windows_->examples().size() + example;
 }

@@ -13,7 +13,7 @@ std::int64_t size_of(const SequenceSpan& span) {
   return std::ssize(span.ids);
 }
 
-/// Returns whether tokens at equal positions of the two sequences have equal rotations.
+/// Returns whether tokens at the same position in the two sequences get the same rotary embedding.
 bool are_rotated_alike(const LmConfig& config, const SequenceSpan& a, const SequenceSpan& b) {
   if (config.rope.kind != RopeKind::dynamic) return true;
   const auto length = [&](const SequenceSpan& span) {
@@ -26,8 +26,8 @@ std::int64_t common_ids(std::span<const std::int64_t> a, std::span<const std::in
   return std::ranges::mismatch(a, b).in1 - a.begin();
 }
 
-/// Returns how many ids the sequences `first` and `s` have in common at their beginning; 0 if `s`
-/// may not use the rows of `first`.
+/// Returns the length of the common prefix of sequences `first` and `s`; 0 if sequence `s` may not
+/// use the rows of sequence `first`.
 std::int64_t shared_ids(const LmConfig& config, const LmBatch& batch, std::size_t first,
                         std::size_t s) {
   if (batch.groups.empty() || batch.groups[first] != batch.groups[s]) return 0;
@@ -38,7 +38,7 @@ std::int64_t shared_ids(const LmConfig& config, const LmBatch& batch, std::size_
 
 using Pages = std::vector<std::int64_t>;  // the first slot of each page of a sequence
 
-/// The slots of a pass. Each slot has the keys of one row.
+/// The slots of a pass. A slot has the keys and values of one row.
 class Slots {
 public:
   std::int64_t count() const { return std::ssize(rows_); }
@@ -53,8 +53,8 @@ private:
   std::vector<std::int64_t> rows_;  // the row in each slot
 };
 
-/// Appends the slots of a sequence, and returns its pages. `of_first` has the pages of the sequence
-/// that owns the prefix.
+/// Appends the slots of a sequence to `slots`, and returns the pages of the sequence. `of_first`
+/// has the pages of the sequence whose rows are the prefix; empty: no prefix.
 Pages add_pages(const grad::TokenRange& range, const Pages& of_first, Slots& slots) {
   const std::int64_t full = range.prefix_count / kPageTokens;
   const std::int64_t rest = range.prefix_count % kPageTokens;
@@ -67,12 +67,12 @@ Pages add_pages(const grad::TokenRange& range, const Pages& of_first, Slots& slo
   return pages;
 }
 
-/// Sets page_slots, page_tokens and key_rows of `sequences`.
+/// Sets index.page_slots, index.page_tokens and key_rows of `sequences`.
 void set_pages(const std::vector<grad::TokenRange>& ranges, const at::Tensor& like,
                grad::Sequences& sequences) {
   std::vector<Pages> pages;
   Slots slots;
-  std::size_t first = 0;  // the sequence that owns the prefix
+  std::size_t first = 0;  // the sequence whose rows are the prefix of the following ones
   std::size_t pitch = 1;
   for (std::size_t s = 0; s < ranges.size(); ++s) {
     if (ranges[s].prefix_count == 0) first = s;

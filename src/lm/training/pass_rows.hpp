@@ -19,28 +19,28 @@ namespace mgpu::lm {
 /// can therefore stand for a token of each sequence.
 struct PassRows {
   std::vector<grad::TokenRange> ranges;  // [S] rows of each sequence
-  std::vector<std::int64_t> tokens;      // [M] index of a token that the row stands for
+  std::vector<std::int64_t> tokens;      // [M] index of the first token that has the row
   std::vector<std::int64_t> rows;        // [N] the row of each token
 
   bool are_shared() const { return tokens.size() < rows.size(); }
 };
 
-/// Returns the rows of a pass. With `shares`, each sequence is compared with the last earlier one
-/// that has no prefix. If both are in the same group, the later sequence uses the rows of the
-/// earlier one for their common first ids. With RopeKind::dynamic, this also requires that equal
-/// positions have equal rotations.
+/// Returns the rows of a pass. If `shares` is true, each sequence is compared with the last earlier
+/// sequence that uses no rows of others. If both are in the same group, the later sequence uses the
+/// rows of the earlier one for their common prefix. With RopeKind::dynamic, this also requires that
+/// both sequences have the same rotation at each position.
 PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
-/// Returns the sequences of a pass with shared rows, on the device of `like`. The keys are in pages
-/// of a few slots, as in a paged KV cache. A page of a shared prefix is in the page list of each
-/// sequence that has the prefix. If the last page of the prefix is not full, each sequence has a
-/// copy of this page.
+/// Returns the sequences of a pass with shared rows, on the device of `like`. Keys and values are
+/// in pages of a few slots, as in a paged KV cache. The full pages of a shared prefix are in the
+/// page list of each sequence that has the prefix. If the last page of the prefix is not full, each
+/// sequence has a copy of its slots.
 ///
 /// Source: Kwon et al., SOSP 2023 (pages of a shared prompt).
 grad::Sequences shared_sequences(const PassRows& rows, const at::Tensor& like);
 
-/// Returns the positions of the rows that each sequence has for itself, without a shared prefix.
-/// `spans` has the positions of all tokens of each sequence.
+/// Returns the positions of each sequence without those of a shared prefix. `spans` has the
+/// positions of all tokens of each sequence.
 std::vector<RotatedSpan> own_spans(const PassRows& rows, std::vector<RotatedSpan> spans);
 
 }  // namespace mgpu::lm

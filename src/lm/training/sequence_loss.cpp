@@ -9,8 +9,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Appends `count` values to a column of `filled` values. An empty vector stands for
-/// zeros. If both vectors are empty, the column stays empty.
+/// Appends the `count` elements of `values` to `column`, which has `filled` elements. An empty
+/// vector stands for zeros. If both vectors are empty, the column stays empty.
 void append(std::vector<double>& column, std::size_t filled, const std::vector<double>& values,
             std::size_t count) {
   if (values.empty() && column.empty()) return;

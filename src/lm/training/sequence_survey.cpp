@@ -10,13 +10,13 @@
 namespace mgpu::lm {
 namespace {
 
-/// The header of a sequence in a message between ranks. The facts of the sequence, `facts` numbers,
-/// follow the header.
+/// Describes a sequence in SequenceSurvey::result(), the message to other ranks. In the message,
+/// the SequenceLoss::facts() of the sequence follow.
 struct Header {
   SequenceKey key;
   std::int64_t is_grouped;  // 0: the sequence is a separate group
   std::int64_t predictions;
-  std::int64_t facts;
+  std::int64_t facts;  // number of facts
 };
 
 struct Row {

@@ -30,16 +30,16 @@ struct ItemBatch {
   LmBatch batch;
   std::vector<SequenceKey> keys;  // [S]
 };
-/// Returns items [first, first + count) as a batch. `clock` counts the time of the call as "waiting
-/// for data"; it may be nullptr.
+/// Returns items [first, first + count) as a batch. `clock`, if not nullptr, counts the time of the
+/// call as "waiting for data".
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock* clock);
 
 /// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second sweep.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
-  /// All arguments have to outlive this object. `clock` counts the time of measure(); it may be
-  /// nullptr.
+  /// All arguments have to outlive this object. `clock`, if not nullptr, counts the time of
+  /// measure().
   SequenceSurvey(const TrainableModel& model, const LmItems& items, const SequenceLoss& loss,
                  PhaseClock* clock)
       : model_(&model), items_(&items), loss_(&loss), clock_(clock) {}
@@ -48,20 +48,22 @@ public:
   void measure(std::uint64_t first, std::int64_t count) override;
   std::string result() const override { return measured_; }
 
-  /// Reads the result() of every rank, which has SequenceLoss::facts() of that rank's sequences.
+  /// Reads the result() of every rank, which contains SequenceLoss::facts() of all sequences that
+  /// the rank has measured.
   /// Errors: ShapeError when a group is incomplete, a sequence was measured twice, or sequences
   ///         have different numbers of facts.
   void read(const std::vector<std::string>& results) override;
 
-  /// Returns SequenceLoss::terms(), the divisor of the loss, at least 1. Call it after read().
+  /// Returns SequenceLoss::terms(), the divisor of the loss, but at least 1. Call this function
+  /// after read().
   std::int64_t terms() const { return terms_; }
 
-  /// Returns SequenceLoss::digest() of the global batch. Call it after read().
+  /// Returns SequenceLoss::digest() of the global batch. Call this function after read().
   const std::vector<double>& digest() const { return digest_; }
 
-  /// Returns sums and derivatives of the loss for the items of one call of measure(), which began
-  /// with item `first`. Call it after read().
-  /// Errors: Error when these items were not measured in one call.
+  /// Returns sums and derivatives of the loss for `items`. `items` must be the items of one earlier
+  /// call of measure(), which had the same `first`. Call this function after read().
+  /// Errors: Error when there was no such call.
   BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
 
 private:
@@ -78,7 +80,7 @@ private:
   const SequenceLoss* loss_;
   PhaseClock* clock_;
   std::map<std::uint64_t, Measured> values_;  // the key is `first` of measure()
-  std::string measured_;                      // facts of the sequences, for other ranks
+  std::string measured_;                      // the value of result()
   std::vector<SequenceKey> keys_;             // keys of the rows of table_, ascending
   SequenceTable table_;
   std::vector<double> digest_;

@@ -11,7 +11,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns values [first, first + count), or an empty span if they were not measured.
+/// Returns values [first, first + count); an empty span if `values` is empty.
 std::span<const double> part(const std::vector<double>& values, std::size_t first,
                              std::size_t count) {
   return values.empty() ? std::span<const double>() : std::span(values).subspan(first, count);

@@ -10,7 +10,7 @@
 namespace mgpu::lm::grad {
 namespace {
 
-/// Divides the logits by a temperature; a temperature of 1 keeps their bits.
+/// Divides the logits by a temperature. Does nothing if the temperature is 1.
 void heat(const HeadBlock& block, double temperature) {
   if (temperature == 1.0) return;
   for (const LogitsPiece& piece : block.pieces)
@@ -33,7 +33,8 @@ std::vector<double> on_host(const at::Tensor& values) {
   return {first, first + host.numel()};
 }
 
-/// Writes the log-probabilities of the block's targets to `into`, [N] float64.
+/// Writes the log-probabilities of the block's targets to the elements of `into`, [N] float64, that
+/// belong to the block's tokens.
 void put_log_probs(const HeadBlock& block, const RowFacts& facts, const at::Tensor& into) {
   into.index_copy_(0, block.token_index, (facts.target_logits - facts.log_sums).to(at::kDouble));
 }

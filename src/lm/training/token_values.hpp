@@ -12,13 +12,14 @@
 // Shapes in this header: N tokens, D width.
 namespace mgpu::lm::grad {
 
-/// Returns the log-probabilities of all tokens that have a target. If requested, also returns the
-/// entropies and the log-probabilities at temperature 1.
+/// Returns the log-probabilities of all targets, at ValueRequest::temperature. If requested, also
+/// returns the entropies and the log-probabilities at temperature 1. Values of tokens without a
+/// target are 0.
 /// Memory: that of for_each_block().
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 
 /// Returns a BlockLoss for the loss sum_n slopes[n] * (log-probability of target n at
-/// `temperature`). It computes only the gradient, and returns no sums.
+/// `temperature`). The BlockLoss computes only the gradient, and returns no sums.
 ///
 /// Shapes: slopes [N]
 BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature);
@@ -28,10 +29,10 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
 /// Shapes: hidden [N, D]; rows int64, indices of tokens
 at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);
 
-/// Backpropagates `outputs`, the gradient of the loss with respect to own_outputs(). Adds the
-/// results to the gradients of the head's parameters and to `hidden_gradient`.
+/// Backpropagates `outputs`, the gradient of the loss with respect to the result of own_outputs().
+/// Adds the results to the gradients of the head's parameters and to `hidden_gradient`.
 ///
-/// Shapes: hidden_gradient [N, D]
+/// Shapes: hidden, hidden_gradient [N, D]; outputs [rows, outputs]
 void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,
                        const at::Tensor& outputs, const at::Tensor& hidden_gradient);
 

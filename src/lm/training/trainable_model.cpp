@@ -35,8 +35,8 @@ using torch::autograd::variable_list;
 
 constexpr double kInitStd = 0.02;  // initializer_range of transformers
 
-/// Returns `config`, with `tied_head` set if the ModelHead replaces the vocabulary head. Such a
-/// model has no lm_head.weight, like a model with a tied head.
+/// Returns `config`, with `tied_head` set if `head` replaces the vocabulary head. The model then
+/// has no lm_head.weight, like a model with a tied head.
 LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
   if (head && head->replaces_vocabulary) config.tied_head = true;
   return config;
@@ -92,10 +92,10 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
   return specs;
 }
 
-/// The state of a batch during a pass. The N tokens have M rows, because PassRows lets several
-/// tokens share one row.
+/// The state of a batch of N tokens and S sequences during a pass. The pass computes M rows.
+/// M is less than N if tokens of several sequences share a row (PassRows).
 struct TrainableModel::Call {
-  LmWeights weights;                      // views with autograd, for this batch only
+  LmWeights weights;                      // views of the parameters, in autograd's graph
   at::Tensor ids;                         // [M] token id of each row
   at::Tensor targets;                     // [N]
   std::vector<std::int64_t> last_tokens;  // [S] index of each sequence's last token; -1: no tokens
@@ -123,7 +123,7 @@ void TrainableModel::load(const formats::WeightFiles& files) {
   const at::NoGradGuard no_grad;
   const std::unique_ptr<CheckedSource> source = make_folder_source(files, config_);
   LmWeights read = bind_weights(config_, *source);
-  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // target, source
+  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // parameter, stored tensor
   if (options_.head)
     for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.hidden_size))
       if (files.find(spec.name) != nullptr)
@@ -177,7 +177,8 @@ TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
   return call;
 }
 
-/// Sets ids, sequences and rotation of the rows. On entry, `call.ids` has the ids of all tokens.
+/// Sets the members ids, rows_of_tokens, sequences and rotation of `call`. On entry, `call.ids` has
+/// the ids of all tokens, on the CPU.
 void TrainableModel::set_rows(const LmBatch& batch, Call& call) const {
   const at::Tensor& like = weights_.embedding;
   const PassRows rows = rows_of(config_, batch, options_.shares_prefixes);
@@ -224,7 +225,8 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
   return residual + project(active, weights.down);
 }
 
-/// Returns the states of all tokens, [N, D]. The layers compute only the M rows.
+/// Returns the final hidden states of all tokens, [N, D]. The layers compute only the M rows, which
+/// are then copied to the tokens.
 at::Tensor TrainableModel::hidden(const Call& call) const {
   const LmWeights& weights = call.weights;
   at::Tensor x = grad::embed(weights.embedding, call.ids);  // [M, D]
@@ -239,7 +241,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   return call.rows_of_tokens.defined() ? grad::embed(x, call.rows_of_tokens) : x;
 }
 
-/// Returns the indices of the tokens whose states ModelHead gets, [rows].
+/// Returns the indices of the tokens whose hidden states are inputs of ModelHead, [rows] int64.
 at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
   if (rows != HeadRows::last) {
     const at::Tensor learned =
@@ -258,8 +260,9 @@ void TrainableModel::require_heads(bool logits, bool own) const {
     throw Error("TrainableModel: logits are needed, and the model has no vocabulary head");
 }
 
-/// Computes the losses of the heads, and returns their sums. With a `scale`, also adds to the
-/// gradients of the heads' weights, and sets `hidden_gradient` [N, D], the gradient of `states`.
+/// Computes the loss at the vocabulary head and at ModelHead, and returns the sums. If `scale` has
+/// a value, also adds to the gradients of the heads' parameters, and sets `hidden_gradient` [N, D],
+/// the gradient of scale * loss with respect to `states`.
 LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
                                    std::optional<double> scale, at::Tensor* hidden_gradient) const {
   require_heads(loss.of_logits != nullptr, loss.of_head != nullptr);

@@ -32,8 +32,8 @@ JsonValue::Members members_without(const JsonValue& object,
   return members;
 }
 
-/// Returns config.json with float32 as the type of the weights, and without other fields about
-/// their number format.
+/// Returns the content of config.json with `dtype` float32, and without other fields about the
+/// number format of the weights.
 std::string config_for_float32(const fs::path& path) {
   JsonValue::Members members = members_without(formats::read_json_object(path, kMaxConfigBytes),
                                                {"dtype", "torch_dtype", "quantization_config"});

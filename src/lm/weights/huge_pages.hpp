@@ -6,21 +6,22 @@
 
 namespace mgpu::lm {
 
-/// Returns zeros [count] float32 on the CPU, in huge pages if the system has them. A decode step
-/// reads all weights and keys just once. With small pages, address translation (TLB misses) would
-/// take as long as the reads.
+/// Returns zeros [count] float32 on the CPU, in huge pages if the system has them. In decoding,
+/// each step reads the weights and the KV cache only once. With small pages, TLB misses would take
+/// as long as these reads.
 ///
-/// Memory: pages are allocated at first touch.
+/// Memory: the system allocates each page at the first access.
 /// Errors: std::bad_alloc.
 at::Tensor zeros_in_huge_pages(std::int64_t count);
 
-/// Allocates tensors from one region of memory in huge pages.
+/// Allocates tensors in one region of memory that consists of huge pages.
 class HugePageArena {
 public:
   explicit HugePageArena(std::int64_t bytes) : memory_(zeros_in_huge_pages(bytes / 4)) {}
 
-  /// Returns the next tensor of the region.
-  /// Shapes: any, of float32 or bfloat16; the sum of their rounded_up() bytes is at most `bytes`
+  /// Returns a tensor of zeros of this shape and type (float32 or bfloat16) in the next free bytes
+  /// of the region. The sizes of all tensors, each after rounded_up(), may add up to at most
+  /// `bytes` of the constructor.
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
 
   /// Returns a size rounded up to whole cache lines of 64 bytes, so that every tensor starts at a

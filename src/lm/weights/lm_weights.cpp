@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kNamedProblems = 5;
 
-/// Provides meta tensors, and records the name and shape of each tensor that a model requests.
+/// Provides meta tensors, and records the name and shape of each tensor that bind_weights() takes.
 class SpecRecorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
@@ -36,8 +36,8 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return false;
 }
 
-/// Returns whether a stored tensor is a causal mask of GPT-2 or the rotary frequencies of Llama.
-/// The program computes both from the config instead of reading them.
+/// Returns whether a stored tensor is a causal mask of GPT-2 or contains rotary frequencies of
+/// Llama. This program does not read these tensors, because it does not need them.
 bool is_stored_buffer(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
 }
@@ -95,8 +95,8 @@ private:
     return find_tensor(files_, name == stored_as_head_ ? kHeadName : name);
   }
 
-  /// Returns experts' matrices [E, in, out], which are stored as MXFP4 blocks [E, out, in / 32, 16]
-  /// and scales [E, out, in / 32].
+  /// Returns the matrices of E experts, [E, in, out], which are stored as MXFP4 blocks
+  /// [E, out, in / 32, 16] and scales [E, out, in / 32].
   at::Tensor take_blocks(const formats::StoredTensor& blocks, const formats::StoredTensor& scales,
                          const std::vector<std::int64_t>& shape) {
     taken_.insert(blocks.name);
@@ -134,14 +134,14 @@ private:
       return at::zeros(stored.shape);
     }
     files_.check(stored);
-    // Copies bytes first, because tensors in the file may not be aligned for their type.
+    // Copies the bytes first, because a tensor in the file may not be aligned for its type.
     const auto options = at::TensorOptions().dtype(tensor::scalar_type(*stored.dtype));
     const at::Tensor raw = at::empty(stored.shape, options);
     std::memcpy(raw.mutable_data_ptr(), stored.bytes.data(), stored.bytes.size());
     return checked(raw.to(at::kFloat), stored);
   }
 
-  /// Returns `weight` itself. Errors: Failure E706 if a value is not finite.
+  /// Checks `weight`, and returns it. Errors: Failure E706 if a value is not finite.
   at::Tensor checked(const at::Tensor& weight, const formats::StoredTensor& stored) const {
     if (!tensor::read_value<bool>(at::isfinite(weight).all())) {
       throw Failure({"E706",
@@ -155,7 +155,7 @@ private:
 
   const formats::WeightFiles& files_;
   bool tied_head_;
-  std::string stored_as_head_;  // the embedding's name, if only the head is stored; otherwise ""
+  std::string stored_as_head_;  // StoredHead::is_embedding: name of the embedding; otherwise ""
   std::set<std::string_view> taken_;
   std::vector<std::string> problems_;
 };

@@ -26,10 +26,10 @@
 #include <mgpu/formats/safetensors.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 
-// A process that reads a folder keeps its weights in an anonymous file (memfd). The first rank of
-// the node makes a table in another anonymous file. For each folder, the table tells which process
-// has the weights. Other processes open both files through /proc, so a crash leaves no name in a
-// file system.
+// A process that reads a model folder keeps the weights in an anonymous file (memfd). The first
+// rank of the node makes a table (Table) in another anonymous file. For each folder, the table says
+// which process has the weights. Other processes open both kinds of files through /proc, so a crash
+// leaves no files in a file system.
 namespace mgpu::lm {
 namespace {
 
@@ -44,14 +44,15 @@ using Shapes = std::vector<std::vector<std::int64_t>>;
 
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// Says where the weights of a folder are, or has a text about the folder. The weights are in file
-/// descriptor `file` of the process with id `process`. The text is stored in `text` itself.
+/// An entry of the table. It either says where the weights of a folder are, or contains a text
+/// about a folder. The weights are in the file with descriptor `file` of the process with id
+/// `process`.
 struct Slot {
   std::atomic<State> state;
-  std::atomic<std::int32_t> users;  // number of open() and about() calls that use the slot
+  std::atomic<std::int32_t> users;  // open() calls whose tensors exist, plus about() calls so far
   std::uint64_t last_use;           // value of Table::uses at the last open() or about()
-  std::uint64_t bytes;              // of weights; 0: the slot has a text
-  std::uint64_t key;
+  std::uint64_t bytes;              // size of the weights; 0: the slot has a text
+  std::uint64_t key;                // from key_of(); of a text: its bitwise complement
   std::int32_t process;
   std::int32_t file;
   std::uint32_t length;
@@ -60,8 +61,8 @@ struct Slot {
 
 struct Table {
   std::atomic<std::uint32_t> is_locked;
-  std::uint64_t uses;     // open() and about() calls so far
-  std::uint64_t dropped;  // folders whose weights were dropped
+  std::uint64_t uses;     // number of open() and about() calls so far
+  std::uint64_t dropped;  // how often the weights of a folder were dropped
   std::array<Slot, kSlots> slots;
 };
 
@@ -136,7 +137,8 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Returns a hash of a folder, its files with their sizes and times, and the shapes of the tensors.
+/// Returns a hash of the folder's path, of the names, sizes and times of its files, and of
+/// `shapes`.
 std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -155,7 +157,7 @@ std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
 }
 
-/// Returns tensors that lie in a memory mapping. They keep the mapping and `user` alive.
+/// Returns tensors whose memory is in a mapping. The tensors keep the mapping and `user` alive.
 std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes,
                                    const std::shared_ptr<void>& user = nullptr) {
   std::vector<at::Tensor> tensors;
@@ -181,15 +183,17 @@ struct ResidentModels::Shared {
   }
   void unlock() { table().is_locked = 0; }
 
-  /// A slot and its state when claim() was called. If `is_mine`, the caller has to fill the slot.
+  /// The result of claim(): a slot, and the state that it had. If `is_mine`, the caller of claim()
+  /// has to fill the slot.
   struct Claim {
     Slot* slot;
     State state;
     bool is_mine;
   };
 
-  /// Returns the slot of a key. If no slot has the key, reserves one, which the caller has to fill.
-  /// Counts the caller as a user of the slot if the slot is ready or was reserved for the caller.
+  /// Returns the slot of a key. If no slot in use has the key, reserves a slot, which the caller
+  /// has to fill. Counts the caller as a user of the slot, unless another rank is still filling the
+  /// slot.
   Claim claim(std::uint64_t key) {
     const std::lock_guard guard(*this);
     Slot* vacant = nullptr;
@@ -227,8 +231,9 @@ struct ResidentModels::Shared {
     return oldest;
   }
 
-  /// Waits until the slot of a key is ready, and returns the slot. The first rank that asks calls
-  /// `make`, and the others wait. If `make` fails on that rank, the next rank calls `make`.
+  /// Waits until the slot of a key is ready, and returns the slot. The first rank that needs the
+  /// slot calls `make`, which fills the slot, and the others wait. If `make` throws on that rank,
+  /// the next rank calls its `make`.
   template <class Make>
   Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {
@@ -283,7 +288,7 @@ std::vector<at::Tensor> ResidentModels::open(
     bytes += padded(bytes_of(shape));
   std::shared_ptr<Mapping> mapping;
   Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
-    drop_unused(shortage(2 * bytes));  // the calculations of a rank need about as much again
+    drop_unused(shortage(2 * bytes));  // factor 2: computing with the weights needs as much again
     mapping = std::make_shared<Mapping>(Mapping::make(bytes));
     read(tensors_in(mapping, shapes));
     mapping->protect();
@@ -292,7 +297,7 @@ std::vector<at::Tensor> ResidentModels::open(
     mine.process = ::getpid();
     mine.file = mapping->file();
   });
-  // When the last of the tensors is destroyed, the slot has one user less.
+  // The deleter counts the user off when the last of the returned tensors is destroyed.
   const std::shared_ptr<void> user(&slot, [shared = shared_](Slot* used) { --used->users; });
   if (!mapping)
     mapping = std::make_shared<Mapping>(Mapping::of(slot.process, slot.file, bytes, PROT_READ));

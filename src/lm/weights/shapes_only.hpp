@@ -10,7 +10,7 @@
 
 namespace mgpu::lm {
 
-/// A weight source without weights: it provides meta tensors, which have shapes but no storage.
+/// A WeightSource that provides meta tensors, which have a shape but no data.
 class ShapesOnly : public WeightSource {
 public:
   at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {

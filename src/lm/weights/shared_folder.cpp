@@ -27,7 +27,7 @@ struct RequestedTensor {
   std::vector<at::Tensor*> parts;  // views that this rank keeps
 };
 
-/// Provides meta tensors, and records each tensor that a model requests.
+/// Provides meta tensors, and records each tensor that bind_weights() requests.
 class Recorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
@@ -38,8 +38,8 @@ public:
   std::vector<RequestedTensor> requested_;
 };
 
-/// Finds the requested tensor of which each tensor of `weights` is a view, and adds the view to
-/// RequestedTensor::parts.
+/// Adds each tensor of `weights` to the RequestedTensor::parts of the requested tensor of which it
+/// is a view.
 void assign(LmWeights& weights, std::vector<RequestedTensor>& requested,
             const std::string& family) {
   std::map<const void*, RequestedTensor*> by_storage;
@@ -58,8 +58,9 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
-/// Replaces each requested view of a meta tensor with the same view of `whole`, on `device`.
-/// Identical views share one tensor, such as the embedding and a head that is tied to it.
+/// Replaces each view in `requested.parts` with the same view of `whole`, copied to `device`.
+/// Tensors in `rounded` become bfloat16, the others float32. Identical views share one tensor, such
+/// as the embedding and a head that is tied to it.
 void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor
@@ -79,7 +80,7 @@ void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::D
   }
 }
 
-/// Returns the tensors that the options round to bfloat16: all matrices, or none.
+/// Returns the tensors of `weights` to round to bfloat16: all matrices, or none, as `options` says.
 std::set<at::Tensor*> rounded_of(LmWeights& weights, const LoadOptions& options) {
   if (options.matrices != MatrixType::bf16) return {};
   const std::vector<at::Tensor*> matrices = matrices_of(weights);
@@ -99,7 +100,7 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] {
     if (!is_reader()) return;
     texts = read_config_texts(folder_);
-    // Parses before it opens the weights, so that wrong values in config.json are reported first.
+    // config.json is parsed before the weights are opened, so that its errors are reported first.
     const LmConfig config = parse_lm_config(folder_, texts);
     if (resident_ == nullptr) files_ = std::make_unique<formats::WeightFiles>(folder_);
     texts.head = files_ ? find_stored_head(*files_, config) : find_stored_head(folder_, config);
@@ -108,8 +109,9 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 
-/// The tensors of the folder that this rank needs. The constructor fills `weights` with meta
-/// tensors. Each call of keep() replaces the views of one tensor of the folder by real tensors.
+/// The tensors of the folder, and the parts of them that this rank needs. The constructor fills
+/// `weights` with meta tensors. Each call of keep() replaces those that are views of one tensor of
+/// the folder with real tensors.
 class SharedFolder::Request {
 public:
   Request(const LmConfig& config, const Shard& shard, const ModelHead* own,
@@ -190,7 +192,8 @@ void SharedFolder::load(Request& request, Device device) const {
   }
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_, request.config());
-  // The failure of this rank. All ranks of the node learn of it before the next broadcast.
+  // The failure of this rank. Before each broadcast, an all-reduce tells all ranks of the node
+  // whether one of them has failed.
   std::exception_ptr failure;
   const auto step = [&failure](const auto& work) {
     try {

@@ -85,7 +85,7 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
     run::log_chunk(run, "evaluation", chunk.count);
     return true;
   });
-  world.all_reduce(std::span(sums));  // whole numbers, so the order of ranks does not matter
+  world.all_reduce(std::span(sums));  // integers, so the order of additions does not matter
   EpisodeReturns returns;
   for (const std::int64_t sum : sums)
     returns.push_back(static_cast<double>(sum) / static_cast<double>(grid.size()));
@@ -123,7 +123,8 @@ EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLis
   const auto per_control = static_cast<std::size_t>(grid.size()) / grid.controls.size();
   EvaluationResult result;
   result.returns.assign(grid.controls.size(), EpisodeReturns(episodes, 0.0));
-  using Sums = std::map<int, std::pair<EpisodeReturns, double>>;  // by task: sums, rollouts counted
+  using Sums = std::map<int, std::pair<EpisodeReturns, double>>;  // by task: sums of returns,
+                                                                  // number of rollouts
   std::vector<Sums> sums(grid.controls.size());
   for (std::size_t id = 0; id < static_cast<std::size_t>(grid.size()); ++id) {
     const std::size_t row = id * episodes;

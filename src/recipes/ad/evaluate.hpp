@@ -25,7 +25,7 @@ struct Player {
   std::uint64_t seed = 0;
 };
 
-/// Mean returns of several rollouts: index e has the mean over episode e + 1 of each rollout.
+/// The mean return of each episode over several rollouts or histories. Index e is episode e + 1.
 using EpisodeReturns = std::vector<double>;
 double mean(const EpisodeReturns& returns);
 
@@ -34,8 +34,8 @@ double mean(const EpisodeReturns& returns);
 std::string return_name(int episode);
 
 /// Evaluates the current weights on unseen tasks in the middle of training. Returns the mean return
-/// of each episode, over all rollouts and tasks. The ranks share the rollouts, and add up returns
-/// as whole numbers, so the result does not depend on the number of ranks.
+/// of each episode, over all rollouts and tasks. The ranks share the rollouts, and add up the
+/// returns as integers, so the result does not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
@@ -64,7 +64,7 @@ struct EvaluationResult {
   std::vector<EpisodeReturns> returns;  // [controls]: means over all rollouts of each control
   /// Means over the rollouts of each task. Shapes: [controls][tasks]
   std::vector<std::vector<EpisodeReturns>> by_task;
-  std::vector<AdPlots::Walk> walks;  // of rollout 0 of each task under Control::none
+  std::vector<AdPlots::Walk> walks;  // paths of rollout 0 of each task under Control::none
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

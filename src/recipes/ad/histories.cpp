@@ -63,7 +63,9 @@ ad::HistoryShape shape_of(const AdSettings& settings, const ad::Environment& env
   return {settings.data.streams, settings.data.episodes, environment.horizon()};
 }
 
-/// Plays the histories that are not in the journal. Returns whether all histories are complete.
+/// Plays the histories that the journal lacks, and adds them to the journal. Returns false if a
+/// stop was requested before all histories were complete.
+/// Ranks:  collective over the world.
 bool play(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment) {
   const ad::HistoryShape shape = shape_of(settings, environment);
   const auto source =

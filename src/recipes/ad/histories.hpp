@@ -32,9 +32,9 @@ bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
 ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                               const ad::Environment& environment);
 
-/// Returns the learning histories of the run, on every rank. They are read from data.path. If it is
-/// null, all ranks play the histories in chunks and write them to histories.h5 in the run
-/// directory. Returns nullopt if a stop was requested before they were complete.
+/// Returns the learning histories of the run, on every rank. Reads them from data.path. If
+/// data.path is null, the ranks play the histories in chunks and write them to histories.h5 in the
+/// run directory. Returns nullopt if a stop was requested before all histories were complete.
 ///
 /// Ranks:  collective over the world.
 /// Errors: E603 if the file is missing, E605 if it has no table of histories, E521 if it belongs to

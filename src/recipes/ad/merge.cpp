@@ -12,7 +12,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Loads the state of the training from its newest checkpoint, on the CPU.
+/// The state of the training, which load() reads from the newest checkpoint into CPU tensors.
 class StoredTraining {
 public:
   explicit StoredTraining(const AdSettings& settings)

@@ -15,8 +15,8 @@ namespace {
 using PerEpisode = AdPlots::PerEpisode;
 
 /// Describes a curve over the episodes of a context: its name in summary.json, its label, its CSS
-/// class, and its members of PerEpisode. The curve of the early checkpoint has no band, because
-/// only its means are kept.
+/// class, and the members of PerEpisode with its values and its band. The curve of the early
+/// checkpoint has no band, because only its means are kept.
 struct EpisodeCurve {
   const char* name;
   const char* label;

@@ -10,10 +10,11 @@
 
 namespace mgpu::recipes {
 
-/// The data of the charts: returns by episode, curves over steps, and paths of the agent. The page
-/// omits charts whose members are empty.
+/// The data of the charts of recipe `ad`: returns by episode, curves over steps, and paths of the
+/// agent. The page omits charts whose members are empty.
 struct AdPlots {
-  /// The ends of a band around a curve of returns; empty: no band.
+  /// The lower and upper ends of a band around a curve of returns, one for each episode; empty: no
+  /// band.
   struct Band {
     std::vector<double> low;
     std::vector<double> high;

@@ -16,8 +16,8 @@ namespace {
 using report::Plan;
 
 // Assumed speeds of one rank that has a core or a GPU to itself. Unless noted, they are in
-// floating-point operations per second, counted like those of TrainSizes. The CPU speeds are
-// accurate within a factor of 1.5 for one core of a server with AVX-512 and a small model.
+// floating-point operations per second, counted as in TrainSizes::forward_flops(). The CPU speeds
+// are accurate within a factor of 1.5 for one core of a server with AVX-512 and a small model.
 constexpr double kCpuFlops = 4e10;         // of forward and backward passes
 constexpr double kCpuRoundedFlops = 3e10;  // of passes with operands rounded to 16 bits
 constexpr double kCpuPlayFlops = 4e9;      // of rollouts, which multiply matrices by vectors
@@ -51,7 +51,7 @@ private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
   const train::BatchShape& batch() const { return sizes_.settings.loop.train.batch; }
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
-  /// Returns whether the CPU rounds the operands of each product to 16 bits.
+  /// Returns whether a CPU computes, and rounds the operands of each matrix product to 16 bits.
   bool is_rounded() const {
     return !on_gpu() && sizes_.settings.model.compute != tensor::ComputeKind::f32;
   }
@@ -97,15 +97,17 @@ private:
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
                              m.num_actions + 4 * m.n_embd + m.n_inner;
     if (is_rounded()) per_token += (m.n_layer + 6) * m.n_embd;
-    // Counts scores, probabilities, and probabilities after dropout, [B, H, T, T] each.
+    // Counts attention scores, probabilities, and probabilities after dropout. Each has n_head x
+    // `window` floats for a token of a layer.
     if (m.attention == ad::AttentionKind::eager)
       per_token += 3 * m.n_layer * m.n_head * sizes_.window;
     const auto tokens = static_cast<double>(rows * sizes_.window);
     return run::whole_bytes(tokens * static_cast<double>(per_token) * sizeof(float));
   }
 
-  /// Returns the bytes of keys and values of a chunk of rollouts: 2 x layers x rows x (T + 1) x D
-  /// floats. T is n_transit, and one more index is for padding; D is n_embd.
+  /// Returns the bytes of the attention keys and values of a chunk of rollouts: 2 x layers x
+  /// rollouts x (T + 1) x D floats. T is n_transit, with one more position for padding, and D is
+  /// n_embd.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
     const std::int64_t rows = std::min(sizes_.settings.loop.chunk_size, sizes_.num_rollouts);

@@ -34,8 +34,8 @@ public:
   run::JobOutcome run(run::RunContext& run) const override;
 
   /// Writes results.h5 of an unfinished run from its journal and its newest checkpoint, and
-  /// histories.h5 if it is missing. The root attribute `status` marks files that lack rows. The run
-  /// can still be resumed.
+  /// histories.h5 unless that file is complete or data.path is set. The root attribute `status`
+  /// marks files that lack rows. The run can still be resumed.
   ///
   /// Ranks:  collective over `world`.
   /// Errors: those of CheckpointStore and seal(), on all ranks.
@@ -47,7 +47,8 @@ private:
   AdSettings settings_;
 };
 
-/// Checks the rules between the keys of recipe `ad`.
+/// Checks the rules between the keys of recipe `ad`, and that `ranks` ranks can share the global
+/// batch.
 /// Errors: Failure (exit 78).
 void check_ad_keys(const Config& config, int ranks);
 

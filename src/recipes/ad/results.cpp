@@ -52,7 +52,8 @@ double mean_optimum(const ad::Environment& environment) {
 }
 
 /// Returns the mean return of one episode of a policy that chooses actions uniformly, averaged over
-/// all tasks. It propagates the distribution over cells through the episode's steps.
+/// all tasks. Computes it exactly, by propagating the distribution over cells through the steps of
+/// an episode.
 double mean_random(const ad::Environment& environment) {
   const auto states = static_cast<std::size_t>(environment.num_states());
   const double share = 1.0 / environment.num_actions();
@@ -123,7 +124,8 @@ void fill_episodes(const TrainVerdict& verdict, std::int64_t steps, AdPlots::Per
   episodes.optimum = mean_optimum(verdict.environment);
 }
 
-/// Logs a line with the mean return of each episode, and writes a curve over the episodes.
+/// Logs a line with the mean return of each episode, and writes the returns as scalars over the
+/// episodes.
 void log_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
   std::string line = "return per episode, " + name + ":";
   for (std::size_t e = 0; e < returns.size(); ++e) {
@@ -152,7 +154,7 @@ std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories) {
   const auto horizon = static_cast<std::size_t>(histories.shape().horizon);
   const auto episodes = static_cast<std::size_t>(histories.shape().episodes);
   std::map<std::int32_t, std::pair<EpisodeReturns, double>>
-      sums;  // by task: sums, histories counted
+      sums;  // by task: sums of returns, number of histories
   for (std::size_t i = 0; i < histories.size(); ++i) {
     auto& [sum, count] = sums[histories.task()[i]];
     sum.resize(episodes, 0.0);
@@ -176,7 +178,7 @@ AdPlots::Band band_of(const std::vector<EpisodeReturns>& by_task) {
 
 AdPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task) {
   constexpr std::uint32_t kResamples = 2000;
-  constexpr std::size_t kTail = kResamples / 40;  // 2.5 %
+  constexpr std::size_t kTail = kResamples / 40;  // means in a tail of 2.5 %
   const std::size_t tasks = by_task.size();
   AdPlots::Band interval;
   for (std::size_t e = 0; e < by_task.front().size(); ++e) {

@@ -27,7 +27,8 @@ AdPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task);
 /// Returns interval_of_mean(), or no band for fewer than kGoalsOfBand tasks.
 AdPlots::Band band_of(const std::vector<EpisodeReturns>& by_task);
 
-/// For each task that has histories, returns the mean return of each episode.
+/// Returns the mean return of each episode for each task that has histories, in ascending order of
+/// tasks.
 std::vector<EpisodeReturns> returns_by_task(const ad::HistorySet& histories);
 
 /// Returns the request with which seal() writes results.h5. The file gets the groups /run,
@@ -52,8 +53,8 @@ struct TrainVerdict {
   const TrainCurves& curves;
 };
 
-/// Logs the returns, and adds numbers and charts of the training to `outcome`. The end table,
-/// summary.json and report.html are made from `outcome`.
+/// Logs the returns, and adds numbers and charts of the training to `outcome`. The program makes
+/// the table at the end of the run, summary.json and report.html from `outcome`.
 void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
                           run::JobOutcome& outcome);
 

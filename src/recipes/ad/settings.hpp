@@ -21,8 +21,8 @@ struct AdSettings {
   EvaluateConfig evaluate;
   double label_smoothing = 0.0;  // probability of the target that is spread over all actions
 
-  /// Returns the length of a window (the steps that the model sees at once) for histories of this
-  /// shape.
+  /// Returns the size of a window (the part of a history that the model sees at a time) for
+  /// histories of this shape.
   /// Errors: Failure E131 (exit 78) when a window would be too short to learn from.
   ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
 };

@@ -45,7 +45,7 @@ TrainSizes::TrainSizes(const AdSettings& of)
   history_bytes = histories.rows * row_bytes(histories);
   const EvaluationGrid grid = final_grid(*this);
   num_rollouts = grid.size();
-  constexpr std::int64_t kOffset = 8;  // bytes of the offset of an episode's path
+  constexpr std::int64_t kOffset = 8;  // bytes of an offset in results.h5, one per episode path
   rollout_bytes =
       grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
   constexpr std::int64_t kStepFields = 4;  // numbers per step: loss, accuracy, rate, gradient norm
@@ -59,9 +59,9 @@ double TrainSizes::forward_flops(double tokens, double context) const {
   const auto width = static_cast<double>(m.n_embd);
   const auto layers = static_cast<double>(m.n_layer);
   const auto inner = static_cast<double>(m.n_inner);
-  // Multiply-adds of a layer: qkv 3 D^2, out D^2, up and down 2 D I. Causal scores take half of
-  // context x D, and so does the product of probabilities and values. A multiply-add is 2
-  // operations.
+  // Multiply-adds of a token in a layer, with D = n_embd and I = n_inner: qkv 3 D^2, out D^2, up
+  // and down 2 D I. Causal scores take half of context x D, and so does the product of
+  // probabilities and values. A multiply-add is 2 operations.
   const double per_layer = 4.0 * width * width + 2.0 * width * inner + context * width;
   return 2.0 * tokens * layers * per_layer;
 }

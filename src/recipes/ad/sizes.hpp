@@ -29,7 +29,8 @@ struct TrainSizes {
   /// `context` tokens with causal attention.
   double forward_flops(double tokens, double context) const;
 
-  /// Returns the largest number of windows that a rank has in one pass, with `ranks` ranks.
+  /// Returns the number of windows in the largest pass of rank 0, which no other rank exceeds, with
+  /// `ranks` ranks.
   std::int64_t rows_at_once(int ranks, DeviceKind device) const;
 };
 

@@ -16,8 +16,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Holds the model and its training windows, and runs evaluations. Members that other members need
-/// are declared first.
+/// The model, its training windows and its evaluation. The order of members matters: each one is
+/// declared after those that it needs.
 class AdTask final : public TrainTask {
 public:
   AdTask(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment,

@@ -32,7 +32,7 @@ void refuse(const Config& config, const char* name, const std::string& why,
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
-/// Refuses keys distill.* that differ from their defaults, because no teacher is given.
+/// For a configuration without a teacher: refuses each key distill.* that differs from its default.
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;
@@ -64,8 +64,10 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
-/// Checks distill.on_policy. If the student samples completions, the data must have prompts, and
-/// the teacher must be a model, which computes distributions for the new completions.
+/// Checks distill.on_policy. If it is 0, the keys of sampling (kDrawingKeys) are refused. If it is
+/// above 0, the student samples completions. Then the data must have prompts, the teacher must be a
+/// model that computes distributions for the new completions, and distill.ce_weight must be below
+/// 1.
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {

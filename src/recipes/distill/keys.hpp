@@ -20,7 +20,7 @@ bool has_distill_keys(const Config& config);
 struct DistillSettings {
   std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` is used
   std::filesystem::path model;    // folder of a teacher model; empty: `targets` is used
-  bool has_bucket = true;         // true: tokens outside the stored top k form one additional class
+  bool has_bucket = true;         // true: tokens without a stored probability form one extra class
   lm::Distillation how;
   double on_policy = 0.0;        // share of the examples whose completion the student samples
   lm::GenerationConfig drawing;  // how the student samples completions; the stop ids are not set
@@ -31,10 +31,10 @@ struct DistillSettings {
 };
 
 /// Checks the keys of recipe `distill`.
-/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
+/// Errors: one Failure (exit 78) about keys that contradict each other or have no effect.
 void check_distill_keys(const Config& config);
 
-/// Reads the keys distill.* of a configuration that check_distill_keys() accepts.
+/// Reads the keys distill.* without the checks of check_distill_keys().
 DistillSettings read_distill_settings(const Config& config);
 
 }  // namespace mgpu::recipes

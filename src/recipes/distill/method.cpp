@@ -33,8 +33,9 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
 }
 
 /// Refuses a teacher whose vocabulary has another size than the student's. The sizes may differ
-/// only by unused ids at the end, beyond the tokens of the student's tokenizer. If `is_sampled`,
-/// the student's vocabulary must not be larger than the teacher's.
+/// only by unused ids at the end, beyond the tokens of the student's tokenizer. If `is_sampled`
+/// (the student samples completions), the student's vocabulary must not be larger than the
+/// teacher's.
 void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,
                         const std::filesystem::path& student, bool is_sampled) {
   const std::int64_t students = lm::read_lm_config(student).vocab;
@@ -149,7 +150,7 @@ LossMeaning DistillMethod::loss_meaning() const {
   if (how.ce_weight > 0.0)
     meaning.name = report::text_of("%.3g cross-entropy + %.3g distance from the teacher",
                                    how.ce_weight, 1.0 - how.ce_weight);
-  // If the student samples the completions, the cross-entropy of the data is not reported, because
+  // If the student samples some completions, the cross-entropy of the data is not reported, because
   // these completions are not in the data.
   if (!samples() && how.ce_weight < 1.0) meaning.ce_weight = how.ce_weight;
   return meaning;

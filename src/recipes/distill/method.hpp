@@ -19,10 +19,10 @@ class DistillMethod final : public LmMethod {
 public:
   explicit DistillMethod(DistillSettings settings) : settings_(std::move(settings)) {}
 
-  /// Adds the examples of a row to `examples`. With distill.on_policy, a row for training must have
-  /// a prompt.
-  /// Errors: those of LmMethod::encode(); JsonError for a row for training without a prompt, with
-  ///         distill.on_policy.
+  /// Adds the examples of a row to `examples`. With distill.on_policy above 0, a row for training
+  /// must have a prompt.
+  /// Errors: those of LmMethod::encode(); JsonError for a row for training that has no prompt, if
+  ///         distill.on_policy is above 0.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

@@ -20,8 +20,8 @@ namespace mgpu::recipes {
 namespace {
 
 /// The lower bound of the tail for distill.loss=reverse_kl, which divides by the tail. The tail is
-/// the probability of all tokens outside the stored top k. The bound is 1 minus the largest float32
-/// below 1.
+/// the total probability of the tokens that are not among the k stored tokens of a position. The
+/// bound is 1 minus the largest float32 below 1.
 constexpr float kLeastTail = 0x1p-24F;
 
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& what) {
@@ -48,8 +48,9 @@ TeacherFacts facts_of(const std::filesystem::path& path) {
           number("temperature")};
 }
 
-/// Scales the probabilities of a list so that their sum is `mass`. Rounding to float16 has changed
-/// the sum.
+/// Adds a constant to `log_probs`, the log-probabilities of the stored tokens of one position, so
+/// that the probabilities sum to `mass`. Rounding to float16 and another temperature change their
+/// sum.
 void scale_to(double mass, std::span<float> log_probs) {
   double sum = 0.0;
   for (const float log_prob : log_probs)
@@ -90,7 +91,7 @@ std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers) {
   return places;
 }
 
-/// Consecutive tokens of a row.
+/// Consecutive tokens of a row of table `samples`.
 struct StoredTargets::Slice {
   std::int64_t row;
   std::int64_t first;  // index of the first token in its row
@@ -149,8 +150,8 @@ void StoredTargets::check_facts() const {
                  std::string(facts_.top_k > 0 ? ", or distill.tail=renormalize" : ""));
 }
 
-/// Refuses tokens that the teacher's vocabulary does not have. A file of another program may
-/// contain such tokens, with valid checksums.
+/// Refuses token ids that the teacher's vocabulary does not have. A file of another program may
+/// contain such ids, with valid checksums.
 void StoredTargets::check_ids(std::int64_t row, std::span<const std::int64_t> ids) const {
   const auto bad =
       std::ranges::find_if(ids, [&](std::int64_t id) { return id < 0 || id >= facts_.vocab; });
@@ -191,8 +192,8 @@ void StoredTargets::require_ids_below(std::int64_t vocab) const {
   }
 }
 
-/// Appends the token ids of one top-k list to `into`. `ids` has several lists in the format of the
-/// file, and `item` is the index of the list in `ids`.
+/// Appends the ids of the k stored tokens of one position to `into`. `ids` has the stored ids of
+/// several positions in the format of the file, and `item` is the index of the position in `ids`.
 void StoredTargets::add_best_ids(const store::ReadColumn& ids, std::size_t item,
                                  std::vector<std::int64_t>& into) const {
   const auto k = static_cast<std::size_t>(facts_.top_k);

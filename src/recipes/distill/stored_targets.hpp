@@ -18,8 +18,9 @@ namespace mgpu::recipes {
 /// The attributes of group /teacher in results.h5 of job teacher.
 struct TeacherFacts {
   std::int64_t vocab = 0;
-  std::int64_t top_k = 0;      // stored tokens at each position; 0: targets were sampled
-  std::int64_t num_draws = 0;  // sampled tokens at each position; 0: top k
+  std::int64_t top_k = 0;      // number of most probable tokens stored at each position; 0: tokens
+                               // were sampled instead
+  std::int64_t num_draws = 0;  // number of sampled tokens at each position; 0: top_k is used
   std::int64_t id_bits = 0;    // bits of a token id in packed columns
   double temperature = 1.0;
 };
@@ -56,8 +57,9 @@ public:
 
   const TeacherFacts& facts() const { return facts_; }
 
-  /// Reads the rows as training examples. A text of more than seq_len tokens is cut into pieces,
-  /// and each piece begins with the last token of the previous piece.
+  /// Reads the rows as training examples. A row without a prompt (all its tokens are learned) that
+  /// has more than seq_len tokens is cut into pieces. Each piece after the first begins with the
+  /// last token of the previous piece.
   /// Errors: Failure E531 (exit 65) for a row with a prompt and more than seq_len tokens; E605
   ///         (exit 65) for a token outside the vocabulary, and when no row has a token that is
   ///         learned.
@@ -69,15 +71,16 @@ public:
   std::uint32_t check_bytes() const;
 
   /// Refuses targets with a token that the student's vocabulary of `vocab` ids lacks. Reads the ids
-  /// only if the teacher's vocabulary is larger.
+  /// only if the teacher's vocabulary is larger than `vocab`.
   /// Errors: Failure E605 (exit 65); those of ListColumn.
   void require_ids_below(std::int64_t vocab) const;
 
-  /// Sets the position of each example in the file. append() needs it.
+  /// Sets the position of each example in the file. Call this function before append().
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
-  /// Adds the teacher's distributions at the tokens of an example to `lists`, one list for each
-  /// element of `targets`. The list is empty if the element is kIgnoreTarget.
+  /// Appends the teacher's next-token distributions for an example to `lists`: one list of tokens
+  /// with probabilities for each element of `targets`. The list is empty if the element is
+  /// kIgnoreTarget.
   /// Errors: those of ListColumn; Failure E605 (exit 65) for a token with a wrong number of draws,
   ///         and for a listed token outside the vocabulary.
   void append(std::size_t example, std::span<const std::int64_t> targets,
@@ -107,16 +110,16 @@ private:
   store::ListColumn tokens_;
   store::ListColumn learned_;
   bool is_packed_ = false;
-  std::optional<store::ListColumn> log_probs_;  // only for top k
-  std::optional<store::ListColumn> tails_;      // only for top k that is not packed
-  std::optional<store::ListColumn> num_drawn_;  // only for sampled targets
-  std::optional<store::ListColumn> counts_;     // only for sampled targets that are not packed
+  std::optional<store::ListColumn> log_probs_;  // unset for sampled targets
+  std::optional<store::ListColumn> tails_;      // unset for sampled or packed targets
+  std::optional<store::ListColumn> num_drawn_;  // set only for sampled targets
+  std::optional<store::ListColumn> counts_;     // set only for sampled targets that are not packed
   std::optional<store::ListColumn> ids_;        // ids of tokens, packed or not
   std::vector<StoredPlace> places_;
 };
 
 /// Returns the loss of `settings` for stored targets with the facts `facts`. For sampled targets,
-/// the loss is the cross-entropy, which they estimate without bias.
+/// the loss is the cross-entropy, which the sampled tokens estimate without bias.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

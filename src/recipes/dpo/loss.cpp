@@ -15,14 +15,14 @@ constexpr std::size_t kLogProb = 0;
 constexpr std::size_t kLogRatio = 1;
 constexpr std::size_t kChosenTokens = 5;
 
-/// Returns a loss that depends only on the difference of the two log-ratios. `slope` is its
-/// derivative with respect to this difference.
+/// Returns the PairLoss of a loss that depends only on the difference of the two log-ratios.
+/// `slope` is the derivative of `loss` with respect to this difference.
 PairLoss of_difference(double loss, double slope) {
   return {loss, slope, -slope};
 }
 
-/// Returns a loss that depends only on the difference of the two log-ratios per token. `slope` is
-/// its derivative with respect to this difference.
+/// Returns the PairLoss of a loss that depends only on the difference of the two log-ratios per
+/// token. `slope` is the derivative of `loss` with respect to this difference.
 PairLoss of_means(const PairRatios& pair, double loss, double slope) {
   return {loss, slope / static_cast<double>(pair.chosen_tokens),
           -slope / static_cast<double>(pair.rejected_tokens)};
@@ -118,8 +118,8 @@ lm::SequenceTerm DpoLoss::weigh(const lm::MeasuredSequence& sequence,
   lm::SequenceTerm term;
   double slope = pair.rejected;
   if (place.member() == 0) {
-    // The caller divides the sum of all losses by the number of pairs. The cross-entropy is a mean
-    // over the chosen tokens instead, so the factor num_groups() cancels that division.
+    // Training divides the sum of all losses by terms(), the number of pairs. The cross-entropy is
+    // a mean over the chosen tokens instead, so the factor num_groups() cancels that division.
     const double weight = settings_.sft_weight * static_cast<double>(place.all.num_groups()) /
                           place.digest[kChosenTokens];
     slope = pair.chosen - weight;

@@ -12,7 +12,8 @@ namespace mgpu::recipes {
 
 /// The losses of a pair. c and r are the log-ratios of the chosen and the rejected completion. The
 /// log-ratio of a completion is its log-probability under the trained model minus that under the
-/// reference. s is the sigmoid function, and b is DpoSettings::beta.
+/// reference. The sigmoid function is s, b is DpoSettings::beta, and `tokens` is the number of
+/// tokens of the completion.
 enum class DpoKind : std::uint8_t {
   sigmoid,       // -log s(b (c - r)); Rafailov et al., arXiv 2305.18290
   ipo,           // (c / tokens - r / tokens - 1 / (2 b))^2; Azar et al., arXiv 2310.12036

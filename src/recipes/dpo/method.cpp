@@ -13,8 +13,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether the loss is in nats. It is if it consists of logarithms of the probability that
-/// `chosen` is the better completion.
+/// Returns whether the unit of the loss is nats. A loss has this unit if it consists of logarithms
+/// of the probability that `chosen` is the better completion.
 bool has_nats(DpoKind kind) {
   return kind == DpoKind::sigmoid || kind == DpoKind::robust || kind == DpoKind::sigmoid_norm;
 }

@@ -5,8 +5,8 @@
 
 namespace mgpu::recipes {
 
-/// The rewards whose standard deviation (divisor N - 1) divides the advantages. With `none`, the
-/// advantages are not divided.
+/// The rewards whose standard deviation divides the advantages: those of the group or those of the
+/// global batch. With `none`, the advantages are not divided.
 enum class RewardScale : std::uint8_t { group, batch, none };
 
 /// The value that is subtracted from a reward to get its advantage.
@@ -14,13 +14,15 @@ enum class Baseline : std::uint8_t {
   group_mean,    // the mean of the group
   others_mean,   // the mean of the other completions of the group; arXiv 2402.14740
   batch_mean,    // the mean of the global batch
-  group_z_score  // the mean of the group; the result is divided by the deviation (divisor N)
+  group_z_score  // the mean of the group; the difference is divided by the group's standard
+                 // deviation, whose divisor is the number of scores
 };
 
-/// Statistics of rewards. A NaN reward means that a completion has no score; it is left out.
+/// Statistics of rewards. The reward of a completion without a score is NaN, and the statistics
+/// ignore it.
 struct RewardStats {
   std::int64_t scored = 0;  // number of rewards that are not NaN
-  double mean = 0.0;        // 0 if no reward has a score
+  double mean = 0.0;        // 0 if all rewards are NaN
   double squares = 0.0;     // sum of squared differences from the mean
   bool are_equal = true;    // all scores are the same, or there are fewer than two
 
@@ -32,9 +34,9 @@ struct RewardStats {
 RewardStats stats_of(std::span<const double> rewards);
 
 /// Returns the advantage: the reward minus its baseline, divided by the standard deviation that
-/// `scale` selects (group_z_score ignores `scale`). Returns 0 for NaN. Also returns 0 if the
-/// baseline comes from a group with fewer than two scores. As in TRL, 1e-4 is added to the standard
-/// deviation of `scale`.
+/// `scale` selects (group_z_score ignores `scale`). Returns 0 if the reward is NaN, or if the
+/// baseline is computed from a group with fewer than two scores. As in TRL, 1e-4 is added to the
+/// standard deviation of `scale`.
 ///
 /// Source: Shao et al., arXiv 2402.03300, section 4.1.2
 double advantage_of(double reward, const RewardStats& group, const RewardStats& batch,

@@ -18,15 +18,15 @@ struct CompletionFacts {
   double reward = 0.0;  // NaN: the completion has no score
   bool is_truncated = false;
   bool is_learned = true;     // false: left out by GrpoSettings::masks_truncated
-  std::int64_t below = 0;     // ratios (new / old probability) below the clipping range
-  std::int64_t above = 0;     // ratios above the clipping range
+  std::int64_t below = 0;     // number of ratios (new / old probability) below the clipping range
+  std::int64_t above = 0;     // number of ratios above the clipping range
   std::int64_t ratios = 0;    // number of all ratios
   double kl = 0.0;            // sum of kl_of_token() over the tokens, nats
   double entropy = 0.0;       // sum over the tokens, nats
   double difference = 0.0;    // nats; result of largest_difference() for its tokens
   double first_reward = 0.0;  // reward at this batch index before any refill; 0: refills are off
   std::int64_t refills = 0;   // how many times the group was replaced
-  std::int64_t tokens = 0;    // tokens of the completion; not part of to_values()
+  std::int64_t tokens = 0;    // number of tokens of the completion; not in to_values()
 
   std::vector<double> to_values() const;
   static CompletionFacts of(const lm::SequenceFacts& facts);
@@ -40,24 +40,25 @@ struct BatchNumbers {
   /// Reads the numbers that to_digest() made.
   BatchNumbers(std::span<const double> digest, const GrpoSettings& settings);
 
-  /// Returns the values that reported_values_of() describes, then the other numbers of the loss.
+  /// Returns the values that reported_values_of() describes, then the numbers that only the loss
+  /// needs.
   std::vector<double> to_digest(const GrpoSettings& settings) const;
 
   RewardStats rewards{};                    // of the whole batch
   std::int64_t sequences = 0;               // completions in the whole batch
-  std::int64_t learned_tokens = 0;          // of the completions that are learned
+  std::int64_t learned_tokens = 0;          // tokens of the completions with is_learned
   std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane
 
   double group_deviation = 0.0;      // standard deviation of rewards, mean over the groups
-  double completion_length = 0.0;    // tokens, mean
-  double truncated_share = 0.0;      // of the completions
-  double zero_variance_share = 0.0;  // of the groups
-  double clip_share = 0.0;           // of the ratios: those whose gradient is clipped
-  double unscored_share = 0.0;       // of the completions
-  double kl = 0.0;                   // nats per token
-  double entropy = 0.0;              // nats per token
-  double difference = 0.0;           // nats, the largest
-  double first_reward = 0.0;         // mean over the completions before groups were replaced
+  double completion_length = 0.0;    // mean, tokens
+  double truncated_share = 0.0;      // share of the completions that are truncated
+  double zero_variance_share = 0.0;  // share of the groups whose rewards are all equal
+  double clip_share = 0.0;           // share of the ratios whose gradient is clipped
+  double unscored_share = 0.0;       // share of the completions without a score
+  double kl = 0.0;                   // mean over the tokens, nats
+  double entropy = 0.0;              // mean over the tokens, nats
+  double difference = 0.0;           // largest CompletionFacts::difference, nats
+  double first_reward = 0.0;         // mean reward before groups were replaced
   double refilled_groups = 0.0;      // number of groups that replaced others
 
 private:
@@ -68,12 +69,13 @@ private:
   std::int64_t ratios_ = 0;
 };
 
-/// Returns the index of the lane that contains a sequence. The global batch consists of
-/// GrpoSettings::lanes lanes of equal size.
+/// Returns the index of the lane that contains `sequence`, which is a row of `all`. The global
+/// batch consists of GrpoSettings::lanes lanes of equal size.
 std::size_t lane_of(const lm::SequenceFacts& sequence, const lm::SequenceTable& all,
                     const GrpoSettings& settings);
 
-/// Returns descriptions of the numbers of a batch that curves and tables show.
+/// Returns descriptions of the numbers of a batch that curves and tables show. The settings decide
+/// which numbers these are.
 std::vector<ReportedValue> reported_values_of(const GrpoSettings& settings);
 
 /// Returns the rewards of completions, in order.

@@ -7,8 +7,8 @@
 
 namespace mgpu::recipes {
 
-/// Chooses the prompts of the groups that are sampled together. Prompts are numbered in the order
-/// in which a training draws them, over all epochs.
+/// Chooses a prompt for each group of completions of a global batch. Prompts are numbered in the
+/// order in which a training draws them, over all epochs.
 ///
 /// The model learns nothing from a group whose rewards are all equal, so refill() gives such a
 /// group the next prompt. The choice depends only on the rewards, so all ranks draw the same
@@ -21,23 +21,24 @@ public:
   GroupDraws(std::size_t groups, std::int64_t max_refills)
       : numbers_(groups), refills_(groups), max_refills_(max_refills) {}
 
-  /// Draws prompts for all groups, beginning with number `next`.
+  /// Draws a new prompt for each group. The first prompt is number `next`.
   void begin(std::uint64_t next);
 
-  /// Draws prompts for the groups whose rewards are all equal, and returns these groups in
-  /// ascending order. Returns no groups after `max_refills` calls since begin().
+  /// Draws a new prompt for each group whose rewards are all equal, and returns the indices of
+  /// these groups in ascending order. Returns no groups after `max_refills` calls since begin().
   ///
   /// Shapes: rewards [groups * completions of a prompt], in the order of the groups
   std::vector<std::size_t> refill(std::span<const double> rewards);
 
-  /// Continues with the prompts of a checkpoint. `next` is the number of the next prompt. If the
-  /// checkpoint has no groups, `numbers` is empty.
+  /// Continues with the numbers of prompts in a checkpoint. `numbers` has one number for each
+  /// group, or is empty if the checkpoint has no groups. `next` is the number of the prompt that is
+  /// drawn next.
   void restore(std::vector<std::uint64_t> numbers, std::uint64_t next);
 
   /// Returns the number of the prompt of each group. Shapes: [groups]
   std::span<const std::uint64_t> numbers() const { return numbers_; }
 
-  /// Returns how many times refill() has drawn a prompt for a group since begin().
+  /// Returns how many times refill() has drawn a new prompt for a group since begin().
   std::int64_t refills(std::size_t group) const { return refills_[group]; }
 
   /// Returns the number of the prompt that is drawn next.

@@ -14,7 +14,7 @@ void add_grpo_keys(KeyTable& table);
 bool has_grpo_keys(const Config& config);
 
 /// Checks the keys grpo.* and reward.*.
-/// Errors: one Failure (exit 78) with all keys that are missing, contradict each other or have no
+/// Errors: one Failure (exit 78) about keys that are missing, contradict each other or have no
 ///         effect.
 void check_grpo_keys(const Config& config);
 

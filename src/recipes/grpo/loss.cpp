@@ -46,7 +46,7 @@ bool GrpoLoss::is_learned(const lm::MeasuredSequence& sequence) const {
 }
 
 /// Returns the largest difference between the log-probabilities of the sampler and those of
-/// training's forward pass. Both use the weights with which the completion was sampled.
+/// training's forward pass. Both were computed with the same weights.
 double GrpoLoss::difference_of(const lm::MeasuredSequence& sequence) const {
   if (settings_.iterations > 1) return sequence.sequence_column(kDifferenceColumn);
   return largest_difference(sequence.plain_log_probs, sequence.token_column(kSampledColumn),

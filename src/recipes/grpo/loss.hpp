@@ -24,25 +24,27 @@ inline constexpr const char* kTruncatedColumn = "is_truncated";  // per sequence
 /// Per sequence: largest difference between kSampledColumn and the log-probabilities of training's
 /// forward pass with the same weights.
 inline constexpr const char* kDifferenceColumn = "log_prob_difference";
-/// The next two columns are per sequence, and exist if GrpoSettings::refills is above 0. The first
-/// has the reward of the completion that had the same index in the batch before any refill. The
-/// second says how many times the group was replaced.
+/// The next two columns are per sequence, and exist if GrpoSettings::refills is above 0. Column
+/// kFirstRewardColumn has the reward of the completion that had the same index in the batch before
+/// any refill. Column kRefillsColumn says how many times the group was replaced.
 inline constexpr const char* kFirstRewardColumn = "first_reward";
 inline constexpr const char* kRefillsColumn = "refills";
 
-/// Returns the largest absolute difference of a token's two log-probabilities, in nats. Tokens
-/// whose target is ignored do not count.
+/// Compares the log-probabilities that training and the sampler compute for the tokens of a
+/// sequence. Returns the largest absolute difference over the tokens, in nats. Tokens whose target
+/// is kIgnoreTarget do not count.
 /// Shapes: all [L], L tokens of a sequence
 double largest_difference(std::span<const double> of_training, std::span<const double> of_sampler,
                           std::span<const std::int64_t> targets);
 
-/// Policy gradients of groups of completions. Each sequence is a completion of its prompt, and a
-/// group has the completions of one prompt.
+/// The policy-gradient losses of recipe `grpo`. Each sequence is a prompt with one completion, and
+/// the sequences of a group have the same prompt.
 ///
-/// If GrpoSettings::iterations is 1, the batch has kSampledColumn. The completions were sampled
-/// with the current weights, so all ratios are 1. Otherwise the batch has kOldColumn and
-/// kDifferenceColumn. If GrpoSettings::beta is above 0, the batch also has kStartColumn. If
-/// GrpoSettings::refills is above 0, it has kFirstRewardColumn and kRefillsColumn.
+/// Every batch has kRewardColumn and kTruncatedColumn. If GrpoSettings::iterations is 1, the batch
+/// has kSampledColumn. The completions were then sampled with the current weights, so all ratios
+/// are 1. Otherwise the batch has kOldColumn and kDifferenceColumn. If GrpoSettings::beta is above
+/// 0, the batch also has kStartColumn. If GrpoSettings::refills is above 0, it has
+/// kFirstRewardColumn and kRefillsColumn.
 ///
 /// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
 /// sequences. A reward above 0 counts as a correct prediction. digest() returns the result of

@@ -14,8 +14,9 @@
 
 namespace mgpu::recipes {
 
-/// Post-training with rewards: the model samples completions of prompts, rewards judge them, and
-/// better ones become more probable. A row is a prompt, and may have an `answer`.
+/// Post-training with rewards: the model samples completions of prompts, reward functions judge
+/// them, and completions with higher rewards become more probable. A row has a prompt, and may have
+/// the right `answer`.
 class GrpoMethod final : public LmMethod {
 public:
   /// The folder of the model to train, and whether training starts from the weights in the folder.
@@ -29,7 +30,7 @@ public:
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
-  /// Adds one example, a prompt.
+  /// Adds one example to `examples`: the prompt of the row.
   /// Errors: those of ExampleEncoder::add_prompt(); JsonError for messages that the reward model
   ///         cannot read.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,

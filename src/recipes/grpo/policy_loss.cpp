@@ -6,13 +6,14 @@
 namespace mgpu::recipes {
 namespace {
 
-/// A loss, and its derivative with respect to one log-probability.
+/// A loss, and its derivative with respect to a log-probability or log-ratio.
 struct Term {
   double loss = 0.0;
   double slope = 0.0;
 };
 
-/// Returns -min(r A, clip(r) A). `slope` is the derivative with respect to log r.
+/// Returns the loss -min(r A, clip(r) A) of the ratio r and the advantage A. `slope` is the
+/// derivative with respect to log r.
 Term clipped(double ratio, double advantage, const ClipRange& clip) {
   const double bounded = std::clamp(ratio, 1.0 - clip.low, 1.0 + clip.high);
   if (bounded * advantage < ratio * advantage) return {-bounded * advantage, 0.0};

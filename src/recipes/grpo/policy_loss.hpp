@@ -20,7 +20,7 @@ enum class PolicyVariant : std::uint8_t {
   cispo,         // -min(r, clip.high) A log p; the min has no gradient; arXiv 2506.13585
   gspo,          // one ratio per completion, the geometric mean of r; arXiv 2507.18071
   rloo,          // one ratio per completion, the product of r; arXiv 2402.14740
-  reinforce,     // -A log p of the whole completion
+  reinforce,     // -A log p, where p is the probability of the whole completion
   seed_offline,  // -(A log p - b (log p - log p_reference)) of the whole completion
 };
 
@@ -35,7 +35,7 @@ struct ClipRange {
 struct PolicyRule {
   PolicyVariant variant = PolicyVariant::grpo;
   ClipRange clip{};
-  double beta = 0.0;  // weight of the distance from the reference
+  double beta = 0.0;  // weight of the distance from the reference (the start model)
 };
 
 /// One completion. Log-probabilities are those at the sampling temperature, in nats.
@@ -64,8 +64,9 @@ struct ClipCounts {
 ClipCounts clip_counts(const PolicyRule& rule, std::span<const double> now,
                        std::span<const double> old);
 
-/// Returns exp(d) - d - 1 with d = reference - now. This estimate of the KL divergence of a token
-/// from the reference is never negative. Source: Schulman, "Approximating KL divergence" (k3).
+/// Returns exp(d) - d - 1 with d = reference - now. It estimates the KL divergence from the
+/// reference at a token, in nats, and is never negative.
+/// Source: Schulman, "Approximating KL divergence" (k3).
 double kl_of_token(double now, double reference);
 
 bool has_ratio_of_sequence(PolicyVariant variant);

@@ -6,7 +6,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The first bytes of each completion. Its ids and log-probabilities follow.
+/// The first bytes of each completion in a message. `tokens` ids and as many log-probabilities
+/// follow.
 struct SentHeader {
   std::uint64_t place;
   double reward;

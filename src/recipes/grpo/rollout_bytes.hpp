@@ -19,10 +19,12 @@ struct SentRollout {
   std::vector<double> sampled{};    // log-probabilities of the sampler, one per id
 };
 
-/// Appends a completion that the sending rank keeps, without ids and log-probabilities.
+/// Appends a completion to `bytes`, without its ids and log-probabilities. Use it if the sending
+/// rank keeps the completion.
 void append_reward(std::size_t place, const Rollout& row, std::string& bytes);
 
-/// Appends a completion for another rank.
+/// Appends a completion to `bytes`, with its ids and log-probabilities. Use it if another rank may
+/// keep the completion.
 void append_rollout(std::size_t place, const Rollout& row, std::string& bytes);
 
 /// Returns the completions of a message, in order.

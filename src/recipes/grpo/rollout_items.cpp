@@ -56,7 +56,7 @@ std::size_t RolloutItems::place_of(std::uint64_t ordinal) const {
   return static_cast<std::size_t>(ordinal % rows_.size());
 }
 
-/// Returns the index of the prompt for row `place` of the global batch.
+/// Returns the index, among all prompts, of the prompt for row `place` of the global batch.
 std::size_t RolloutItems::example_of(std::size_t place) const {
   const std::uint64_t number = draws_.numbers()[group_of(place)];
   const std::uint64_t prompts = tools_.prompts.size();
@@ -83,8 +83,9 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
   if (settings_.refills == 0) finish();
 }
 
-/// Chooses prompts for all groups, and completions for this rank to sample. Without refills, all
-/// samplings have the same number of prompts, so `rollout` determines the first prompt.
+/// Begins sampling number `rollout`: chooses prompts for all groups, and the completions that this
+/// rank samples. Without refills, all samplings have the same number of prompts, so `rollout`
+/// determines the first prompt.
 void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
   sampled_model_ = &model;
   rollout_ = -1;  // no valid completions, in case sampling fails
@@ -109,9 +110,8 @@ void RolloutItems::finish() {
   rollout_ = next_rollout_;
 }
 
-/// Computes log-probabilities that the loss needs for this rank's completions. They are those under
-/// the start model, if it is set, and those under the current weights, if several steps use the
-/// completions.
+/// Computes the log-probabilities of this rank's completions that the loss needs: under the start
+/// model if it is set, and under the current weights if several steps use the completions.
 void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");
@@ -119,7 +119,7 @@ void RolloutItems::measure(const lm::TrainableModel& model) {
     measure(model, first_ + begin, std::min(kMeasuredAtOnce, count_ - begin));
 }
 
-/// Does the same for `count` completions, beginning with index `first` of the global batch.
+/// Does the same for the completions with the batch indices [first, first + count).
 void RolloutItems::measure(const lm::TrainableModel& model, std::size_t first, std::size_t count) {
   const std::span<Rollout> rows = std::span(rows_).subspan(first, count);
   lm::LmBatch batch;

@@ -31,15 +31,15 @@ inline constexpr const char* kMessagesText = "messages";  // JSON object; "" wit
 /// The objects that RolloutItems uses. The referenced objects must outlive it.
 struct RolloutTools {
   const lm::LmExamples& prompts;      // each example is a prompt, with texts
-  rewards::WeightedRewards& rewards;  // they judge completions
+  rewards::WeightedRewards& rewards;  // reward functions that judge completions
   std::function<std::string(std::span<const std::int64_t>)> decode;  // text of a completion
   PhaseClock& clock;
   int rank = 0;  // of this process among the ranks of the training
 };
 
 /// Completions that the trained model samples itself, with their rewards. Each item is one
-/// completion, and GrpoSettings::group_size consecutive items have the same prompt. Prompts come in
-/// a new random order in each epoch.
+/// completion, and GrpoSettings::group_size consecutive items have the same prompt. Each epoch has
+/// another random order of the prompts.
 ///
 /// Completions are sampled right before the first step that uses them, with the current weights.
 /// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
@@ -47,13 +47,13 @@ struct RolloutTools {
 /// index in the group. So they do not depend on the number of ranks.
 ///
 /// GrpoSettings::refills is the maximum number of rounds that replace groups whose rewards are all
-/// equal. In each round, each rank samples a share of the new completions. Then all ranks receive
-/// the new completions, and each rank keeps those that it learns from.
+/// equal. In each round, each rank samples a share of the new completions. Then all ranks exchange
+/// them, and each rank keeps the completions of its items.
 class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);
 
-  /// Sets the model with the start weights. It is needed if GrpoSettings::beta is above 0.
+  /// Sets the model with the start weights. Call this function if GrpoSettings::beta is above 0.
   void set_start(const lm::TrainableModel& start) { start_ = &start; }
 
   std::uint64_t epoch_size() const override;
@@ -75,7 +75,8 @@ public:
   /// Ranks:  collective over `group`.
   void save(const cluster::Group& group, RolloutState& state) const;
 
-  /// Continues with the completions in `state`, which a checkpoint has stored; there may be none.
+  /// Continues with the completions in `state`, which was loaded from a checkpoint and may have no
+  /// completions.
   void restore(const RolloutState& state);
 
 private:
@@ -103,14 +104,14 @@ private:
   GrpoSettings settings_;
   RolloutTools tools_;
   const lm::TrainableModel* start_ = nullptr;
-  std::vector<Rollout> rows_;  // [global batch]; this rank fills its own; restore() fills all
+  std::vector<Rollout> rows_;  // [global batch]; make() fills this rank's rows, restore() all
   std::int64_t rollout_ = -1;  // number of the sampling that made rows_; -1: none
   std::size_t first_ = 0;      // this rank's rows are [first_, first_ + count_)
   std::size_t count_ = 0;
 
   // The state of a sampling in progress.
   const lm::TrainableModel* sampled_model_ = nullptr;  // nullptr: all completions are ready
-  std::int64_t next_rollout_ = -1;                     // number of the sampling
+  std::int64_t next_rollout_ = -1;                     // number of this sampling
   bool is_first_round_ = true;                         // true: no group has been replaced yet
   std::vector<std::size_t> made_;  // batch indices of completions that this rank samples in a round
   std::vector<double> rewards_;    // [global batch] rewards from all ranks

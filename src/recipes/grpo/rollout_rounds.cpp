@@ -6,8 +6,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns the part of `places` (batch indices of completions) that a rank samples. All ranks get
-/// about the same number.
+/// Returns the part of `places` (batch indices of completions) that rank `rank` samples. The parts
+/// of all ranks have about the same size.
 std::vector<std::size_t> share_of_rank(const std::vector<std::size_t>& places, int rank,
                                        std::size_t ranks) {
   const auto begin_of = [&](std::size_t r) {

@@ -59,8 +59,8 @@ Rollout rollout_of(std::span<const std::int64_t> prompt, const lm::Completion& c
 
 }  // namespace
 
-/// Returns the prompts of the completions with the batch indices `made_`. Another rank may sample
-/// the rest of the group of the first or last prompt.
+/// Returns the prompts of the completions with the batch indices `made_`, each with its number of
+/// completions. Another rank may sample the remaining completions of the first or last prompt.
 std::vector<lm::Prompt> RolloutItems::prompts_to_sample() const {
   const auto members = static_cast<std::size_t>(settings_.group_size);
   std::vector<lm::Prompt> prompts;
@@ -91,7 +91,7 @@ void RolloutItems::sample() {
       rows_[*place++] = rollout_of(prompts[p].ids, completion);
 }
 
-/// Returns the penalty of a long completion, from -1 to 0.
+/// Returns the penalty that is added to the reward of a long completion, from -1 to 0.
 /// Source: Yu et al., arXiv 2503.14476, equation 13
 double RolloutItems::penalty_of(const Rollout& row) const {
   if (settings_.overlong_tokens == 0) return 0.0;

@@ -21,8 +21,8 @@ namespace mgpu::recipes {
 struct Rollout {
   std::vector<std::int64_t> ids{};  // prompt and completion
   std::int64_t prompt = 0;          // number of tokens of the prompt
-  std::vector<double> sampled{};    // of the sampler, at temperature 1
-  std::vector<double> old{};        // of training's forward pass, with the weights of sampling;
+  std::vector<double> sampled{};    // by the sampler, at temperature 1
+  std::vector<double> old{};        // by training's forward pass, with the weights of sampling;
                                     // empty if GrpoSettings::iterations is 1
   std::vector<double> start{};      // under the start model; empty without GrpoSettings::beta
   double reward = std::numeric_limits<double>::quiet_NaN();
@@ -33,9 +33,9 @@ struct Rollout {
 };
 
 /// The completions of a global batch as tensors of a checkpoint. A checkpoint between two steps
-/// that use the same completions needs them, because the weights that sampled them have changed. If
-/// GrpoSettings::refills is above 0, a checkpoint also has the numbers of the prompts (see
-/// GroupDraws).
+/// that use the same completions must store the completions, because the weights that sampled them
+/// have changed. If GrpoSettings::refills is above 0, a checkpoint also has the numbers of the
+/// prompts (see GroupDraws).
 ///
 /// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
 class RolloutState {
@@ -46,15 +46,15 @@ public:
 
   std::vector<KeptTensor> tensors() const;
 
-  /// Returns how many samplings came before the one that made the completions, or -1 if there are
-  /// no completions yet.
+  /// Returns how many samplings came before the one that made the completions, or -1 if no
+  /// completions are stored.
   std::int64_t rollout() const;
 
   /// Removes all completions, and sets rollout().
   void clear(std::int64_t rollout);
   void put(std::size_t place, const Rollout& row);
 
-  /// Stores the prompts of the groups. All ranks store the same.
+  /// Stores the numbers of the prompts of the groups. All ranks store the same numbers.
   void put_draws(const GroupDraws& draws);
 
   /// Returns the number of the prompt that is drawn next; 0 if GrpoSettings::refills is 0.
@@ -64,12 +64,13 @@ public:
   /// GrpoSettings::refills is 0.
   std::vector<std::uint64_t> prompts() const;
 
-  /// Gives every rank the completions of all ranks. Before, put() has stored each completion on one
-  /// rank only.
+  /// Gives every rank the completions of all ranks. Before this call, put() must have stored each
+  /// completion on one rank only.
   /// Ranks:  collective over `group`.
   void add_ranks(const cluster::Group& group);
 
-  /// Returns the completion at `place`, whose prompt is `prompt`. Its Rollout::sampled is empty.
+  /// Returns the completion with the batch index `place`. `prompt` has the token ids of its prompt.
+  /// Rollout::sampled of the result is empty.
   Rollout get(std::size_t place, std::span<const std::int64_t> prompt) const;
 
 private:

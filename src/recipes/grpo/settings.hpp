@@ -16,11 +16,11 @@ struct GrpoSettings {
   RewardScale scale = RewardScale::group;
   ClipRange clip{};
   double beta = 0.0;             // weight of the distance from the start model; 0: none
-  std::int64_t group_size = 8;   // completions of a prompt
-  std::int64_t iterations = 1;   // optimizer steps with the same completions
+  std::int64_t group_size = 8;   // number of completions of a prompt
+  std::int64_t iterations = 1;   // number of optimizer steps that use the same completions
   std::int64_t refills = 0;      // maximum rounds that replace groups whose rewards are all equal
   bool masks_truncated = false;  // true: nothing is learned from completions without an end
-  std::int64_t overlong_tokens = 0;  // last tokens, over which a length penalty grows; 0: none
+  std::int64_t overlong_tokens = 0;  // last tokens in which a length penalty grows; 0: none
   lm::GenerationConfig sampling{};   // how completions are sampled; the stop ids are not set
   rewards::RewardSettings rewards{};
   std::int64_t global_batch = 0;  // train.global_batch_size

@@ -14,7 +14,7 @@ void add_kto_keys(KeyTable& table);
 bool has_kto_keys(const Config& config);
 
 /// Checks the keys of recipe `kto`.
-/// Errors: Failure E107 (exit 78) if neither good nor bad completions have a weight.
+/// Errors: Failure E107 (exit 78) if the weights of good and of bad completions are both 0.
 void check_kto_keys(const Config& config);
 
 /// Reads the keys kto.*.

@@ -19,7 +19,7 @@ constexpr std::size_t kKlOfDigest = 5;
 struct Judged {
   double log_prob = 0.0;
   double log_ratio = 0.0;
-  double count = 0.0;  // 0: means over these completions are NaN
+  double count = 0.0;  // number of completions; if it is 0, their means are NaN
 };
 
 }  // namespace
@@ -28,7 +28,7 @@ JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_
   const double sign = is_good ? 1.0 : -1.0;
   const double weight = is_good ? settings.desirable_weight : settings.undesirable_weight;
   const double value = sigmoid(sign * settings.beta * (log_ratio - kl));
-  const double other = sigmoid(-sign * settings.beta * (log_ratio - kl));  // 1 - value, exactly
+  const double other = sigmoid(-sign * settings.beta * (log_ratio - kl));  // exact 1 - value
   return {weight * other, -weight * sign * settings.beta * value * other};
 }
 

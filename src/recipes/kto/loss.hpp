@@ -22,8 +22,8 @@ enum class KtoKind : std::uint8_t {
 struct KtoSettings {
   KtoKind kind = KtoKind::kto;
   double beta = 0.1;                // a larger value keeps the model closer to the reference
-  double desirable_weight = 1.0;    // of the losses of good completions
-  double undesirable_weight = 1.0;  // of the losses of bad completions
+  double desirable_weight = 1.0;    // factor of the losses of good completions
+  double undesirable_weight = 1.0;  // factor of the losses of bad completions
 
   /// Returns whether the loss needs an estimate of the KL divergence.
   bool has_kl() const { return kind == KtoKind::kto; }
@@ -42,11 +42,12 @@ struct JudgedLoss {
 /// be 0 if has_kl() is false.
 JudgedLoss loss_of_judged(const KtoSettings& settings, bool is_good, double log_ratio, double kl);
 
-/// Kahneman-Tversky optimization. With KtoSettings::has_kl() the sequences are groups of two: a
-/// row's prompt with its completion, then with the completion of another row. The estimate z is the
-/// mean log-ratio of all second sequences of the global batch, but at least 0. It has no gradient.
-/// Without has_kl() each sequence is a separate group. Sequence column kReferenceColumn has the
-/// log-probabilities under the reference, and kLabelColumn has the labels.
+/// Kahneman-Tversky optimization. If KtoSettings::has_kl() is true, the sequences are groups of
+/// two: the prompt of a row with its own completion, and the same prompt with the completion of
+/// another row. The estimate z is the mean log-ratio of all second sequences of the global batch,
+/// but at least 0. The estimate has no gradient. If has_kl() is false, each sequence is a separate
+/// group. Sequence column kReferenceColumn has the log-probabilities under the reference, and
+/// kLabelColumn has the label of each sequence.
 ///
 /// The loss is the mean over the rows of the global batch. The digest has the values that
 /// reported_values() describes.
@@ -54,8 +55,8 @@ class KtoLoss final : public lm::SequenceLoss {
 public:
   explicit KtoLoss(const KtoSettings& settings) : settings_(settings) {}
 
-  /// Returns descriptions of the numbers that the loss reports for a batch. A mean over no
-  /// completions is NaN.
+  /// Returns descriptions of the numbers that the loss reports for a batch. If a batch has no good
+  /// completions, the means over good completions are NaN. The same holds for bad completions.
   static std::vector<ReportedValue> reported_values();
 
   std::vector<double> facts(const lm::MeasuredSequence& sequence) const override;

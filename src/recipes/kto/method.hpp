@@ -17,7 +17,7 @@ public:
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
-  /// Adds one example to `examples`, and the column kLabelColumn.
+  /// Adds one example to `examples`, with its label in column kLabelColumn.
   /// Errors: those of ExampleEncoder::add_judged(); JsonError if `label` is missing, or is neither
   ///         true nor false.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
@@ -25,10 +25,10 @@ public:
 
   std::int64_t examples_of_row() const override { return 1; }
 
-  /// If KtoSettings::has_kl(), inserts a second example after each one. It has the same prompt, and
-  /// the completion of the previous row, or of the last row for the first one. Completions are cut
-  /// so that no example has more than `seq_len` tokens.
-  /// Errors: Failure E531 if there is only one example.
+  /// If KtoSettings::has_kl() is true, inserts a second example after each example. The second
+  /// example has the same prompt and the completion of the previous row; the first row takes that
+  /// of the last row. Completions are cut so that no example has more than `seq_len` tokens.
+  /// Errors: Failure E531 (exit 65) if has_kl() is true and there is only one example.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override { return settings_.has_kl() ? 2 : 1; }

@@ -26,8 +26,8 @@ void share(const cluster::Group& world, std::vector<T>& values) {
   world.broadcast(std::span(values), 0);
 }
 
-/// Broadcasts the texts of rank 0, which may have any content. It sends all texts as one joined
-/// text, and the position at which each of them ends.
+/// Broadcasts the texts of rank 0, which may have any content. Sends all texts as one joined text,
+/// and the position at which each text ends.
 void share(const cluster::Group& world, std::vector<std::string>& texts) {
   std::vector<std::int64_t> ends;
   std::string joined;
@@ -45,8 +45,8 @@ void share(const cluster::Group& world, std::vector<std::string>& texts) {
   });
 }
 
-/// Broadcasts named lists from rank 0. Afterwards all ranks have the same lists under the same
-/// names.
+/// Broadcasts the columns of rank 0: lists of values by name. Afterwards all ranks have the same
+/// columns.
 template <class T>
 void share(const cluster::Group& world,
            std::map<std::string, std::vector<T>, std::less<>>& columns) {
@@ -68,7 +68,8 @@ void share(const cluster::Group& world, lm::LmExamples& examples) {
   world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 
-/// Returns the stop ids of generation_config.json, and the token that ends completions in the data.
+/// Returns the token ids that end a completion: the stop ids of generation_config.json, and the eos
+/// token, which also ends completions in the data.
 std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
   if (folder.eos.id >= 0 && std::find(stops.begin(), stops.end(), folder.eos.id) == stops.end())

@@ -12,7 +12,8 @@
 
 namespace mgpu::recipes {
 
-/// The rows of a file that were left out because they cannot be used, with data.on_bad_row=mark.
+/// Describes the rows of a file that were left out because they cannot be used
+/// (data.on_bad_row=mark).
 struct LeftOut {
   std::int64_t rows = 0;
   std::string first;  // the first such row: "data.jsonl:3: it is an empty line"
@@ -22,7 +23,7 @@ struct LeftOut {
 /// otherwise.
 struct LmData {
   lm::LmExamples training;
-  lm::LmExamples evaluation;  // empty: not requested
+  lm::LmExamples evaluation;  // held-out examples; may be empty
   MethodData method;          // result of LmMethod::read(), without the examples
   /// Token ids that end a completion, from the folder of the trained model.
   std::vector<std::int64_t> stop_ids;
@@ -32,7 +33,7 @@ struct LmData {
 };
 
 /// Reads the training and evaluation data. Rank 0 reads and tokenizes rows, and calls
-/// LmMethod::read(). The other ranks receive tokens.
+/// LmMethod::read(). The other ranks receive the results.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of encode_examples(), of the tokenizer's folder and of LmMethod::read(); Failure

@@ -19,8 +19,9 @@ namespace mgpu::recipes {
 /// says whether the loss counts the token.
 class ExampleEncoder {
 public:
-  /// An example has at most `seq_len` tokens. A longer `text` is cut into pieces, and each piece
-  /// begins with the last token of the previous piece. A longer row with a prompt cannot be used.
+  /// An example has at most `seq_len` tokens. A longer row with the member `text` is cut into
+  /// pieces that overlap by one token. Longer rows with `prompt`, `messages` or `token_ids` are
+  /// refused.
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
                  rows::RowEncoder::Options options);
 
@@ -31,37 +32,37 @@ public:
   /// the training method needs. Without a template, returns `options` unchanged.
   input::RowOptions with_columns(input::RowOptions options) const;
 
-  /// Applies the template to `row`. The resulting row has `prompt` and `completion`, or `messages`.
-  /// Without a template, returns `row`.
+  /// Returns the row that the template makes from `row`. The new row has `prompt` and `completion`,
+  /// or `messages`. Without a template, returns `row` unchanged.
   /// Errors: JsonError if the template cannot use the row.
   formats::JsonValue prepare(const formats::JsonValue& row) const;
 
-  /// Adds the examples of a row to `examples`. A `text` of more than seq_len tokens gives several
-  /// examples.
+  /// Adds the examples of a row to `examples`. A row with the member `text` that has more than
+  /// seq_len tokens gives several examples.
   /// Errors: JsonError if the row cannot be used; Failure E544 or E546 of the folder's chat
   ///         template.
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds two examples, the chosen and the rejected completion of a row's prompt. The row is as
-  /// rows::RowEncoder::encode_pair() describes.
+  /// Adds two examples: a row's prompt with the chosen completion, and with the rejected one.
+  /// rows::RowEncoder::encode_pair() describes the members of the row.
   /// Errors: JsonError if the row cannot be used, or if an example has more than seq_len tokens or
   ///         no token that is learned; Failure E544 or E546 of the folder's chat template.
   void add_pair(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds an example that is a prompt alone, with nothing to learn, and its texts `prompt`,
-  /// `answer` and `messages` in LmExamples::texts. `messages` is a JSON object, or "" if the row
-  /// has no messages. The row is as rows::RowEncoder::encode_prompt() describes. A row without a
-  /// right answer has the answer "".
+  /// Adds an example that is a prompt without completion, so the loss counts none of its tokens.
+  /// Also adds the texts `prompt`, `answer` and `messages` to LmExamples::texts. `answer` is "" if
+  /// the row has no right answer. `messages` is a JSON object, or "" if the row has no messages.
+  /// rows::RowEncoder::encode_prompt() describes the members of the row.
   /// Errors: JsonError if the row cannot be used, or if the prompt with `room` more tokens exceeds
   ///         seq_len tokens; Failure E544 or E546 of the folder's chat template.
   void add_prompt(const formats::JsonValue& row, std::int64_t room, lm::LmExamples& examples);
 
-  /// Adds one example: a row's prompt with its completion, which the loss covers. The row has the
-  /// members that rows::RowEncoder::encode_judged() names.
+  /// Adds one example: a row's prompt with its completion, whose tokens the loss counts.
+  /// rows::RowEncoder::encode_judged() describes the members of the row.
   /// Errors: those of add_pair().
   void add_judged(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds one example, a prompt with the steps of a solution. The loss covers the last token of
+  /// Adds one example, a prompt with the steps of a solution. The loss counts the last token of
   /// each step.
   /// Errors: JsonError if the example has more than seq_len tokens, or if no step ends after the
   ///         first token of the example.
@@ -72,7 +73,7 @@ public:
 
   std::int64_t seq_len() const { return seq_len_; }
 
-  /// Returns rows::padding_id() of the folder; -1 without a folder.
+  /// Returns rows::padding_id() of the tokenizer folder; -1 without a folder.
   std::int64_t padding_id() const { return padding_id_; }
 
 private:
@@ -85,12 +86,13 @@ private:
   std::optional<rows::RowTemplate> template_;
 };
 
-/// Returns `options`. If the method reads the file itself, the returned options have the rows of
-/// LmMethod::open_file().
+/// Returns `options`. If `method` reads the file itself, RowOptions::generated of the result has
+/// the rows that LmMethod::open_file() returns.
 /// Errors: those of LmMethod::open_file().
 input::RowOptions opened(input::RowOptions options, const LmMethod& method);
 
-/// The examples of the rows of a file, and the number of rows that were left out.
+/// The examples of the rows of a file, and the number of rows that were left out because they
+/// cannot be used.
 struct EncodedExamples {
   lm::LmExamples examples;
   std::int64_t bad_rows = 0;

@@ -10,7 +10,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns whether a key selects the rows of a file, or defines how they are read.
+/// Returns whether the key `name` selects rows of a file, or defines how rows are read.
 bool is_of_rows(const std::string& name) {
   return input::is_format_key(name) || name == "data.on_bad_row" || name == "data.start" ||
          name == "data.max_samples" || name == "data.chat_template" || name == "data.template" ||
@@ -21,7 +21,8 @@ bool is_of_data_path_only(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
-/// Returns whether a key that is_of_rows() accepts also applies to the rows of a built-in data set.
+/// Returns whether the key `name`, for which is_of_rows() is true, also applies to the rows of a
+/// built-in data set.
 bool is_of_any_rows(const std::string& name) {
   return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }
@@ -39,7 +40,8 @@ void refuse_row_keys(const Config& config) {
   }
 }
 
-/// Returns the options for data.eval_path: those of data.path, but all rows are read.
+/// Returns the options of held-out rows: `options` with the file `path`, of which all rows are
+/// read.
 input::RowOptions all_rows(input::RowOptions options, const std::filesystem::path& path) {
   options.path = path;
   options.start = 0;

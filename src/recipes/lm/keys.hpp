@@ -44,8 +44,9 @@ struct LmTrainSettings {
   /// Options to read the rows of data.path, or of the training split of a data set. Unset:
   /// LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;
-  /// Options to read the rows of data.eval_path, or of the validation split of a data set. Unset:
-  /// the loss on held-out rows is not measured.
+  /// Options to read the rows of data.eval_path, of the validation split of a data set, or, if
+  /// LmMethod::held_out_share() is above 0, of data.path. Unset: the loss on held-out rows is not
+  /// measured.
   std::optional<input::RowOptions> eval_rows;
   /// The template of data.template and data.labels, which makes a prompt and a completion from a
   /// row with a text and a label. Unset: the rows are not changed.
@@ -57,7 +58,7 @@ struct LmTrainSettings {
 };
 
 /// Reads the keys of job train with a language model.
-/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
+/// Errors: one Failure (exit 78) about keys that contradict each other or have no effect.
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method = LmMethod());
 
 }  // namespace mgpu::recipes

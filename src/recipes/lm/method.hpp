@@ -29,8 +29,8 @@ struct LmData;
 /// The purpose of rows: training the model, or measuring the loss on held-out data.
 enum class RowUse : std::uint8_t { training, held_out };
 
-/// Data that LmMethod::read() returns on rank 0, in addition to rows of files or instead of them.
-/// load_lm_data() sends all members except `note` to the other ranks.
+/// Data that LmMethod::read() returns on rank 0. Training uses these data in addition to rows of
+/// files, or instead of rows. load_lm_data() sends all members except `note` to the other ranks.
 struct MethodData {
   std::optional<lm::LmExamples> examples{};  // training examples; unset: they come from rows
   std::vector<std::int64_t> numbers{};       // numbers that LmMethod::open() needs on each rank
@@ -41,10 +41,10 @@ struct MethodData {
 /// The costs of a step that --plan adds to those of the passes of the trained model.
 struct MethodCosts {
   std::int64_t resident_parameters = 0;  // parameters of further models, which only run forward
-  double sampled = 0.0;                  // share of tokens that the trained model samples
+  double sampled = 0.0;                  // share of the sequences whose completions are sampled
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
-  /// The number of temporary tensors that the loss needs. Each has the size of one piece of the
-  /// logits, which is HeadBlocks::rows x HeadBlocks::vocabulary_block.
+  /// The number of temporary tensors that the loss needs. Each has the size of one block of the
+  /// logits: HeadBlocks::rows x HeadBlocks::vocabulary_block.
   std::int64_t loss_pieces = 0;
   /// The maximum number of tokens that a sequence has after the prompt of its group. 0: groups have
   /// no common prompt, or its length is unknown.
@@ -66,9 +66,9 @@ struct LossMeaning {
   std::string distance{};  // name of D: "forward KL"
 };
 
-/// The opened form of an LmMethod, made by LmMethod::open(). It has the loss, and it adds data to
-/// the training examples, such as targets of a teacher or sampled completions (lm::WindowSources).
-/// It keeps the files and models open that the loss and these additions need.
+/// The object that LmMethod::open() returns. It has the loss, and it adds data to the training
+/// examples, such as targets of a teacher or sampled completions (lm::WindowSources). It holds the
+/// open files and models that the loss and these data need.
 class OpenMethod {
 public:
   OpenMethod() = default;
@@ -81,13 +81,14 @@ public:
   virtual const lm::TokenLoss& loss() const = 0;
   virtual lm::WindowSources sources() const { return {}; }
 
-  /// Returns the items that the model is trained on. They refer to `windows`, which must outlive
-  /// them. By default each item is a window, with the data that sources() adds to the examples of
+  /// Returns the items that the model is trained on. `windows` must outlive the items, which refer
+  /// to it. By default each item is a window, with the data that sources() adds to the examples of
   /// the window.
   virtual std::unique_ptr<lm::LmItems> make_items(const lm::LmWindows& windows);
 
-  /// Gets the model with the weights from which the training starts. A resumed run calls this
-  /// function before it loads the checkpoint. Local.
+  /// Receives the model with the weights from which the training starts. In a resumed run this
+  /// function is called before the checkpoint is loaded.
+  /// Ranks:  local
   virtual void begin(const lm::TrainableModel& /*start*/) {}
 
   /// The next three functions do the work of the TrainTask functions with the same names.
@@ -111,12 +112,12 @@ public:
   LmMethod& operator=(LmMethod&&) = delete;
   virtual ~LmMethod() = default;
 
-  /// Returns `options` with the names of columns: one_of (a row must have exactly one of them) and
-  /// may_have (optional columns).
+  /// Returns `options` with the names of columns: one_of (a row must have exactly one of these
+  /// columns), all_of (required columns) and may_have (optional columns).
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
-  /// Opens a file of data.path or data.eval_path that has a format which only this method reads.
-  /// Returns nullptr if the file has one of the formats of input::RowFile.
+  /// Opens the file `path`, from data.path or data.eval_path, if it has a format that only this
+  /// method reads. Returns nullptr if input::RowFile reads the file.
   /// Errors: those of reading the file.
   virtual std::shared_ptr<const input::GeneratedRows> open_file(
       const std::filesystem::path& /*path*/) const {
@@ -129,26 +130,28 @@ public:
   virtual void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const;
 
-  /// Returns how many consecutive examples form a group, which stays within one global batch.
+  /// Returns how many consecutive examples form a group. All examples of a group are in the same
+  /// global batch.
   virtual std::int64_t group_size() const { return 1; }
 
   /// Returns the number of consecutive items that must be in the same global batch. The size of a
   /// global batch must be a multiple of this number.
   virtual std::int64_t items_together() const { return group_size(); }
 
-  /// Returns whether the examples are prompts whose completions the trained model samples. Then
-  /// there is no loss on held-out rows.
+  /// Returns whether the examples are prompts whose completions the trained model samples. If it is
+  /// true, the loss on held-out rows is not measured.
   virtual bool has_prompts_only() const { return false; }
 
   /// Returns the share of the data of data.path that complete() holds out from the training. 0:
   /// held-out rows are those of data.eval_path or of a built-in data set.
   virtual double held_out_share() const { return 0.0; }
 
-  /// Returns how many examples encode() gives for a row, if group_size() is above 1.
+  /// Returns how many examples encode() adds for each row. The result is used only if group_size()
+  /// is above 1.
   virtual std::int64_t examples_of_row() const { return group_size(); }
 
-  /// Changes `examples`, the examples of all rows of a file, for methods that compare rows. For
-  /// example, an override forms groups from several rows. Only rank 0 calls this function.
+  /// Changes `examples`, the examples of all rows of a file. Methods that compare rows override
+  /// this function, for example to form groups from several rows. Only rank 0 calls it.
   /// Errors: Failure if there are too few rows.
   virtual void complete(std::int64_t /*seq_len*/, RowUse /*use*/,
                         lm::LmExamples& /*examples*/) const {}
@@ -197,8 +200,8 @@ public:
   /// and --plan, which do not call open().
   virtual std::vector<KeptTensor> kept_tensors() const { return {}; }
 
-  /// Returns the loss on held-out rows. It is also the loss of training, unless a method overrides
-  /// open().
+  /// Returns the loss on held-out rows. The same loss is used for training, unless a method
+  /// overrides open().
   virtual const lm::TokenLoss& loss() const;
 
   /// Returns an additional head for the model, which the loss uses; nullopt: none.
@@ -218,7 +221,8 @@ public:
   /// Returns a text that is appended to the line about the data in the banner; empty: none.
   virtual std::string banner() const { return {}; }
 
-  /// Returns the name of the reported value that training maximizes; "" if it minimizes the loss.
+  /// Returns the name of the reported value that training maximizes; "" if training minimizes the
+  /// loss.
   virtual std::string goal() const { return {}; }
 
   /// Returns the name, unit and kind of the training loss, for the page and the curves.
@@ -226,15 +230,15 @@ public:
 
   /// Returns the label of the fraction of correct predictions in the end table and on the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }
-  /// Returns the name of that fraction in TensorBoard.
+  /// Returns the TensorBoard name of the fraction of correct predictions, without "train/".
   virtual std::string accuracy_scalar() const { return "mean_token_accuracy"; }
 
-  /// Returns descriptions of the first numbers of SequenceLoss::digest(), which curves and tables
-  /// show.
+  /// Returns descriptions of the first numbers of SequenceLoss::digest(). Curves and tables show
+  /// these numbers.
   virtual std::vector<ReportedValue> reported_values() const { return {}; }
 
-  /// Returns whether the loss compares the trained model with a reference model. Then examples have
-  /// the sequence column kReferenceColumn, which is computed before the first step.
+  /// Returns whether the loss compares the trained model with a reference model. If it is true, all
+  /// examples get the sequence column kReferenceColumn before the first step.
   virtual bool needs_reference() const { return false; }
 
   /// Returns the folder of another model that serves as the reference. Returns "" if the reference

@@ -34,8 +34,9 @@ double loss_of_guess(const LmPlots& plots) {
   return std::log(static_cast<double>(plots.vocab));
 }
 
-/// Adds a line at loss_of_guess() to a chart of cross-entropies, unless `first`, the first value of
-/// the curve, is far below the line. The line would then leave little room for the curves.
+/// Adds a line at loss_of_guess() to a chart of cross-entropies. Adds no line if `first`, the first
+/// value of the curve, is far below loss_of_guess(), because the line would leave little room for
+/// the curves.
 void add_guess(const LmPlots& plots, double first, report::LineChart& chart) {
   const double guess = loss_of_guess(plots);
   if (plots.vocab > 1 && first > 0.5 * guess)
@@ -63,8 +64,8 @@ report::LineChart wide_chart(const char* title, const std::string& y_label, cons
   return chart;
 }
 
-/// Returns a chart of the training loss. It also shows the loss on held-out rows, unless only one
-/// of the two losses is a cross-entropy.
+/// Returns a chart of the training loss. The chart also shows the loss on held-out rows, unless
+/// only one of the two losses is a cross-entropy.
 report::Figure loss_figure(const LmPlots& plots) {
   if (plots.train_loss.empty()) return {};
   const LossMeaning& meaning = plots.meaning;
@@ -126,14 +127,14 @@ report::Figure accuracy_figure(const LmPlots& plots) {
   return {"Accuracy", report::svg_line_chart(chart), what + plots.accuracy + "."};
 }
 
-constexpr std::size_t kCharacters = 300;  // of a text that the table shows
+constexpr std::size_t kCharacters = 300;  // maximum length of a text in the table
 
 std::string shown(const std::string& generated) {
   return generated.empty() ? "(ends at once)" : report::clip(generated, kCharacters);
 }
 
-/// Shows the texts that the trained model writes after some prompts. If the start model also wrote
-/// texts, they are in the preceding column.
+/// Returns a table of the texts that the trained model writes after some prompts. If the start
+/// model also wrote texts, the column before has these texts.
 report::Table sample_table(const LmPlots& plots) {
   const bool compares = !plots.samples.empty() && plots.samples.front().before.has_value();
   const std::string prompts =
@@ -167,8 +168,8 @@ report::DrawnCurve held_out_value(const ValueCurves& value, const std::string& c
   return drawn;
 }
 
-/// Returns one chart of reported values. It has plots.values[first] and the values after it that
-/// have the same chart title.
+/// Returns one chart of reported values: plots.values[first] and the following values with the same
+/// chart title.
 report::Figure values_figure(const LmPlots& plots, std::size_t first) {
   const std::string& title = plots.values[first].about.chart;
   const std::string& unit = plots.values[first].about.unit;
@@ -197,7 +198,7 @@ void add_value_figures(const LmPlots& plots, std::vector<report::Figure>& figure
       figures.push_back(values_figure(plots, v));
 }
 
-/// Adds the perplexities, which are computed from the losses.
+/// Adds the perplexities of losses that are cross-entropies.
 void add_perplexities(const LmPlots& plots, report::RunSummary& summary) {
   if (plots.meaning.is_cross_entropy && !plots.train_loss.empty())
     summary.results.push_back(
@@ -234,7 +235,8 @@ constexpr std::array kTiles = {
     TileOf{"epochs", "epochs: visits of each sequence"},
 };
 
-/// Returns the label of a tile. The label of a loss ends with the unit of its mean: "per token".
+/// Returns the label of a tile. The label of a loss ends with what the loss is a mean over, such as
+/// "per token".
 std::string label_of(const TileOf& tile, const LmPlots& plots) {
   const bool is_loss = std::string_view(tile.key).ends_with("loss");
   return is_loss ? tile.label + (", per " + plots.meaning.per) : tile.label;

@@ -27,12 +27,12 @@ struct LmPlots {
   std::int64_t vocab = 0;    // number of tokens of the vocabulary
   std::string held_out;      // names the held-out rows: "data.eval_path"
   std::string accuracy;      // LmMethod::accuracy()
-  std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": to lower the loss
+  std::string goal{};        // LmMethod::goal(), the name of one of `values`; "": a lower loss
   double epochs = 0.0;       // visits of each sequence, on average
   double fill = 0.0;         // share of the positions of sequences that examples fill
   double mean_tokens = 0.0;  // mean number of tokens of a sequence
 
-  std::vector<SampleText> samples{};  // texts that the trained model wrote
+  std::vector<SampleText> samples{};  // prompts with texts that the trained model wrote
   bool samples_are_held_out = false;  // true: the examples of `samples` are not trained on
 
   report::Curve train_loss;
@@ -41,15 +41,15 @@ struct LmPlots {
   report::Curve train_accuracy;
   report::Curve held_out_accuracy;
   report::Curve learning_rate;
-  std::vector<ValueCurves> values;  // values of one chart follow each other
+  std::vector<ValueCurves> values;  // values with the same chart title are adjacent
 };
 
 /// Returns the distance D of each step, computed from the loss w CE + (1 - w) D and the
-/// cross-entropy CE. It is empty if the loss has no such parts.
+/// cross-entropy CE. The curve is empty if the loss has no such parts.
 report::Curve distance_of(const LmPlots& plots);
 
-/// Returns "mean reward 0.9453 in the last 10 steps, 0.3516 in the first 10". Returns "" if the
-/// goal is to lower the loss.
+/// Returns "mean reward 0.9453 in the last 10 steps, 0.3516 in the first 10". Returns "" if
+/// LmPlots::goal is "".
 std::string goal_text(const LmPlots& plots);
 
 /// Returns one sentence about the result: "Loss fell from 6.27 to 0.37 nats per token (perplexity

@@ -8,7 +8,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns the examples whose prompts the model completes for the page.
+/// Returns the examples whose prompts the model completes for the page: the held-out examples, or
+/// the training examples if none are held out.
 const lm::LmExamples& sampled_examples(const LmTask& task) {
   const lm::LmExamples& held_out = task.held_out().examples();
   return held_out.size() > 0 ? held_out : task.windows().examples();

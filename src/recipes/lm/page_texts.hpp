@@ -18,7 +18,7 @@ namespace mgpu::recipes {
 std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
                                      const LmTrainSettings& settings);
 
-/// Adds the texts of the trained model to the page, next to those of the start model.
+/// Adds the texts of the trained model to `plots`, with those of the start model (`before`).
 /// Ranks:  collective over the world.
 void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
                  const std::vector<SampleText>& before, LmPlots& plots);

@@ -25,9 +25,10 @@ using report::Plan;
 // 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of packed matrix panels
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // buffers of matrix products, bytes
 
-/// Returns the maximum number of examples that the rows can give; 0 if rows cannot be counted.
+/// Returns the maximum number of examples that the training and held-out rows can give; 0 if the
+/// rows cannot be counted.
 std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& method) {
   constexpr std::int64_t kAll = std::int64_t{1} << 40;
   std::int64_t rows = 0;
@@ -40,7 +41,7 @@ std::int64_t num_examples(const LmTrainSettings& settings, const LmMethod& metho
   return rows * method.group_size();
 }
 
-/// Sizes that follow from keys and config.json.
+/// Sizes of a run that follow from the keys and from config.json.
 struct LmSizes {
   LmSizes(const LmTrainSettings& of, const LmMethod& method)
       : settings(of),
@@ -259,7 +260,7 @@ std::uint64_t LmRecipe::disk_bytes() const {
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions + static_cast<std::uint64_t>(curve_bytes);
   constexpr std::uint64_t kReferenceBytes =
-      128;  // of an example, in the journal and in reference.h5
+      128;  // of an example, in the journal and in reference.h5 together
   return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one +
          static_cast<std::uint64_t>(sizes.referenced) * kReferenceBytes;
 }

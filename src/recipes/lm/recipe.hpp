@@ -66,7 +66,7 @@ private:
 void check_lm_keys(const Config& config, int ranks, const LmMethod& method = LmMethod());
 
 /// Returns the registry entry of recipe sft without its name. Other recipes of language models
-/// start from it and replace members.
+/// start from this entry and replace its members.
 RecipeSpec language_model_recipe();
 
 }  // namespace mgpu::recipes

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kReferenceTable = "reference";
 constexpr std::uint32_t kReferencePhase = 1;  // phase id in the journal of the run
-constexpr std::int64_t kReferenceChunk = 8;   // examples
+constexpr std::int64_t kReferenceChunk = 8;   // examples in a chunk
 
 store::TableSpec reference_table(std::int64_t rows) {
   using store::ColumnType;
@@ -33,7 +33,8 @@ store::TableSpec reference_table(std::int64_t rows) {
       .axis = ""};
 }
 
-/// Numbers the examples of both sets consecutively, first those of `training`.
+/// Numbers all examples consecutively, first those of ReferenceExamples::training, then those of
+/// ReferenceExamples::held_out.
 class ExampleList {
 public:
   explicit ExampleList(const ReferenceExamples& all) : all_(all) {}

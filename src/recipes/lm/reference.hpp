@@ -26,15 +26,15 @@ struct ReferenceExamples {
 /// A function that returns the reference model. Ranks: collective over the world.
 using OpenReference = std::function<const lm::TrainableModel&()>;
 
-/// Returns the log-probability of each example, first for `training`, then for `held_out`. It reads
-/// them from reference.h5 in the run directory. If this file is missing or damaged, the model that
-/// `open` returns computes them, and the file is written. Returns nullopt if a stop was requested;
-/// the next start of the run then continues.
+/// Returns the log-probabilities of all examples under the reference, first those of `training`,
+/// then those of `held_out`. Reads them from reference.h5 in the run directory. If this file is
+/// missing or damaged, computes them with the model that `open` returns, and writes the file.
+/// Returns nullopt if a stop was requested; the next start of the run then continues.
 ///
 /// Each example is computed alone, so the file does not depend on the number of ranks.
 ///
 /// Ranks:  collective over the world.
-/// Errors: Failure E608 on all ranks if the file is about other examples; those of seal(), of
+/// Errors: Failure E608 on all ranks if the file was made from other examples; those of seal(), of
 ///         read_table() and of `open`.
 std::optional<std::vector<double>> reference_log_probs(run::RunContext& run,
                                                        const OpenReference& open,

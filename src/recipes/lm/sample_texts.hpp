@@ -11,11 +11,11 @@
 
 namespace mgpu::recipes {
 
-/// An example of the data, and what the trained model writes after its prompt.
+/// The prompt and completion of an example, and the texts that models write after this prompt.
 struct SampleText {
   std::string prompt;
-  /// The completion in the data, cut to the maximum length of `generated`. For a prompt without a
-  /// completion, its right answer.
+  /// The completion in the data, cut to the maximum length of `generated`. If the example has no
+  /// completion, the right answer in the data.
   std::string expected;
   std::string generated;                // text of the trained model, decoded greedily
   double log_prob = 0.0;                // mean log-probability of a generated token, in nats

@@ -21,11 +21,11 @@ namespace mgpu::recipes {
 
 namespace {
 
-/// Loads the weights of a folder: rank 0 reads them, and the other ranks receive them. Collective
-/// over `world`.
+/// Loads the weights of a folder: rank 0 reads them, and the other ranks receive them.
+/// Ranks:  collective over `world`.
 void load_folder(const cluster::Group& world, const std::filesystem::path& folder,
                  lm::TrainableModel& model) {
-  at::Tensor weights;  // copy on the host; on the CPU the model's own tensor
+  at::Tensor weights;  // copy on the host; for a model on the CPU, the model's tensor
   cluster::run_together(world, [&] {
     if (world.rank() == 0) model.load(formats::WeightFiles(folder));
     weights = tensor::read_back(model.parameters().weights());

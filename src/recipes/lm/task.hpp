@@ -37,8 +37,8 @@ struct LmTaskParts {
   OpenMethod& open;
 };
 
-/// A training of a language model: the model, packed data and held-out loss. Members that other
-/// members need are declared first.
+/// The training of a language model: the model, the packed training examples and the held-out
+/// examples. The order of members matters: each one is declared after those that it needs.
 class LmTask final : public TrainTask {
 public:
   /// Keeps references to `run` and to the members of `parts`, which must outlive this object.

@@ -24,7 +24,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Returns "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line".
+/// Returns a text such as "3 rows cannot be used and are left out, the first: data.jsonl:3: it is
+/// an empty line".
 std::string left_out_text(const LeftOut& left_out) {
   const bool is_one = left_out.rows == 1;
   return report::grouped(left_out.rows) +
@@ -57,8 +58,8 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
   log_schedule(run, settings.loop, trainer);
 }
 
-/// Logs the note `of_model`, the note of the method, and a warning for each file with rows that are
-/// left out.
+/// Logs `of_model` (a note about the model), the note of the method, and a warning for each file
+/// with rows that are left out.
 void log_notes(run::RunContext& run, const std::string& of_model, const LmData& data) {
   for (const std::string& note : {of_model, data.method.note})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
@@ -106,7 +107,7 @@ void require_positions(const Config& config, const LmTrainSettings& settings,
                        "train.seq_len=" + std::to_string(model.max_positions));
 }
 
-/// Checks that the global batch contains whole groups of examples.
+/// Checks that the size of the global batch is a multiple of `group_size`.
 void require_whole_groups(const Config& config, std::int64_t group_size) {
   const std::int64_t batch = train::read_train_config(config).batch.global_batch;
   if (batch % group_size == 0) return;

@@ -41,7 +41,8 @@ store::ListColumn open_lists(const std::filesystem::path& path, const char* name
   return column;
 }
 
-/// Returns column `question_index`, the row of each question in its data set, or refuses the file.
+/// Returns column `question_index`, the index of each question in its data set, or refuses the
+/// file.
 store::ReadColumn read_questions(const std::filesystem::path& path) {
   store::ReadColumn column = store::read_table(path, "samples").column("question_index");
   if (column.spec.type != store::ColumnType::i64 || column.spec.width != 1)
@@ -93,7 +94,7 @@ struct CollectedRows::Columns {
   store::TextColumn steps;
 };
 
-/// The lists of a question.
+/// The lists of one question: its solutions (paths in the tree) and the nodes of its tree.
 struct CollectedRows::Question {
   Question(const Columns& columns, std::int64_t row)
       : first(columns.path_right.begin_of(row)),
@@ -118,7 +119,7 @@ struct CollectedRows::Question {
     return values[static_cast<std::size_t>(place)];
   }
 
-  /// Returns the nodes from the first step of a path to its last.
+  /// Returns the nodes of a path, from its first step to its last.
   std::vector<std::int64_t> nodes_of(std::int64_t path) const {
     std::vector<std::int64_t> nodes;
     const std::int64_t last = std::ssize(steps.at(static_cast<std::size_t>(path)));
@@ -199,7 +200,7 @@ std::int64_t CollectedRows::rows() const {
   return columns_->path_right.items();
 }
 
-/// Returns the question that has path `row`, counted over all questions.
+/// Returns the question to which path `row` belongs. `row` counts the paths of all questions.
 const CollectedRows::Question& CollectedRows::question_at(std::int64_t row) const {
   if (question_ && row >= question_->first && row < question_->first + question_->paths)
     return *question_;

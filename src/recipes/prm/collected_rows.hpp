@@ -10,20 +10,20 @@
 
 namespace mgpu::recipes {
 
-/// Reads the solutions in a result file of job collect. Each solution gives a row. Like a row of a
-/// text file, it has the members `prompt`, `completions` (texts of the steps), `labels` and
-/// `values`. It also has the tokens that the model sampled:
+/// Reads the solutions in a result file of job collect. Each solution gives a row with the members
+/// `prompt`, `completions` (the texts of the steps), `labels` and `values`, as in rows of text
+/// files. The row also has these members:
 ///
-/// - `prompt_ids` and `output_ids`, tokens of the question and of the solution,
-/// - `ends`, the number of tokens of the solution up to the end of each step,
-/// - `question`, the row of the question in its data set.
+/// - `prompt_ids` and `output_ids`, the token ids of the question and of the sampled solution,
+/// - `ends`, for each step the number of tokens of the solution up to the end of the step,
+/// - `question`, the index of the question in its data set.
 ///
-/// Questions without solutions have no row. The file is not trusted: row() throws if its lists
-/// contradict each other. Only one thread at a time may use the object.
+/// A question without solutions gives no row. The file may be wrong: row() throws if the lists of
+/// the file contradict each other. Only one thread at a time may use the object.
 class CollectedRows final : public input::GeneratedRows {
 public:
   /// Errors: Failure E603 (missing, exit 66), E605 (no result file of job collect, exit 65), E604
-  ///         (the bytes are not those written, exit 80).
+  ///         (a checksum differs, exit 80).
   explicit CollectedRows(std::filesystem::path path);
   CollectedRows(const CollectedRows&) = delete;
   CollectedRows& operator=(const CollectedRows&) = delete;
@@ -45,7 +45,7 @@ private:
 
   std::filesystem::path path_;
   std::unique_ptr<Columns> columns_;
-  mutable std::unique_ptr<Question> question_;  // the last one that was read
+  mutable std::unique_ptr<Question> question_;  // the question that was read last
 };
 
 }  // namespace mgpu::recipes

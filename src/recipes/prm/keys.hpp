@@ -22,14 +22,15 @@ void refuse_latent_keys(const Config& config);
 bool has_prm_keys(const Config& config);
 
 /// Checks the keys of recipe `prm`.
-/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
+/// Errors: one Failure (exit 78) about keys that contradict each other or have no effect.
 void check_prm_keys(const Config& config);
 
 /// Reads the keys prm.*. Each step is judged at its last token if data.path is a result file of job
 /// collect, and otherwise at the separator after the step.
 PrmSettings read_prm_settings(const Config& config);
 
-/// Returns whether a file is taken for a result file of job collect: its extension is .h5 or .hdf5.
+/// Returns whether `path` is treated as a result file of job collect, because its extension is .h5
+/// or .hdf5.
 bool is_tree_file(const std::filesystem::path& path);
 
 }  // namespace mgpu::recipes

@@ -11,9 +11,9 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Reads SequenceFacts::values of a solution: the question, the number of steps, the logits of the
-/// steps, and their labels. Both lists are padded with zeros, so that all solutions have equally
-/// many values.
+/// Reads SequenceFacts::values of a solution: the number of its question, the number of steps, the
+/// logits of the steps, and the labels of the steps. Logits and labels are each padded with zeros,
+/// so that all solutions have the same number of values.
 class SolutionFacts {
 public:
   explicit SolutionFacts(std::span<const double> values) : values_(values) {}
@@ -35,8 +35,8 @@ std::vector<double> labels_of(const lm::MeasuredSequence& sequence) {
   return labels;
 }
 
-/// Calls see(i, j) for each step i of `a` and step j of `b` if the label of i is above the label of
-/// j.
+/// Calls see(i, j) for each pair of a step i of `a` and a step j of `b` in which the label of i is
+/// above the label of j.
 template <class See>
 void for_pairs(const SolutionFacts& a, const SolutionFacts& b, See see) {
   for (std::size_t i = 0; i < a.steps(); ++i)
@@ -44,8 +44,9 @@ void for_pairs(const SolutionFacts& a, const SolutionFacts& b, See see) {
       if (a.label(i) > b.label(j)) see(i, j);
 }
 
-/// Adds the pairs of a step of `own` with a step of `other`. The loss of a pair counts for the
-/// solution with the better step; the gradient counts for both.
+/// Adds the losses and slopes of the pairs of a step of `own` with a step of `other`. `term` gets
+/// the losses of pairs in which the step of `own` is the better one. `slopes` gets the derivatives
+/// of all pairs.
 void add_pairs(const SolutionFacts& own, const SolutionFacts& other, lm::SequenceTerm& term,
                std::span<double> slopes) {
   for_pairs(own, other, [&](std::size_t better, std::size_t worse) {
@@ -59,7 +60,7 @@ void add_pairs(const SolutionFacts& own, const SolutionFacts& other, lm::Sequenc
   });
 }
 
-/// Returns the number of pairs of steps with different labels in the same question.
+/// Returns the number of pairs of steps that belong to the same question and have different labels.
 std::int64_t count_pairs(const lm::SequenceTable& all) {
   std::int64_t pairs = 0;
   for (const lm::SequenceFacts& a : all.rows())

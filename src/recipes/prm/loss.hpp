@@ -11,7 +11,6 @@
 
 #include "recipes/lm/method.hpp"
 
-// Shapes in this header: a solution has n steps, and the head has O outputs.
 namespace mgpu::recipes {
 
 /// The token column with the label of the step that ends with the next token.
@@ -22,8 +21,8 @@ inline constexpr const char* kQuestionColumn = "question";
 /// sequences have the same value.
 inline constexpr const char* kMostStepsColumn = "most_steps";
 
-/// The losses of recipe `prm`. y is the label of a step, z the logit of the head at its last token,
-/// and s the sigmoid function.
+/// The losses of recipe `prm`. The label of a step is y, and s is the sigmoid function. The logit z
+/// is the output of the head at the last token of the step, or of the separator after it.
 enum class PrmLossKind : std::uint8_t {
   bce,       // -y log s(z) - (1 - y) log s(-z)
   mse,       // (s(z) - y)^2
@@ -34,25 +33,26 @@ enum class PrmLossKind : std::uint8_t {
 struct PrmSettings {
   PrmLossKind kind = PrmLossKind::bce;
   lm::StepHead head{};
-  bool learns_values = true;       // learn `values` of rows that have them; false: learn `labels`
+  bool learns_values = true;       // true: learn `values` if a row has them; false: learn `labels`
   double threshold = 0.5;          // a step whose learned number is above it counts as right
-  bool shuffles_labels = false;    // as a control, steps of a question exchange their labels
+  bool shuffles_labels = false;    // true: steps of a question exchange their labels, as a control
   double held_out = 0.0;           // share of questions that are held out
   std::int64_t latent_hidden = 0;  // hidden units of the head for latent states; 0: half its inputs
   std::uint64_t seed = 0;          // run.seed, for shuffled labels and held-out questions
 };
 
-/// Judges the steps of solutions. The head is applied at the last token of each step. The loss of
-/// an optimizer step is the mean over the judged steps in the global batch. With pairwise it is the
-/// mean over all pairs of such steps that belong to the same question and whose labels differ.
+/// Judges the steps of solutions. The head is applied once per step, at the token that
+/// lm::StepHead::place selects. The loss of an optimizer step is the mean over the judged steps in
+/// the global batch. With pairwise it is the mean over all pairs of such steps that belong to the
+/// same question and whose labels differ.
 ///
 /// Source: Lightman et al., arXiv 2305.20050 (bce); Wang et al., arXiv 2312.08935, eq. 3.
 class PrmLoss final : public lm::SequenceLoss {
 public:
   explicit PrmLoss(const PrmSettings& settings) : settings_(settings) {}
 
-  /// Describes the numbers that the loss reports for a batch. A number is NaN if it cannot be
-  /// computed from the batch, for example an AUC without wrong steps.
+  /// Returns descriptions of the numbers that the loss reports for a batch. A number is NaN if it
+  /// cannot be computed from the batch, for example an AUC without wrong steps.
   static std::vector<ReportedValue> reported_values();
 
   lm::ValueRequest request() const override {

@@ -21,7 +21,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the list `name` of a row, which has one item for each of `steps` steps.
+/// Returns the list `name` of a row.
+/// Errors: JsonError unless the list has one item for each of `steps` steps.
 const JsonValue::List& list_of_steps(const JsonValue& row, const char* name, std::size_t steps) {
   const JsonValue::List* list = row.at(name).list();
   if (list == nullptr) throw JsonError(std::string("its `") + name + "` is no list");
@@ -43,7 +44,8 @@ std::vector<std::string> texts_of_steps(const JsonValue& row) {
   return steps;
 }
 
-/// Returns the numbers from 0 to 1 of the list `name`, one for each step.
+/// Returns the numbers of the list `name`, one for each step.
+/// Errors: JsonError if an item is no number from 0 to 1.
 std::vector<double> numbers_of_steps(const JsonValue& row, const char* name, std::size_t steps) {
   std::vector<double> numbers;
   for (const JsonValue& item : list_of_steps(row, name, steps)) {
@@ -57,7 +59,8 @@ std::vector<double> numbers_of_steps(const JsonValue& row, const char* name, std
 
 /// Returns the tokens of a prompt and of the solution that a model sampled, with the ends of the
 /// steps. `text` is the text of all steps.
-/// Errors: JsonError, also if the tokens of the solution decode to another text.
+/// Errors: JsonError if the members are missing or wrong, or if the tokens of the solution decode
+///         to another text.
 rows::StepTokens drawn_tokens(const JsonValue& row, std::size_t steps, const std::string& text,
                               const rows::RowEncoder& encoder) {
   rows::StepTokens tokens{rows::ids_of(row.at("prompt_ids"), "prompt_ids"), {}};

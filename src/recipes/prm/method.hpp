@@ -17,15 +17,15 @@ namespace mgpu::recipes {
 /// ForTokenClassification model.
 ///
 /// Rows are solutions: result files of job collect, or rows with `prompt`, `completions` and
-/// `labels`. A result file lists the solutions of each question. Rows of other files with equal
-/// prompts are solutions of one question.
+/// `labels`. In a result file, each solution names its question. In other files, rows with equal
+/// prompts are solutions of the same question.
 class PrmMethod final : public LmMethod {
 public:
   explicit PrmMethod(const PrmSettings& settings) : settings_(settings), loss_(settings) {}
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
-  /// Opens a result file of job collect; nullptr for other files.
+  /// Opens a result file of job collect. Returns nullptr for other files.
   std::shared_ptr<const input::GeneratedRows> open_file(
       const std::filesystem::path& path) const override;
 
@@ -34,10 +34,10 @@ public:
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
-  /// For training, leaves out the questions that prm.held_out selects; for held-out rows, leaves
-  /// out all others. Numbers the questions. With prm.shuffle_labels, the steps of each question
-  /// exchange their labels. For prm.loss=pairwise, makes groups of two solutions of the same
-  /// question from the training rows.
+  /// If prm.held_out is above 0, removes questions: for training those that prm.held_out selects,
+  /// for held-out rows all others. Numbers the questions. With prm.shuffle_labels, the steps of
+  /// each question exchange their labels. For prm.loss=pairwise, makes groups of two solutions of
+  /// the same question from the training rows.
   /// Errors: Failure E531 (exit 65) if no question is left, or if no question has two solutions
   ///         with different labels, which pairwise training needs.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;

@@ -18,7 +18,8 @@ namespace {
 constexpr Purpose kHeldOut{42};       // random stream of each question, for held-out questions
 constexpr Purpose kLabelShuffle{43};  // random stream of each question, for shuffled labels
 
-/// Returns the indices in column kStepLabelColumn that have the labels of the steps of an example.
+/// Returns the indices in column kStepLabelColumn at which the labels of the steps of an example
+/// are stored.
 std::vector<std::size_t> label_places(const lm::LmExamples& examples, std::size_t example) {
   std::vector<std::size_t> places;
   for (std::int64_t i = examples.begin(example); i + 1 < examples.ends[example]; ++i)
@@ -27,7 +28,7 @@ std::vector<std::size_t> label_places(const lm::LmExamples& examples, std::size_
   return places;
 }
 
-/// Returns the indices of the examples of each question.
+/// Returns a list for each question, with the indices of its examples.
 std::vector<std::vector<std::size_t>> solutions_of_questions(const lm::LmExamples& examples) {
   const std::vector<double>& questions = examples.sequence_columns.at(kQuestionColumn);
   std::vector<std::vector<std::size_t>> solutions;

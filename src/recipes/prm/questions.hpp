@@ -15,10 +15,10 @@ namespace mgpu::recipes {
 /// The key in LmExamples::texts of a text that is equal for all solutions of a question.
 inline constexpr const char* kQuestionTexts = "question";
 
-/// Which questions are kept: those that are held out, or all others.
+/// Tells keep_questions() which questions to keep: those that are held out, or all others.
 struct HeldOutPart {
   std::uint64_t seed = 0;
-  double share = 0.0;  // of questions that are held out
+  double share = 0.0;  // share of the questions that are held out
   bool keeps_held_out = false;
 };
 
@@ -35,8 +35,8 @@ void exchange_labels(std::uint64_t seed, std::uint64_t question,
 /// depends only on the seed, the share, and the text of the question in kQuestionTexts.
 void keep_questions(const HeldOutPart& part, lm::LmExamples& examples);
 
-/// Replaces the texts kQuestionTexts by sequence column kQuestionColumn. It numbers the questions
-/// in the order of their first solutions. Also adds kMostStepsColumn.
+/// Replaces the texts kQuestionTexts by sequence column kQuestionColumn, which numbers the
+/// questions in the order of their first solutions. Also adds kMostStepsColumn.
 void number_questions(lm::LmExamples& examples);
 
 /// Permutes the labels of the steps of each question at random.
@@ -44,9 +44,8 @@ void shuffle_labels(std::uint64_t seed, lm::LmExamples& examples);
 
 /// Forms groups of two solutions of the same question. The first group of a question has the
 /// solutions with the highest and the lowest mean label. The next has the second highest and the
-/// second lowest, and so on.
-/// Leaves out solutions without partner, and pairs whose steps all have the same label. The result
-/// may be empty.
+/// second lowest, and so on. The middle one of an odd number of solutions is left out, and so are
+/// pairs whose steps all have the same label. The result may be empty.
 void join_solutions(lm::LmExamples& examples);
 
 }  // namespace mgpu::recipes

@@ -9,7 +9,7 @@ namespace mgpu::recipes {
 /// A step of a solution, judged by the model.
 struct JudgedStep {
   std::int64_t question = 0;
-  double logit = 0.0;  // of the probability that the step is right
+  double logit = 0.0;  // logit of the probability that the step is right
   double label = 0.0;  // value or label that is learned, from 0 to 1
   bool is_right = false;
 };
@@ -19,13 +19,14 @@ struct JudgedStep {
 /// if a logit is NaN.
 double area_under_curve(std::span<const JudgedStep> steps);
 
-/// Returns the mean of area_under_curve() over the questions that have right and wrong steps.
-/// Returns NaN without such a question, or if a logit is NaN.
+/// Returns the mean over questions of area_under_curve() of the steps of a question. Questions
+/// without right or without wrong steps do not count. Returns NaN if no question counts, or if a
+/// logit is NaN.
 double area_within_questions(std::span<const JudgedStep> steps);
 
-/// Returns the expected calibration error over ten bins of equal width: the distance of the mean
-/// label from the mean probability, weighted by the number of steps in each bin. Returns NaN
-/// without steps, or if a logit is NaN.
+/// Returns the expected calibration error over ten bins of equal width. The error of a bin is the
+/// distance between its mean label and its mean probability. The errors are averaged, weighted by
+/// the number of steps in each bin. Returns NaN without steps, or if a logit is NaN.
 /// Source: Guo et al., arXiv 1706.04599, eq. 3.
 double calibration_error(std::span<const JudgedStep> steps);
 

@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 
 /// The settings of recipe `reward`.
 struct RewardModelSettings {
-  double center_weight = 0.0;  // weight of the square of the sum of a pair's rewards
+  double center_weight = 0.0;  // weight of (c + r)^2 for the rewards c and r of a pair
 };
 
 /// The sequence column with the margin by which the chosen reward of a pair should exceed the

@@ -11,9 +11,9 @@
 
 namespace mgpu::recipes {
 
-/// Trains a reward model on pairs of completions. A reward model is a language model with a single
-/// output in place of the vocabulary head. The Python library transformers loads the checkpoints as
-/// a ForSequenceClassification model.
+/// Trains a reward model on pairs of completions. A reward model is a language model whose head has
+/// a single output instead of one per vocabulary token. The Python library transformers loads the
+/// checkpoints as a ForSequenceClassification model.
 ///
 /// transformers takes the output at the last token that is not `pad_token_id` of config.json. To
 /// compute the same rewards, this class leaves out padding tokens at the end of an example. If the
@@ -25,8 +25,8 @@ public:
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
-  /// Adds two examples to `examples`, the chosen and the rejected completion, and the column
-  /// kMarginColumn.
+  /// Adds two examples to `examples`, the chosen and the rejected completion, with the margin of
+  /// the row in column kMarginColumn.
   /// Errors: those of ExampleEncoder::add_pair(); JsonError if both examples are equal without
   ///         padding, or if `margin` is no number.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,

@@ -10,7 +10,7 @@ namespace mgpu::recipes {
 namespace {
 
 // kMeanValue and kReturn are indices in the result of facts().
-constexpr std::size_t kMeanValue = 0;  // mean over the learned tokens
+constexpr std::size_t kMeanValue = 0;  // mean value over the learned tokens
 constexpr std::size_t kReturn = 1;
 
 /// Returns -log p of the histogram's atom nearest to `label`, in nats. Writes the derivatives with

@@ -10,7 +10,7 @@
 
 #include "recipes/lm/method.hpp"
 
-// Shapes in this header: O outputs of the value head, L tokens of a sequence, M learned tokens.
+// Shapes in this header: O outputs of the value head, M learned tokens of a sequence.
 namespace mgpu::recipes {
 
 /// The sequence column with the return of a completion: its label.
@@ -29,7 +29,7 @@ enum class ValueLossKind : std::uint8_t {
 struct ValueSettings {
   lm::ValueHead head;
   ValueLossKind kind = ValueLossKind::bce;
-  bool has_pairs = false;  // rows are preferences: prompt, chosen, rejected
+  bool has_pairs = false;  // true: rows are preferences with `chosen` and `rejected`
   double lm_weight = 0.0;  // weight of the cross-entropy of the learned tokens
   // Above 0: the preferred completion of each pair is drawn at random with the Bradley-Terry model.
   double preference_beta = 0.0;
@@ -39,8 +39,8 @@ struct ValueSettings {
   bool compares_pairs() const { return kind == ValueLossKind::bradley_terry; }
 };
 
-/// Returns the loss of one token, and writes its derivatives with respect to the outputs. The loss
-/// must not be bradley_terry.
+/// Returns the loss of one token, and writes its derivatives with respect to `outputs` to `slopes`.
+/// ValueSettings::kind must not be bradley_terry.
 ///
 /// Shapes: outputs [O], slopes [O]
 double loss_of_token(const ValueSettings& settings, double label, std::span<const double> outputs,
@@ -51,9 +51,9 @@ double loss_of_token(const ValueSettings& settings, double label, std::span<cons
 /// With bradley_terry the sequences are groups of two, chosen before rejected, and the loss is the
 /// mean over the pairs.
 ///
-/// A second term is added: lm_weight times the cross-entropy of the learned tokens. It is averaged
-/// over the tokens of each sequence, then over the sequences. Sequence column kReturnColumn has the
-/// labels.
+/// A second term is added: lm_weight times the cross-entropy of the learned tokens. This term is
+/// averaged over the tokens of each sequence, then over the sequences. Sequence column
+/// kReturnColumn has the return of each sequence.
 ///
 /// Source: Bobbili et al., arXiv 2507.20067; Zhou et al., arXiv 2502.20548.
 class ValueLoss final : public lm::SequenceLoss {

@@ -18,7 +18,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns how many tokens at the start of the completion are not learned from; 0 without `cut`.
+/// Returns the member `cut` of a row: how many tokens at the start of the completion are not
+/// learned from. Returns 0 if the row has no `cut`.
 std::int64_t cut_of(const JsonValue& row) {
   const JsonValue* cut = rows::member_of(row, "cut");
   if (cut == nullptr) return 0;

@@ -11,17 +11,18 @@
 
 namespace mgpu::recipes {
 
-/// Trains a value model, which predicts the return of a completion after each of its tokens. With
-/// value.lm_weight=0, the value head replaces the vocabulary head. Checkpoints are model folders
-/// that transformers loads as a ForTokenClassification model.
+/// Trains a value model, which predicts the return (label) of a completion after each of its
+/// tokens. With value.lm_weight=0, the value head replaces the vocabulary head. Checkpoints are
+/// model folders that transformers loads as a ForTokenClassification model.
 class ValueMethod final : public LmMethod {
 public:
   explicit ValueMethod(const ValueSettings& settings) : settings_(settings), loss_(settings) {}
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
-  /// Adds the completion of a row with its `label`, or both completions of a preference. The first
-  /// `cut` tokens of a completion are not learned from.
+  /// Adds examples to `examples`: the completion of a row with its `label`, or both completions of
+  /// a preference. If the row has the member `cut`, this number of tokens at the start of a
+  /// completion is not learned from.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 

@@ -17,7 +17,7 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-constexpr Purpose kPreferences{32};  // random numbers for preferences, one per pair
+constexpr Purpose kPreferences{32};  // random streams for preferences, one for each pair
 
 double score_of(const JsonValue& row, const char* name) {
   const std::optional<double> score = number_of(row.at(name));

@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kWhat = "checkpoint";
 
-/// Calls failpoint checkpoint.NAME, then `call`, which returns an error code. Throws Failure E602
-/// if one of the two reports an error.
+/// Calls failpoint checkpoint.NAME, where NAME is `name`, then call(), which returns an error code.
+/// Throws Failure E602 if one of the two reports an error.
 template <class Call>
 void guarded(const char* name, const fs::path& path, Call call) {
   const FailpointAction action = failpoint(std::string(kWhat) + "." + name);

@@ -43,7 +43,7 @@ std::string described(std::string_view dtype_name, std::span<const std::int64_t>
                     : formats::to_text(shape);
 }
 
-/// Adds a row for each tensor that differs, is missing or is extra.
+/// Adds a row for each tensor whose type or shape differs, or that only `stored` or only `own` has.
 void compare(const std::vector<TensorFacts>& stored, std::span<const formats::NamedTensor> own,
              std::vector<Row>& rows) {
   std::map<std::string_view, const TensorFacts*> left;

@@ -19,7 +19,7 @@ struct TensorFacts {
 };
 
 /// The newest checkpoint on disk, as rank 0 found it. Rank 0 broadcasts the plan before the data of
-/// the tensors, so that the other ranks know what to receive.
+/// the tensors, so that the other ranks know which tensors they receive.
 struct CheckpointPlan {
   bool found = false;
   std::string directory;
@@ -32,12 +32,13 @@ struct CheckpointPlan {
 std::string to_json(const CheckpointPlan& plan);
 CheckpointPlan plan_from_json(std::string_view text);
 
-/// Returns descriptions of the tensors of a file, in the order of their data.
+/// Returns descriptions of the tensors of a file, in the order of their data. `digest` has their
+/// checksums.
 std::vector<TensorFacts> facts_of(const formats::SafetensorsFile& file,
                                   const formats::SafetensorsDigest& digest);
 
-/// Checks that the tensors have the names, types and shapes that `plan` lists. Errors: Failure E612
-/// with a table of the differences.
+/// Checks that `model` and `trainer` have the names, types and shapes that `plan` lists.
+/// Errors: Failure E612 with a table of the differences.
 void check_fits(const CheckpointPlan& plan, std::span<const formats::NamedTensor> model,
                 std::span<const formats::NamedTensor> trainer);
 

@@ -12,7 +12,8 @@ namespace {
 
 using formats::JsonValue;
 
-/// Converts a number. JSON has no infinities and NaN, so they are stored as {"number": "inf"}.
+/// Converts a number. JSON has no infinities and NaN, so they become objects such as {"number":
+/// "inf"}.
 JsonValue number_to_json(double value) {
   if (std::isfinite(value)) return value;
   const char* word = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";

@@ -60,12 +60,12 @@ std::unique_ptr<formats::SafetensorsFile> open_tensors(const fs::path& path,
   formats::check_size(path, expected);
   auto file = formats::read_of_checkpoint(
       path, [&] { return std::make_unique<formats::SafetensorsFile>(path); });
-  check_tensors(*file, expected);  // first, because it can name the damaged tensor
+  check_tensors(*file, expected);  // before SHA-256, because it can name the damaged tensor
   formats::check_sha256(path, expected);
   return file;
 }
 
-/// Checks the size and SHA-256 of all files of the manifest except the files of tensors.
+/// Checks the size and SHA-256 of all files of the manifest except .safetensors files.
 void check_other_files(const formats::CheckpointManifest& manifest, const fs::path& directory) {
   for (const auto& [name, digest] : manifest.files) {
     if (name.ends_with(".safetensors")) continue;

@@ -41,8 +41,9 @@ Death death_in(const std::string& line) {
 }
 
 /// Returns the death of the rank that died first in an attempt, with the samples that the rank was
-/// processing. If only the launcher saw the death although the node had other ranks, the whole node
-/// failed, and the death does not count.
+/// processing. Returns nullopt if no death is known, or if the rank was processing no samples. Also
+/// returns nullopt if the launcher wrote the death note although other ranks ran on the host: then
+/// the whole node failed.
 std::optional<Death> death_of(std::uint32_t attempt, const std::vector<SeenMark>& marks,
                               const fs::path& run_directory) {
   const auto note = read_death_note(note_path(run_directory, attempt));

@@ -20,8 +20,9 @@ std::vector<Death> deaths_in(const std::string& text, const fs::path& file);
 fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
 /// Returns the deaths in `file` (quarantine.jsonl) and in all attempts before `attempt`. Adds to
-/// `file` the deaths that it lacks. Removes the marks (WorkMark) of attempts before `attempt`.
-/// Local. Errors: Failure E602 (write failed), E603 (cannot be read), E604 (damaged).
+/// `file` the deaths that it lacks. Removes the WorkMark files of attempts before `attempt`.
+/// Ranks:  local.
+/// Errors: Failure E602 (write failed), E603 (cannot be read), E604 (damaged).
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
                                   std::uint32_t attempt);
 

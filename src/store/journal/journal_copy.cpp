@@ -33,8 +33,8 @@ public:
     });
   }
 
-  /// Throws if the run directories to copy have no phase in common. Then they used different data
-  /// or weights, from which the id of a phase is computed.
+  /// Throws Failure E610 if the run directories that have chunks have no phase in common. The id of
+  /// a phase is computed from the data and weights, so these runs used different ones.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();

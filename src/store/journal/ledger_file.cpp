@@ -18,8 +18,8 @@ namespace {
 
 // File: "mgpuledg", version u32, CRC-32C of these 12 bytes; then frames.
 // Frame: magic u32, CRC-32C u32 of the 32 bytes that follow: attempt u32, phase u32, chunk u64,
-// length u64, CRC-32C of the payload u32, zero u32; then the payload. The head has a separate CRC,
-// so that its length can be trusted even if the payload is damaged.
+// length u64, CRC-32C of the payload u32, zero u32; then the payload. The CRC of the head does not
+// cover the payload, so that the length can be trusted even if the payload is damaged.
 constexpr std::string_view kFileMagic = "mgpuledg";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kFrameMagic = 0x464C474DU;  // "MGLF"
@@ -73,7 +73,8 @@ public:
   }
 
 private:
-  /// Returns this attempt's frame whose head starts at `at`, if head and payload are intact.
+  /// Returns the frame whose head starts at `at`; nullopt unless its head and payload are intact
+  /// and its attempt is attempt_.
   std::optional<Frame> frame_at(std::uint64_t at) const {
     if (file_.size() - at < kFrameHeadBytes) return std::nullopt;
     std::array<std::byte, kFrameHeadBytes> bytes{};
@@ -105,7 +106,8 @@ private:
     return crc;
   }
 
-  /// Returns the start of the first intact frame from `at` on; without one, the file's size.
+  /// Returns the offset of the first intact frame at or after `at`; the file's size if no such
+  /// frame exists.
   std::uint64_t next_frame(std::uint64_t at) const {
     std::vector<std::byte> block;
     while (file_.size() - std::min(at, file_.size()) >= kFrameHeadBytes) {
@@ -179,7 +181,7 @@ LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt) {
                    {"  --> " + path.string()},
                    "finish the run with the version that began it, or start anew: --resume=never"});
   }
-  if (scan.frames.empty()) return {};  // power was lost before the file's first sync
+  if (scan.frames.empty()) return {};  // power was lost before the first sync of the file
   scan.damage.insert(scan.damage.begin(), {0, kFileHeadBytes});
   return scan;
 }

@@ -34,12 +34,13 @@ struct LedgerScan {
   std::vector<DamagedRange> damage;
 };
 
-/// A file that is open for reading at any offset. Errors: Failure E603 if it cannot be opened.
+/// A file that is open for reading at any offset.
+/// Errors: Failure E603 if the file cannot be opened.
 class PositionedFile {
 public:
   explicit PositionedFile(fs::path path);
 
-  std::uint64_t size() const { return size_; }  // in bytes, when it was opened
+  std::uint64_t size() const { return size_; }  // size in bytes when the file was opened
 
   /// Fills `into` with the bytes from `offset` on. Errors: Failure E603 (I/O), E604 (the file is
   /// too short).
@@ -66,8 +67,8 @@ class LedgerWriter {
 public:
   LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
 
-  /// Writes a frame, and returns its ids and place. Syncs if the last sync was `sync_s` seconds ago
-  /// or longer.
+  /// Writes a frame, and returns its ids and where its payload is. Syncs if the last sync was at
+  /// least `sync_s` seconds ago.
   ///
   /// Errors: Failure E601 (cannot be created), E602 (write failed). The file may then end in a torn
   ///         frame, and later calls fail.

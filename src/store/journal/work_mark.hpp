@@ -10,8 +10,8 @@
 
 namespace mgpu::store {
 
-/// Writes to a file which samples a rank is working on. Each write overwrites the file's single
-/// line in place, so the file is complete whenever the process dies.
+/// Writes to a file which samples a rank is working on. Each write overwrites the single line of
+/// the file in place, so the line is complete whenever the process dies.
 class WorkMark {
 public:
   /// Creates the file, which says that the rank is idle. The file already has its final size, so
@@ -20,7 +20,7 @@ public:
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 
   /// begin() records the samples that the rank works on. end() records that the rank is idle. A
-  /// failed write is ignored: it is no reason for the rank to fail.
+  /// failed write is ignored, because it is no reason for the rank to fail.
   void begin(const WorkSpan& span);
   void end();
 
@@ -39,12 +39,12 @@ struct SeenMark {
   std::optional<WorkSpan> span;  // empty: the rank was idle
 };
 
-/// Returns the content of all complete WorkMark files of a run directory, by (attempt, rank).
-/// Local.
+/// Returns the content of the WorkMark files of a run directory, sorted by (attempt, rank). Files
+/// with an incomplete line are left out. Any rank may call it alone.
 std::vector<SeenMark> seen_marks(const fs::path& run_directory);
 
 /// Removes the WorkMark files of attempts up to `last`. A file that cannot be removed is left,
-/// which is harmless. Local.
+/// which is harmless. Any rank may call it alone.
 void remove_marks(const fs::path& run_directory, std::uint32_t last);
 
 }  // namespace mgpu::store

@@ -26,7 +26,7 @@
 namespace mgpu::store {
 namespace {
 
-/// One version of a file: device, inode, bytes, and the time of the last change.
+/// One version of a file: device, inode, size in bytes, and modification time (s, ns).
 using FileVersion = std::tuple<dev_t, ino_t, off_t, std::time_t, long>;
 
 struct Inspections {
@@ -64,8 +64,8 @@ struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  /// Makes the child write its stdout to `output`, and discards its stderr. Blocks signals that ask
-  /// the child to stop, because only this process reacts to these signals.
+  /// Makes the child write its stdout to `output`, and discards its stderr. Blocks stop signals in
+  /// the child, because only this process reacts to them.
   explicit SpawnSettings(int output) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -21,7 +21,7 @@ namespace {
 using hdf5::Hid;
 
 /// Reads a file object by object. It makes the same HDF5 calls as the functions that read tables
-/// later. The program does this in a separate process first, so a bad file can crash only that
+/// later. The program runs FileWalk in a separate process first, so a bad file can crash only that
 /// process.
 class FileWalk {
 public:
@@ -107,7 +107,7 @@ private:
     std::uint32_t crc = 0;
     for (std::int64_t first = 0; first < rows; first += at_once)
       for (std::string& text : hdf5::read_texts(dataset, first, std::min(at_once, rows - first))) {
-        text.resize(is_heap ? text.size() + 1 : size, '\0');  // the checksummed bytes
+        text.resize(is_heap ? text.size() + 1 : size, '\0');  // the bytes that the checksum covers
         crc = crc32c(std::string_view(text), crc);
         tell(text.size());
       }
@@ -121,7 +121,7 @@ private:
   hid_t file_;
   std::uint64_t max_bytes_;
   const std::function<void(std::uint64_t)>& after_piece_;
-  std::vector<Hid> groups_;  // to be read
+  std::vector<Hid> groups_;  // groups not read yet
   std::set<haddr_t> seen_;
 };
 

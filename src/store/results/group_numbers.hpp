@@ -7,8 +7,9 @@
 
 namespace mgpu::store {
 
-/// Returns the attributes of an open group that are one number each, by name. Errors: Failure E605
-/// (exit 65) when there are too many, or one has a very long name; Hdf5Error.
+/// Returns, by name, those attributes of an open group that are single numbers.
+/// Errors: Failure E605 (exit 65) when the group has more than 4096 attributes, or a name has more
+///         than 255 bytes; Hdf5Error.
 std::map<std::string, double> numbers_of_group(hid_t group);
 
 }  // namespace mgpu::store

@@ -15,8 +15,8 @@
 namespace mgpu::store::hdf5 {
 namespace {
 
-/// Stores the description of an entry of the error stack in `text`. The innermost entry is visited
-/// last, and it names the error of the operating system.
+/// Replaces `text` by the description of an entry of the error stack. HDF5 visits the innermost
+/// entry last, and this entry names the error of the operating system.
 herr_t keep_innermost(unsigned /*depth*/, const H5E_error2_t* entry, void* text) {
   if (entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
   return 0;
@@ -42,8 +42,8 @@ int descriptor_of(hid_t file) {
   return *static_cast<int*>(handle);
 }
 
-/// Reserves space up to `end` by writing zeros, where fallocate is not available. Returns the
-/// errno, or 0.
+/// Writes zeros from the end of the file up to offset `end`, to reserve space on file systems
+/// without fallocate. Returns the errno, or 0.
 int write_zeros(int fd, off_t end) {
   static const std::array<char, 1 << 16> kZeros{};
   struct stat info {};

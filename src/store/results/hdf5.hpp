@@ -15,7 +15,8 @@
 #include <mgpu/base/unique_handle.hpp>
 #include <mgpu/store/results/table.hpp>
 
-// Wrappers for the HDF5 C API: one owner per id, every call checked, no error stack on stderr.
+// Wrappers for the HDF5 C API. Each id has one owner, each call is checked, and HDF5 prints no
+// error stack to stderr.
 namespace mgpu::store::hdf5 {
 
 struct HidTraits {
@@ -60,7 +61,7 @@ void check(herr_t code, Where where = Where::here());
 Hid own(hid_t id, Where where = Where::here());
 
 /// Returns file access properties for one process, with a fixed format version. They switch off
-/// flock, because the run directory has a lock.
+/// flock, because RunLock already protects the run directory.
 Hid serial_access();
 /// Returns file access properties for access through MPI-IO by all ranks of `comm`. They have a
 /// fixed format version and no flock, like serial_access().
@@ -84,8 +85,8 @@ public:
   /// Reserves disk space for `bytes` more bytes. Errors: Hdf5Error with errno's text.
   void reserve(std::uint64_t bytes) const;
 
-  /// Closes the file, and gives back reserved space. Errors: Hdf5Error or
-  /// std::filesystem::filesystem_error; the file on disk is unusable then.
+  /// Closes the file, and frees reserved space that was not used.
+  /// Errors: Hdf5Error or std::filesystem::filesystem_error; the file on disk is unusable then.
   void close();
 
 private:
@@ -97,7 +98,7 @@ private:
 };
 
 /// group_creation() and file_creation() return creation properties without time stamps and with
-/// children in the order of their creation. So every run writes the same bytes.
+/// children in the order of their creation. So equal content gives equal bytes.
 Hid group_creation();
 Hid file_creation();
 

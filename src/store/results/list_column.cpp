@@ -27,7 +27,7 @@ void check_offsets(const StoredColumn& offsets, std::int64_t items) {
 
 struct ListColumn::Open {
   Hid file;
-  StoredColumn offsets;  // [rows + 1] i64, the last is the number of items
+  StoredColumn offsets;  // [rows + 1] i64; the last offset is the number of items
   StoredColumn values;
 };
 

@@ -9,7 +9,7 @@
 // has groups arrays/<column>, and stores texts as HDF5 strings among the table's data sets.
 namespace mgpu::store {
 
-/// Attribute with value 1 that marks lists whose values are the bytes of texts.
+/// Name of the HDF5 attribute, with value 1, that marks lists whose values are the bytes of texts.
 inline constexpr const char* kIsText = "is_text";
 
 /// Returns the path of the HDF5 group with the lists of a column, in files that this program
@@ -19,7 +19,8 @@ inline std::string place_of_lists(const std::string& table, const std::string& c
 }
 
 /// Returns the path of the HDF5 group with the lists of a column, in an open file of any format; ""
-/// if the column has no lists there. Errors: Hdf5Error.
+/// if the file has no such lists.
+/// Errors: Hdf5Error.
 std::string find_lists(hid_t file, const std::string& table, const std::string& column);
 
 /// Returns the names in an HDF5 group, see names_in_group(); empty if the group is missing. Errors:

@@ -114,7 +114,8 @@ void PaddedLists::write(std::int64_t row, std::int64_t items,
   if (values.size() != file_->datasets.size())
     throw ShapeError("PaddedLists::write wants a pointer for each data set");
   writing(file_->path, [&] {
-    // gzip makes incompressible data a little longer.
+    // Reserves a third more than the size of the data, because gzip makes incompressible data a
+    // little longer.
     file_->writer.reserve(static_cast<std::uint64_t>(items) * file_->bytes_per_item * 4 / 3);
     for (std::size_t i = 0; i < values.size(); ++i)
       file_->datasets[i].write(row, items, values[i]);

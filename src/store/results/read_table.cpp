@@ -23,7 +23,7 @@ using hdf5::Hid;
 /// Says whether a group's data sets are the columns of a table, or the offsets and values of lists.
 enum class GroupKind { table, lists };
 
-/// Reads one group of one open file.
+/// Reads the number columns of one group of an open file.
 class TableReader {
 public:
   TableReader(hid_t file, const std::string& table, GroupKind kind, std::uint64_t file_bytes)
@@ -103,7 +103,8 @@ void put_text(std::vector<std::byte>& out, const std::string& text) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// Packs what other ranks need to allocate memory: rows and the columns' shapes.
+/// Serializes what the other ranks need to allocate memory: the numbers of rows and missing rows,
+/// and the spec and size of each column.
 std::string pack_shape(const ReadTable& table) {
   std::vector<std::byte> out;
   formats::put(out, table.missing_rows);

@@ -20,7 +20,7 @@ fs::path temporary_path(const SealRequest& request) {
   return request.path.string() + suffix;
 }
 
-/// Removes the temporary files that a killed seal left.
+/// Removes the temporary files that an earlier, killed seal() left.
 void remove_leftovers(const fs::path& path) {
   const std::string prefix = path.filename().string() + ".tmp.";
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -29,7 +29,7 @@ void remove_leftovers(const fs::path& path) {
   }
 }
 
-/// Syncs the file on each rank, so that the data that the rank's node has cached reach the disk.
+/// Syncs the file on every rank, because each node may have cached data that its ranks wrote.
 void sync_everywhere(const SealWork& work) {
   cluster::run_together(work.group, [&] {
     DurableFile file(work.temporary, work.request.what, DurableFile::Mode::append);

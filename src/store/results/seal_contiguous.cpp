@@ -17,7 +17,8 @@ using hdf5::Hid;
 
 constexpr std::int64_t kBytesPerRank = 16 << 20;  // data of a rank in one collective write
 
-/// Takes part in one collective write. A failure is thrown on this rank only.
+/// Takes part in one collective write, with the rows of this rank. A failure is thrown on this rank
+/// only.
 void write_slice(SealWork& work, hid_t dataset, const ColumnPlan& column, EntryRange range,
                  const std::vector<std::byte>& bytes) {
   const std::int64_t first = work.plan.first_row(column, range.first);
@@ -63,8 +64,8 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   return problem;
 }
 
-/// Gives a file a name without colons, because ROMIO takes the text before a colon for a type of
-/// file system.
+/// A name of a file without colons, because ROMIO takes the text before a colon for a type of file
+/// system.
 class PlainName {
 public:
   explicit PlainName(const fs::path& path) : name_(path) {

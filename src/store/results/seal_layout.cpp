@@ -160,8 +160,8 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the columns that are sealed in the table's own group: column `id` and the columns of one
-/// number or several per row, without lists, texts and omitted columns.
+/// Returns the TableSpec of the table with only those columns that are data sets of its HDF5 group:
+/// `id`, and the columns of numbers without lists.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
@@ -171,8 +171,8 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   return spec;
 }
 
-/// Creates one half of a list column, its offsets or its values. Writes the first offset, which is
-/// 0; each other offset is the end of a row.
+/// Creates one half of a list column, its offsets or its values. For the offsets, also writes the
+/// first one, which is 0. Each other offset is the end of a row.
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {
   const ColumnPlan& column = work.plan.columns[index];
   const Hid group = make_group(file, fs::path(column.dataset).parent_path());
@@ -235,7 +235,7 @@ std::uint64_t size_of(const std::vector<Attribute>& attributes) {
   return bytes;
 }
 
-/// Returns the bytes of the padded texts of a small table.
+/// Returns the number of bytes of the padded texts of a small table.
 std::uint64_t text_bytes(const SmallTable& table) {
   const std::span<const std::byte> payload(table.rows);
   const ChunkHead head = ChunkHead::read(table.spec, payload, payload.size());
@@ -249,7 +249,7 @@ std::uint64_t text_bytes(const SmallTable& table) {
   return bytes;
 }
 
-/// Returns an upper bound for the bytes of the file without its compressed rows.
+/// Returns an upper bound for the size of the file in bytes, without compressed rows.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

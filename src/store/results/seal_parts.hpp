@@ -24,38 +24,41 @@ struct WrittenSlice {
   std::uint64_t crc = 0;  // CRC-32C
 };
 
-/// The state that all steps of a seal share. A seal writes the result file from the journal.
+/// The state that all steps of one call of seal() share.
 struct SealWork {
   const cluster::Group& group;
   const SealRequest& request;
   const SealPlan& plan;
   std::filesystem::path temporary;
   RowReader reader;
-  std::vector<WrittenSlice> slices{};  // what this rank has written
+  std::vector<WrittenSlice> slices{};  // rows that this rank has written
   SealResult report{};
 };
 
-/// Runs a step that writes the file. An HDF5 error becomes Failure E602 with the path and the free
-/// space.
+/// Runs a step that writes the file. An HDF5 error becomes Failure E602 with the path, and with the
+/// free space if the disk is full.
 void writing(const SealWork& work, const std::function<void()>& step);
 
 /// Lets a test make the HDF5 call named `call` fail: runs failpoint "<SealRequest::what>.<call>".
 /// Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Writes groups, attributes and small tables, and creates the data sets of all other columns.
-/// Their rows are not written yet, except for the first offset of lists, which is 0. Only rank 0
-/// calls it.
+/// Writes groups, attributes and small tables, and creates the data sets of chunked tables. Of
+/// their rows, only the first offset of each list column is written, which is 0. Only rank 0 calls
+/// it.
 void create_layout(SealWork& work);
 
-/// Writes the rows of all uncompressed (contiguous) columns. Ranks: collective.
+/// Writes the rows of all uncompressed (contiguous) columns.
+/// Ranks:  collective.
 void write_contiguous(SealWork& work);
 
-/// Compresses the rows of all compressed columns, on all ranks. Rank 0 appends them to the file,
-/// and writes the checksums of all columns. Ranks: collective.
+/// Compresses the rows of the columns of kind ColumnKind::compressed, on all ranks. Rank 0 writes
+/// the compressed rows to the file, and then the checksums of all columns of chunked tables.
+/// Ranks:  collective.
 void write_serial(SealWork& work);
 
-/// Reads back the rows that this rank wrote, and compares their checksums. Ranks: collective.
+/// Reads back the rows that this rank wrote, and compares their checksums.
+/// Ranks:  collective.
 /// Errors: Failure E606 on all ranks if a checksum differs.
 void verify(SealWork& work);
 

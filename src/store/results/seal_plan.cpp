@@ -20,7 +20,7 @@ constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of HDF5's chunk cache
 constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  // larger chunks are not compressed
 constexpr std::size_t kOpenLedgers = 64;
 
-/// Returns the number of rows of one journaled chunk.
+/// Returns the number of rows of element `entry` of TablePlan::entries.
 std::int64_t rows_of_entry(const TablePlan& table, std::size_t entry) {
   const auto first = static_cast<std::int64_t>(entry) * table.table->chunk_rows;
   return std::min(table.rows - first, table.table->chunk_rows);
@@ -48,8 +48,8 @@ TablePlan plan_table(const ChunkJournal* journal, const ChunkedTable& table, boo
   return plan;
 }
 
-/// Sets kind and unit_entries, which depend only on shapes and configuration, never on the number
-/// of ranks.
+/// Sets `kind` and `unit_entries` of `column`. They depend only on shapes and configuration, never
+/// on the number of ranks.
 void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
   // Lists stay contiguous, because HDF5 chunks would split journaled chunks.
   if (column.part != ColumnPart::whole) return;

@@ -14,8 +14,8 @@
 
 #include "store/journal/ledger_file.hpp"
 
-// The plan of seal(), which writes an HDF5 file from the journal. The plan lists the data sets and
-// the source of each row. It is the same on all ranks.
+// The plan by which seal() writes an HDF5 file from the journal. The plan lists the data sets, and
+// the journaled chunks from which their rows come. It is the same on all ranks.
 namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed };
@@ -26,10 +26,10 @@ enum class ColumnPart { whole, offsets, values };
 
 struct TablePlan {
   const ChunkedTable* table = nullptr;
-  std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
+  std::vector<ChunkEntry> entries;  // by chunk id; entry i begins at sealed row i * chunk_rows
   std::int64_t rows = 0;            // number of sealed rows; in a partial file fewer than spec.rows
-  // [columns][entries + 1]: for each entry, the number of items of the column in earlier entries,
-  // and then the number of all items; empty for columns without lists
+  // [columns][entries + 1]: for each entry, the number of items of the column in earlier entries;
+  // the last element is the number of all items. Empty for columns without lists.
   std::vector<std::vector<std::int64_t>> list_starts;
 };
 
@@ -71,15 +71,15 @@ struct SealPlan {
 ///         set, or when chunks are missing and SealRequest::partial is not set.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
-/// Fills in TablePlan::list_starts. Each rank reads some of the journaled chunks.
+/// Fills in TablePlan::list_starts of all tables. Each rank reads some of the journaled chunks.
 ///
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E603 (cannot be read), E604 (damaged).
 void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
-/// Divides the entries of a column (TablePlan::entries) among the ranks, in one or more rounds,
-/// called passes. In a pass, the ranks take adjacent ranges. So a pass covers one contiguous range
-/// of the file, whatever the number of ranks is.
+/// Divides the journaled chunks of a column (TablePlan::entries) among the ranks, in one or more
+/// rounds, called passes. In a pass, the ranks take adjacent ranges. So a pass covers one
+/// contiguous range of the data set, whatever the number of ranks is.
 class Passes {
 public:
   /// A rank holds at most `bytes_per_rank` bytes of the column at a time, but at least one unit
@@ -97,8 +97,9 @@ private:
   std::int64_t passes_;
 };
 
-/// Reads journaled rows, column by column. Local.
+/// Reads journaled rows, column by column.
 ///
+/// Ranks:  local.
 /// Errors: Failure E603 (cannot be read), E604 (the bytes differ from the journaled ones).
 class RowReader {
 public:

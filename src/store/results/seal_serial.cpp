@@ -44,8 +44,7 @@ void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   }
 }
 
-/// The file while only rank 0 has it open: after all collective writes, and before the rows are
-/// verified.
+/// The result file during the step in which only rank 0 writes it, after all collective writes.
 class SerialFile {
 public:
   explicit SerialFile(SealWork& work) : work_(work) {
@@ -70,7 +69,7 @@ private:
   void store_checksums(const std::vector<WrittenSlice>& slices);
 
   SealWork& work_;
-  std::optional<hdf5::SerialWriter> file_;  // rank 0
+  std::optional<hdf5::SerialWriter> file_;  // on rank 0 only
 };
 
 /// Compresses the rows of a range, and returns one record for each HDF5 chunk: first row (i64),

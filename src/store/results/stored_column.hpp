@@ -18,10 +18,11 @@
 // Columns of an HDF5 file that is not trusted.
 namespace mgpu::store {
 
-/// Throws Failure E605 (exit 65), which says `what` is wrong with the table.
+/// Throws Failure E605 (exit 65) for a table that cannot be read; `what` is the reason in its
+/// message.
 [[noreturn]] void fail_table(const std::string& what);
 
-/// Throws Failure E603 (exit 66): there is no such file.
+/// Throws Failure E603 (exit 66), which says that there is no such file.
 [[noreturn]] void fail_missing();
 
 /// Calls require_inspected() for an HDF5 file, then opens it for reading. The caller must hold an
@@ -58,8 +59,8 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
 /// One data set of a file that is not trusted. Its type, storage, shape and size have been checked.
 class StoredColumn {
 public:
-  /// `max_bytes` is the most data that the file can hold, see most_bytes(). Errors: Failure E605;
-  /// Hdf5Error.
+  /// `max_bytes` is an upper limit for the bytes of data in the file, see most_bytes(). Errors:
+  /// Failure E605; Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
   /// Opens a data set by name; refuses soft and external links. Errors: Failure E605; Hdf5Error.
@@ -87,8 +88,9 @@ private:
 /// Size in bytes of the pieces in which a column is read.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
-/// Calls visit(piece) for the pieces of a whole column. Returns the checksum of the pieces, after a
-/// comparison with the checksum in the file. Errors: Failure E604 (exit 80); Hdf5Error.
+/// Reads a whole column in pieces, and calls visit(piece) with each of them in order. Compares the
+/// CRC-32C of the column with the checksum in the file, and returns it. Errors: Failure E604 (exit
+/// 80); Hdf5Error.
 template <class Visit>
 std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   ReadColumn piece{stored.spec(), {}};
@@ -107,8 +109,7 @@ std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   return crc;
 }
 
-/// Returns an upper limit for the bytes of data in a file of `file_bytes` bytes, even if they are
-/// compressed.
+/// Returns an upper limit for the bytes of uncompressed data in a file of `file_bytes` bytes.
 std::uint64_t most_bytes(std::uint64_t file_bytes);
 
 /// Returns the names of a group's entries, in the order of creation if the file has recorded this

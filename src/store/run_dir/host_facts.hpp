@@ -8,7 +8,7 @@ namespace mgpu::store {
 std::string boot_id();
 
 /// Returns the start time of a process in clock ticks since boot; "" if the process does not exist
-/// or is a zombie. Together with the pid the time identifies a process. Source: proc(5),
+/// or is a zombie. The pid and the start time together identify a process. Source: proc(5),
 /// /proc/PID/stat, fields 3 and 22.
 std::string process_start(int pid);
 

@@ -41,8 +41,8 @@ void make_folder(const fs::path& folder) {
                  "choose another folder: --output DIR"});
 }
 
-/// Makes a folder and returns its path. Its name is the time stamp, with a number after it if that
-/// name is taken.
+/// Makes a folder in `base` and returns its path. The folder's name is the time stamp, with a
+/// number appended if that name is taken.
 fs::path make_stamped_folder(const fs::path& base) {
   make_folder(base);
   const std::string stamp = local_stamp();
@@ -64,7 +64,8 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
-/// Returns `identity` with the value `value` for a key that was `auto`.
+/// Returns `identity` with ", KEY=value" in place of ", KEY=auto", where KEY is `key`. Returns it
+/// unchanged if it has no such text.
 std::string with_value(std::string identity, const std::string& key, const std::string& value) {
   const std::string before = ", " + key + "=auto";
   const std::size_t at = identity.find(before);
@@ -104,8 +105,8 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
                  "finish it with mgpu_spmd 0.1, or start anew: --resume=never"});
 }
 
-/// Returns the unfinished runs with the name and identity of the request, newest first. If the
-/// request reopens runs, finished ones are included.
+/// Returns the folders of the unfinished runs with the name and identity of the request, newest
+/// first. Finished runs are included if RunRequest::reopens is set.
 /// Errors: Failure E608 when the only such runs have format 1.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
@@ -149,7 +150,7 @@ void require_own_file(const fs::path& path) {
   } catch (const Failure& failure) {
     ErrorReport report = failure.report();
     if (report.exit != ExitCode::data) throw;
-    report.code = "E604";  // this program wrote a file that it could read
+    report.code = "E604";  // the file was readable when the run wrote it
     report.exit = ExitCode::corrupt;
     throw Failure(std::move(report));
   }
@@ -199,8 +200,8 @@ Opened open_or_make(const RunRequest& request, std::vector<std::string>& notes) 
   return resume_this(request);
 }
 
-/// Returns the bytes of all files in a folder; the bytes of a hard-linked file are divided among
-/// its names.
+/// Returns the number of bytes of all files in a folder and its subfolders. The bytes of a file
+/// with several hard links are divided among the links.
 std::uint64_t bytes_below(const fs::path& folder) {
   std::uint64_t sum = 0;
   std::error_code error;
@@ -223,8 +224,8 @@ void reopen(const fs::path& folder) {
   record.write(folder);
 }
 
-/// Checks the free space for continuing a run. Bytes that an earlier attempt wrote do not count as
-/// needed.
+/// Throws if the free space is too small to continue a run. Bytes that earlier attempts wrote do
+/// not count as needed.
 void require_space_to_go_on(const fs::path& folder, std::uint64_t needed_bytes) {
   require_free_space(folder, needed_bytes - std::min(needed_bytes, bytes_below(folder)));
 }

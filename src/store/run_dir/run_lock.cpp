@@ -68,7 +68,7 @@ JsonValue own_lease() {
                             {"since", utc_now()}};
 }
 
-/// Returns the existing lease, if it can be read.
+/// Returns the content of lease.json; nullopt if the file is missing or cannot be parsed.
 std::optional<JsonValue> read_lease(const fs::path& folder) {
   const fs::path path = folder / "lease.json";
   std::error_code missing;
@@ -89,8 +89,8 @@ std::string text_of(const JsonValue& lease, const char* key) {
   return found->text() != nullptr ? *found->text() : formats::to_json_line(*found);
 }
 
-/// Returns whether the process of the lease still runs. A lease of another host counts as alive,
-/// because this host cannot check.
+/// Returns whether the process that the lease names still runs. A lease of another host counts as
+/// alive, because this host cannot check.
 bool is_alive(const JsonValue& lease) {
   if (text_of(lease, "host") != host_name()) return true;
   if (text_of(lease, "boot_id") != boot_id()) return false;

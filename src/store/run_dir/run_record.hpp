@@ -24,8 +24,8 @@ struct RunRecord {
   void write(const std::filesystem::path& folder) const;
 
   /// Reads run.json.
-  /// Errors: Failure E609 (exit 66) when it is missing; E604 (exit 80) when it cannot be
-  ///         understood; E605 (exit 65) when a newer version wrote it.
+  /// Errors: Failure E609 (exit 66) when it is missing; E604 (exit 80) when it cannot be parsed;
+  ///         E605 (exit 65) when a newer version wrote it.
   static RunRecord read(const std::filesystem::path& folder);
 };
 

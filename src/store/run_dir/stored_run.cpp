@@ -1,4 +1,4 @@
-// Returns the folder of links to all runs, and facts about a run from its run.json.
+// Defines runs_folder(), and the functions that return facts from the run.json of a run.
 #include <mgpu/store/run_dir/run_directory.hpp>
 
 #include "run_record.hpp"

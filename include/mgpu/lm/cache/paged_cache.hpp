@@ -26,8 +26,8 @@ class PagedCache {
 public:
   struct Sizes {
     std::int64_t pages = 0;
-    std::int64_t page_tokens = 16;
-    std::int64_t extent = 16;  // pages per extent, see PagePool
+    std::int64_t page_tokens = 16;  // tokens per page
+    std::int64_t extent = 16;       // pages per extent, see PagePool
     CacheType type = CacheType::f32;
   };
 
@@ -58,9 +58,9 @@ public:
 
   /// Returns by how many pages the sum of pages_for() over `sequences` exceeds the number of pages
   /// that extending all these sequences takes. The numbers differ because pages_for() counts a copy
-  /// of a shared last page for each sequence. If all users of the page are in `sequences`, the last
-  /// one that is extended keeps the original. Each sequence must occur once and grow by at least
-  /// one token.
+  /// of a shared last page for each sequence. But if all users of the page are in `sequences`, the
+  /// last one that is extended keeps the original page and needs no copy. Each sequence must occur
+  /// once and grow by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
   /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these
@@ -95,8 +95,8 @@ private:
   void copy_page(std::int64_t from, std::int64_t to);
 
   std::int64_t page_tokens_;
-  std::vector<at::Tensor> keys_;    // layers x [slots, G, C]
-  std::vector<at::Tensor> values_;  // layers x [slots, G, C]
+  std::vector<at::Tensor> keys_;    // one per layer, [slots, G, C]
+  std::vector<at::Tensor> values_;  // one per layer, [slots, G, C]
   PagePool pool_;
   std::vector<Sequence> sequences_;
 };

@@ -38,9 +38,9 @@ struct LayerConfig {
   friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
 
-/// Settings of a mixture of experts that replaces the MLP. An expert computes (up + 1) * gate *
-/// sigmoid(gain * gate). Before that, the output of the gate projection is clamped to at most
-/// `limit`, and the output of the up projection to [-limit, limit].
+/// Settings of a mixture of experts that replaces the MLP. The input of an expert's down projection
+/// is (up + 1) * gate * sigmoid(gain * gate). Here `gate` is the output of the gate projection,
+/// clamped to at most `limit`. `up` is the output of the up projection, clamped to [-limit, limit].
 struct ExpertConfig {
   std::int64_t count = 0;  // number of experts; 0: one MLP for all tokens
   std::int64_t used = 0;   // number of experts that a token uses
@@ -68,13 +68,14 @@ struct GenerationDefaults {
 /// The name of the vocabulary head's matrix in every model folder.
 constexpr const char* kHeadName = "lm_head.weight";
 
-/// Says which matrix is the vocabulary head. If config.json ties the head to the embedding, this
-/// depends on the stored tensors, as in transformers. In all other cases, the value is
-/// `as_configured`.
+/// Says which matrix is the vocabulary head. If config.json ties the head to the embedding, the
+/// value depends on the tensors in the weight files, as in transformers. In all other cases, the
+/// value is `as_configured`.
 enum class StoredHead : std::uint8_t {
-  as_configured,  // as config.json says: no head is stored, or it has the values of the embedding
+  as_configured,  // as in config.json; if the head is tied, it is not stored, or is stored with the
+                  // same values as the embedding
   untied,         // the stored head differs from the stored embedding; the stored head is used
-  is_embedding,   // only the head is stored; this matrix is the embedding, too
+  is_embedding,   // the head is stored, but no embedding; the head is used as the embedding, too
 };
 
 /// The configuration of a decoder-only language model. The names of the fields are the same for all
@@ -99,9 +100,9 @@ struct LmConfig {
   ExpertConfig experts;    // experts.count 0: no mixture of experts
   bool sinks = false;      // attention sinks: one learned score per head, without a value vector
   bool head_norm = false;  // RMS norm of each query and key head before the rotation
-  bool tied_head = false;  // the vocabulary head uses the embedding matrix
+  bool tied_head = false;  // the embedding matrix is also the vocabulary head
   StoredHead stored_head = StoredHead::as_configured;
-  std::string stored_type;  // `dtype` of config.json, such as "bfloat16"; "": absent
+  std::string stored_type;  // type of stored weights in config.json, such as "bfloat16"; "": absent
   GenerationDefaults generation;
 
   friend bool operator==(const LmConfig&, const LmConfig&) = default;
@@ -115,21 +116,21 @@ enum class FolderWeights : std::uint8_t { used, ignored };
 /// which head the weight files have (StoredHead).
 ///
 /// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (unsupported family or
-///         feature, with a list of the supported ones), E702 (invalid value); with a tied head also
-///         those of WeightFiles, unless the folder has no safetensors files.
+///         feature, with a list of the supported ones), E702 (invalid value). If the function
+///         checks the stored head and the folder has safetensors files, also those of WeightFiles.
 LmConfig read_lm_config(const fs::path& folder, FolderWeights weights = FolderWeights::used);
 
 /// The input of parse_lm_config(). One rank can read it from disk and send it to other ranks.
 struct LmConfigTexts {
-  std::string config;
-  std::optional<std::string> generation;  // nullopt: the file does not exist
+  std::string config;                     // content of config.json
+  std::optional<std::string> generation;  // content of generation_config.json; nullopt: no file
   StoredHead head = StoredHead::as_configured;
 };
 /// Reads config.json and, if it exists, generation_config.json. Does not set LmConfigTexts::head.
 /// Errors: Failure E603 (no config.json).
 LmConfigTexts read_config_texts(const fs::path& folder);
-/// Reads the same files, and also sets LmConfigTexts::head if `weights` is `used`. Errors: those of
-/// read_lm_config().
+/// Reads the same files as the overload above. If `weights` is `used`, also sets
+/// LmConfigTexts::head. Errors: those of read_lm_config().
 LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
 /// Parses `texts`. `folder` is only named in error messages. Errors: Failure E623, E701, E702.
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);

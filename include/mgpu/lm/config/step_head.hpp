@@ -17,16 +17,17 @@ enum class StepPlace : std::uint8_t {
 const char* name_of(StepPlace place);
 
 /// The head of a process reward model, which judges the steps of a solution. The model is stored as
-/// a ForTokenClassification. The member `step_head` of its config.json stores `place` and
-/// `separator`. transformers keeps this member and ignores it.
+/// a ForTokenClassification. Its config.json stores `place` and `separator` in a member
+/// `step_head`, which transformers keeps and ignores.
 struct StepHead {
   /// 1: the output is the logit of the probability that a step is right. 2: the outputs are the
   /// logits of a wrong and of a right step.
   std::int64_t outputs = 1;
   StepPlace place = StepPlace::separator;
-  std::string separator = "\n";  // with StepPlace::separator
+  std::string separator = "\n";  // used only with StepPlace::separator
 
   /// Returns the logit of the probability that a step is right.
+  /// Shapes: values [outputs], the outputs of the head at the token that judges the step
   double logit(const double* values) const {
     return outputs == 2 ? values[1] - values[0] : values[0];
   }
@@ -41,9 +42,8 @@ std::string with_step_head(const fs::path& path, const std::string& config, cons
 /// ForTokenClassification. Errors: Failure E603, E623.
 bool classifies_tokens(const fs::path& folder);
 
-/// Returns the head that config.json of `folder` describes. Without the member `step_head`, returns
-/// the head of a model from PRMTrainer of TRL, which judges a step at the line break after the
-/// step.
+/// Returns the head that config.json of `folder` describes. If the file has no member `step_head`,
+/// `place` and `separator` have their default values, which suit the models of TRL's PRMTrainer.
 /// Errors: Failure E603, E623; E702 (exit 65) if the model is not a ForTokenClassification with one
 ///         or two labels, or if `step_head` is not valid.
 StepHead read_step_head(const fs::path& folder);

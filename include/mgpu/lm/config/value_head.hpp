@@ -9,19 +9,19 @@
 
 namespace mgpu::lm {
 
-/// The kinds of value heads. The kind defines what the outputs of the head mean. The head has
-/// outputs at each token of a completion. R is the return of the completion.
+/// The kinds of value heads. The kind defines what the outputs of the head at a token of a
+/// completion mean. In the descriptions, R is the return of the completion.
 enum class ValueKind : std::uint8_t {
   bernoulli,    // one output: the logit of the probability that R is 1, where R is 0 or 1
-  histogram,    // K outputs: the logits of a distribution over K atoms, the values that R can have
-  expectation,  // one output: the expected value of R itself, or a score
+  histogram,    // K outputs: the logits of a distribution of R over K values, the atoms
+  expectation,  // one output: the expected value of R, or another score
 };
 
 /// Returns "bernoulli", "histogram" or "expectation".
 const char* name_of(ValueKind kind);
 
-/// The head of a value model. The model is stored as a ForTokenClassification, and its config.json
-/// has the head as member `value_head`. transformers keeps this member and ignores it.
+/// The head of a value model. The model is stored as a ForTokenClassification. Its config.json
+/// describes the head in a member `value_head`, which transformers keeps and ignores.
 struct ValueHead {
   ValueKind kind = ValueKind::bernoulli;
   std::int64_t outputs = 1;  // K of a histogram; otherwise 1
@@ -35,13 +35,14 @@ struct ValueHead {
            (highest - lowest) * static_cast<double>(index) / static_cast<double>(outputs - 1);
   }
 
-  /// Returns the index of the atom that is nearest to `value`.
+  /// Returns the index of the atom of a histogram that is nearest to `value`.
   std::int64_t nearest_atom(double value) const;
 
   friend bool operator==(const ValueHead&, const ValueHead&) = default;
 };
 
-/// Converts the outputs of the head at one token to an expected return.
+/// Returns the expected return that the outputs of the head at one token stand for. With
+/// ValueKind::expectation, this is the output itself.
 ///
 /// Shapes: outputs [ValueHead::outputs]
 double expected_return(const ValueHead& head, std::span<const double> outputs);
@@ -51,8 +52,8 @@ double expected_return(const ValueHead& head, std::span<const double> outputs);
 std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);
 
 /// Returns the head that config.json of `folder` describes; nullopt if the model is not a
-/// ForTokenClassification. If config.json has no `value_head` (a folder from another program) and
-/// one label, the head counts as Bernoulli.
+/// ForTokenClassification. If config.json has one label and no `value_head`, because another
+/// program wrote it, the kind of the head is ValueKind::bernoulli.
 ///
 /// Errors: Failure E603, E623; E702 (exit 65) for a `value_head` that is not valid, for a number of
 ///         labels that differs from that of `value_head`, or for several labels without a

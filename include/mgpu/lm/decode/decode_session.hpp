@@ -22,8 +22,8 @@ struct SequenceInput;
 class PassBuilder;
 
 /// The memory of decode sessions: a paged KV cache and its sequences. Several sessions can share
-/// one pool if their passes alternate, as those of the batches of a Generator do. After a session
-/// has failed, its pool cannot be used any more.
+/// one pool and make their passes in turn, as the batches of a Generator do. After a session has
+/// failed, its pool cannot be used any more.
 class DecodePool {
 public:
   /// Allocates a KV cache for `model`. Errors: those of LanguageModel::make_cache().
@@ -37,8 +37,8 @@ public:
   const PagedCache& cache() const;
 
   /// Reserves memory for passes of up to `rows` rows. A tensor-parallel rank that runs out of
-  /// memory in a pass uses this memory to take part in the remaining all-reduces. A pass with more
-  /// rows enlarges the reserved memory.
+  /// memory in a pass uses this memory to take part in the remaining all-reduces of the pass. A
+  /// pass with more rows enlarges the reserved memory.
   void reserve_rows(std::int64_t rows);
 
   /// Returns the report of a failed rank of the group, after DecodeSession::take() or forget() has
@@ -52,15 +52,16 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: LanguageModel::sizes()
-  std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped; for steps() and
-                                         // PathSession
+  std::int64_t prefill_tokens = 0;       // maximum of prefill() tokens per pass; 0: that of
+                                         // LanguageModel::sizes()
+  std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped; only steps() and
+                                         // PathSession use them
   LogitProcessors processors{};
 };
 
 struct PrefillOptions {
   std::int64_t length = 0;  // see SequenceSpan::length
-  bool shows_all = false;   // true: pass() returns the states of all tokens; false: of the last
+  bool shows_all = false;   // true: pass() returns the states of all tokens; false: of the last one
   bool goes_first = false;  // true: processed before prefills without this flag
 };
 
@@ -109,12 +110,12 @@ struct DrawnSteps {
 
 /// A batch of sequences that grow together. Between two passes, sequences may be added, forked,
 /// filled with ids or embeddings, read and dropped. A turn consists of the calls pass(), draw() and
-/// take(); step() makes all three. On the CPU the bits of a sequence's results do not depend on
-/// other sequences, even its forks, or on how its tokens are split over passes.
+/// take(); step() makes all three. On the CPU the bits of a sequence's results depend neither on
+/// other sequences, including its forks, nor on how its tokens are split over passes.
 ///
 /// Ranks:  if a model is split over a group, all of its ranks must make the same calls in the same
 ///         order. Sessions that share a pool may each have an unfinished turn. Their calls of
-///         take() must then have the order of their calls of draw().
+///         take() must then be in the same order as their calls of draw().
 /// Errors: Error when a sequence does not exist.
 class DecodeSession {
 public:
@@ -135,13 +136,14 @@ public:
   /// them writes to it.
   std::int64_t fork(std::int64_t origin, std::uint64_t sample);
 
-  /// Adds a sequence with the first `pages` cache pages of `origin`, which have to be full. Returns
-  /// its number.
+  /// Adds a sequence that shares the first `pages` cache pages of `origin`, which have to be full.
+  /// Returns the number of the new sequence.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
-  /// Adds a sequence with copies of some tokens of `origin`, and returns its number. `tokens` are
-  /// ascending ranges. The copied keys keep their rotation (RoPE). The position of the next token
-  /// is the number of copied tokens. The sequence has no hidden state until it gets input.
+  /// Adds a sequence with copies of the cached keys and values of some tokens of `origin`, and
+  /// returns its number. `tokens` are ascending ranges of token indices. The copied keys keep their
+  /// rotation (RoPE). The position of the next token is the number of copied tokens. The new
+  /// sequence has no hidden state until it gets input.
   ///
   /// Errors: Error when `origin` has pending input, or the session has logit processors; ShapeError
   ///         when the pool has too few pages.
@@ -149,7 +151,8 @@ public:
                            std::uint64_t sample);
 
   /// Adds a sequence whose keys and values are the means of those of `origins`, and returns its
-  /// number. It has the tokens of the first origin. It has no hidden state until it gets input.
+  /// number. The new sequence has the token ids of the first origin. It has no hidden state until
+  /// it gets input.
   ///
   /// Errors: Error when an origin has pending input or another length than the first one, or the
   ///         session has logit processors; ShapeError when the pool has too few pages.
@@ -158,9 +161,9 @@ public:
   /// Removes a sequence and frees the pages that no other sequence shares.
   void drop(std::int64_t sequence);
 
-  /// Queues tokens of a sequence for the next passes. Each pass takes at most config.prefill_tokens
-  /// tokens from all prefills. It takes prefills with goes_first before the others, and otherwise
-  /// follows the order of the calls. For embeddings see SequenceSpan::embeddings.
+  /// Queues tokens of a sequence for the next passes. A pass takes at most config.prefill_tokens
+  /// tokens of all prefills together. It takes prefills with goes_first before the others, and
+  /// otherwise follows the order of the calls. For embeddings see SequenceSpan::embeddings.
   ///
   /// Errors: Error when the sequence has pending input. With ids outside the vocabulary, the pass
   ///         that processes them fails.
@@ -198,8 +201,8 @@ public:
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
-  /// `requests` describes. take() returns the results. If this work fails, draw() throws if the
-  /// model is on one rank. In a group, take() returns an empty result instead.
+  /// `requests` describes. take() returns the results. If the draw or this work fails, draw()
+  /// throws if the model is on one rank. In a group, take() returns an empty result instead.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
@@ -223,7 +226,7 @@ public:
   /// token, and no other input may be pending. The host sends all positions and cache slots before
   /// the first pass, and the random numbers before each draw. The host reads nothing back from the
   /// device, unless the model has experts or a logit processor reads tensors. A sequence continues
-  /// after a stop id. The caller must ignore its tokens after the stop id.
+  /// after a stop id; read() omits the tokens after the stop id.
   ///
   /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
   ///         are too few positions or free pages.

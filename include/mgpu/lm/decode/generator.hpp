@@ -21,7 +21,7 @@ struct GenerationConfig {
   std::vector<std::int64_t> stop_ids;  // a completion ends with the first of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
   std::int64_t prefill_tokens = 0;  // maximum of prompt tokens per pass; 0: LanguageModel::sizes()
-  std::int64_t page_tokens = 16;
+  std::int64_t page_tokens = 16;    // tokens per page of the KV cache
   CacheType cache_type = CacheType::f32;
   bool scores_prompts = false;   // true: fills PromptResult::prompt_log_probs
   LogitProcessors processors{};  // have to outlive the generator
@@ -65,9 +65,9 @@ struct PromptResult {
   std::vector<std::vector<float>> continuation_log_probs;
 };
 
-/// A function of the caller that returns whether a completion with these `ids` ends now. It is
-/// called for each completion after each token that is not a stop id. `sample` is Prompt::sample
-/// plus the index of the completion.
+/// A callback that returns whether a completion ends after `ids`, its tokens so far. It is called
+/// for each completion after each token that is not a stop id. `sample` is Prompt::sample plus the
+/// index of the completion.
 using StopText = std::function<bool(std::uint64_t sample, std::span<const std::int64_t> ids)>;
 
 /// Consecutive tokens of a prompt that were processed in the same pass.
@@ -78,15 +78,16 @@ struct PromptPiece {
 };
 
 /// A callback that receives the hidden state of each prompt token once, after the model's last
-/// norm, on the ranks that have the head. Each call gets the tokens of one pass as `pieces`, and
-/// their states in this order as `hidden` [N, D]. The callback may use the head, which is a
-/// collective call in a tensor-parallel group. If the callback throws, the pass fails. After an
-/// out-of-memory failure, the caller may run all prompts again.
+/// norm, on the ranks that have the vocabulary head. Each call gets the tokens of one pass as
+/// `pieces`, and their states in this order as `hidden`, [tokens, width]. The callback may call
+/// apply_head(), which is collective in a tensor-parallel group. If the callback throws, the pass
+/// fails. After an out-of-memory failure, the caller of Generator::run() may run all prompts again.
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
-/// A callback that receives how many completions or scored prompts of this run have ended. It is
-/// called on each rank after each pass of all batches, or after several passes without a host read.
+/// A callback that receives how many completions or scored prompts of a call of Generator::run()
+/// have ended. It is called on each rank after each pass of all batches, or after several passes
+/// without a host read.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
@@ -96,9 +97,9 @@ using SeeProgress = std::function<void(std::int64_t ended)>;
 /// scored or shown to SeeHidden, and models with RopeKind::dynamic. On the CPU the result of a
 /// prompt depends neither on other prompts nor on batch_size, prefill_tokens or page_tokens.
 ///
-/// If the model is split over a group, all calls are collective: all ranks pass the same prompts,
-/// config and StopText, and all get the results. A pipeline splits the batch, so that every stage
-/// has work.
+/// If the model is split over a group, all calls are collective: all ranks must pass the same
+/// prompts, config and StopText, and all get the results. In a pipeline, the sequences are decoded
+/// in several smaller batches, so that every stage has work.
 ///
 /// Memory: a KV cache for batch_size sequences as long as the longest prompt with its completion.
 ///         The cache is kept for the next call, and grows if that call needs more.
@@ -120,10 +121,10 @@ public:
 
   std::int64_t batch_size() const { return config_.batch_size; }
 
-  /// Sets the callback for the progress of a run; an empty function removes it.
+  /// Sets the callback for the progress of run(); an empty function removes it.
   void set_progress(SeeProgress see_progress) { see_progress_ = std::move(see_progress); }
 
-  /// Sets the batch size of the next run, and frees the cache.
+  /// Sets the batch size for the next call of run(), and frees the cache.
   void set_batch_size(std::int64_t batch_size);
 
 private:

@@ -17,7 +17,8 @@ namespace mgpu::lm {
 using ChangeStates = std::function<void(std::int64_t step, const at::Tensor& states)>;
 
 /// Runs sequences that think in latent steps: the last hidden state of a sequence, mapped by a
-/// Realignment, is its next input. All sequences of a call make their steps in one batch.
+/// Realignment, is its next input. All sequences of a call of think() make their steps in one
+/// batch.
 ///
 /// Ranks:  as for PathSession
 class LatentSession : public PathSession {
@@ -28,7 +29,7 @@ public:
   // The functions below may be called only inside the `work` function of PathSession::run().
 
   /// Makes `steps` latent steps with each sequence. Returns the states from which the inputs were
-  /// made, [S, M, D] float32 in host memory, after `change`.
+  /// made, after `change` has changed them, [S, M, D] float32 in host memory.
   at::Tensor think(std::span<const std::int64_t> sequences, std::int64_t steps,
                    const ChangeStates& change = {});
 

@@ -9,10 +9,10 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 // Hooks that change logits before a token is drawn. A BlockProcessor gets the logits of one block
-// of the vocabulary at a time. A CandidateProcessor gets those of the most probable tokens. So
-// neither sees all logits of a row at once. With the default PassSizes, a block has at most 32,256
-// tokens: a small vocabulary is one block, a large one has several. The recorded log-probability of
-// a drawn token comes from the unchanged logits.
+// of the vocabulary at a time. With the default PassSizes, a block has at most 32,256 tokens, so a
+// large vocabulary has several blocks. A CandidateProcessor gets the logits of the most probable
+// tokens. So a processor must not expect all logits of a row at once. The recorded log-probability
+// of a drawn token comes from the unchanged logits.
 //
 // Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
 // with the same candidates, or the last stage of a pipeline. If a processor runs another model,
@@ -24,7 +24,7 @@ namespace mgpu::lm {
 /// The tokens that were given to a sequence as input, either as ids or as embeddings.
 struct GivenTokens {
   std::span<const std::int64_t> ids;  // empty: the tokens are given as `embeddings`
-  at::Tensor embeddings{};            // [n, D] float32
+  at::Tensor embeddings{};            // [tokens, width of the model] float32
 };
 
 /// The largest sizes that a call of Generator::run() needs.
@@ -45,7 +45,7 @@ public:
   SequenceWatcher& operator=(SequenceWatcher&&) = delete;
   virtual ~SequenceWatcher() = default;
 
-  /// Called at the beginning of a Generator::run() that draws tokens, when the pool has no
+  /// Called at the beginning of a call of Generator::run() that draws tokens, when the pool has no
   /// sequences.
   virtual void begins(const PoolDemand& /*demand*/) {}
   virtual void added(std::int64_t /*sequence*/) {}

@@ -24,8 +24,9 @@ public:
   /// Shapes: rows N; ids [N, K] int64; offsets [N, K] float32
   void add(std::span<const DrawSite> rows, const at::Tensor& ids, const at::Tensor& offsets);
 
-  /// Returns the ids and offsets of draws `first` .. `first + count - 1` of a sample, [T, K] each
-  /// with T = count. `first` may be negative: all ids of a draw with a negative number are -1.
+  /// Returns the ids and offsets of the draws with the numbers `first` .. `first + count - 1` of a
+  /// sample, [T, K] each with T = count. The number of a draw is DrawSite::position. `first` may be
+  /// negative: all ids of a draw with a negative number are -1.
   /// Errors: Error when the record has no draw of the sample with the number first + count - 1 or a
   ///         higher one.
   CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;

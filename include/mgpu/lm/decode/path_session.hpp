@@ -16,12 +16,12 @@ namespace mgpu::lm {
 using SeeCompletion = std::function<void(std::size_t index, Completion completion)>;
 
 /// Receives the index of a sequence and the token that it has drawn. Returns whether the sequence
-/// draws another one.
+/// draws another token.
 using SeeToken = std::function<bool(std::size_t index, const DrawnToken& token)>;
 
 /// Runs sequences that the caller adds, forks and drops between calls of draw() and complete(). All
 /// sequences of a call draw their tokens in one batch. On the CPU the bits of a sequence do not
-/// depend on the others, even its forks.
+/// depend on other sequences, including its forks.
 ///
 /// Ranks:  as for DecodeSession
 class PathSession {
@@ -32,9 +32,9 @@ public:
   /// Calls `work` with an empty session, whose pool has at least sizes.pages free pages. The pool
   /// is kept for the next call. If `work` fails, the pool is freed.
   ///
-  /// Errors: those of `work`. In a group, cluster::DivergedFailure for an exception that was thrown
-  ///         on this rank alone; std::bad_alloc or a Failure with ExitCode::out_of_memory on all
-  ///         ranks, which may retry with fewer sequences.
+  /// Errors: those of `work`. In a group, cluster::DivergedFailure for an exception that may have
+  ///         been thrown on this rank alone. When memory runs out, std::bad_alloc or a Failure with
+  ///         ExitCode::out_of_memory on all ranks, which may retry with fewer sequences.
   void run(const PagedCache::Sizes& sizes, const std::function<void(DecodeSession&)>& work);
 
   /// Returns the most cache pages that were in use at the same time since the pool was made.
@@ -62,7 +62,7 @@ public:
 
   /// Calls `make` on each rank of the model. Returns on all ranks the element-wise sum over the
   /// ranks of the numbers that `make` returns, [count]. If `make` returns fewer numbers on a rank,
-  /// the others count as 0. If `make` throws on one rank, all ranks throw.
+  /// the missing numbers count as 0. If `make` throws on one rank, all ranks throw.
   std::vector<double> sum_over_ranks(std::size_t count,
                                      const std::function<std::vector<double>()>& make);
 
@@ -70,8 +70,9 @@ protected:
   const LanguageModel& model() const { return *model_; }
   DecodeSession& session() { return *session_; }
 
-  /// Runs a step in which all ranks of the model throw if one of them fails. While `step` runs, and
-  /// after it has thrown, is_together_ is true.
+  /// Calls `step`. If `step` fails on one rank of the model, it must throw on all ranks. While
+  /// `step` runs, and after it has thrown, is_together_ is true, so that run() rethrows the
+  /// exception instead of throwing cluster::DivergedFailure.
   /// Ranks: collective over the ranks of the model
   void together(const std::function<void()>& step);
 

@@ -33,7 +33,7 @@ public:
   at::Tensor embeddings(const at::Tensor& hidden) const;
 
   const at::Tensor& matrix() const { return matrix_; }  // A, [D, D] float32 in host memory
-  double mean_norm() const { return mean_norm_; }       // of the rows of W_in
+  double mean_norm() const { return mean_norm_; }       // mean norm of the rows of W_in
 
 private:
   Realignment(at::Tensor matrix, double mean_norm, bool is_on, const at::TensorOptions& options);

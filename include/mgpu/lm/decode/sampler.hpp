@@ -16,7 +16,8 @@ namespace mgpu::lm {
 struct SamplingConfig {
   bool is_greedy = true;            // draws the most probable token; on a tie, the lowest id
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
-  std::int64_t top_k = 0;           // 0: no limit; unused when greedy
+  std::int64_t top_k = 0;           // draws one of the k most probable tokens; 0: of all tokens;
+                                    // unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
   double repetition_penalty = 1.0;  // > 0; divides positive logits, multiplies negative ones
   std::uint64_t seed = 0;
@@ -57,8 +58,8 @@ struct DrawnRows {
 struct LogitProcessors;
 struct SampledRows;
 
-/// Draws tokens from the hidden states that predict them. The token of a row depends on the row's
-/// hidden state and DrawSite only.
+/// Draws tokens from the hidden states that predict them. With the same model and config, the token
+/// of a row depends on the row's hidden state and DrawSite only.
 class Sampler {
 public:
   /// Checks and keeps the settings. Errors: Error when a value is out of range.

@@ -23,7 +23,7 @@ namespace mgpu::lm {
 class SecondModelProcessor : public CandidateProcessor {
 public:
   /// `model` is the second model and has to outlive the processor. sizes.pages must suffice for all
-  /// sequences and for N * K forks. A fork takes one or two pages. sizes.page_tokens must divide
+  /// sequences and for N * K forks. A fork takes at most two pages. sizes.page_tokens must divide
   /// the page_tokens of the first model's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
@@ -62,8 +62,8 @@ private:
 
   const LanguageModel* model_;
   PagedCache::Sizes sizes_;
-  bool has_own_sizes_;  // true: sizes_ is an argument of the constructor; false: it comes from
-                        // begins()
+  bool has_own_sizes_;  // true: sizes_ is an argument of the constructor; false: begins() sets
+                        // sizes_
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by catch_up() when it is missing
   std::optional<DecodeSession> session_;       // made by catch_up() when it is missing

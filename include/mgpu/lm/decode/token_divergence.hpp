@@ -21,10 +21,11 @@ struct ModelStates {
 };
 
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
-/// models, divided by `temperature`. `offsets` are added to logits of p first. The divergence is
-/// never negative. It is exactly 0 for a token for which both models have the same logits. The
-/// vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never in memory. Sums
-/// are float64. On the CPU the bits of a token's result depend on its two states only.
+/// models, divided by `temperature`. Before this division, `offsets` are added to the candidates'
+/// logits of p. The divergence is never negative. It is exactly 0 for a token for which these
+/// logits of p and q are equal. The vocabulary heads are applied in blocks, so the logits [N,
+/// vocabulary] are never in memory. Sums are float64. On the CPU the bits of a token's result
+/// depend on its two states and its offsets only.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
@@ -43,7 +44,7 @@ public:
     std::span<const std::int64_t> prompt;      // at least one token
     std::span<const std::int64_t> completion;  // may be empty
     std::uint64_t sample = 0;                  // DrawSite::sample of the completion
-    std::int64_t begun = 0;                    // number of tokens at its start that were not drawn
+    std::int64_t begun = 0;  // number of tokens at the start of `completion` that were not drawn
   };
 
   /// Keeps references to both models, which must outlive this object. They must be split in the
@@ -81,7 +82,7 @@ private:
   Generator of_model_;
   Generator of_reference_;
   std::span<const Sequence> batch_{};
-  std::vector<at::Tensor> states_{};                // of each sequence, [completion, D]
+  std::vector<at::Tensor> states_{};                // of each sequence, [completion.size(), D]
   std::vector<std::vector<double>> divergences_{};  // of each sequence
 };
 

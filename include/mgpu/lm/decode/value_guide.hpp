@@ -32,8 +32,8 @@ struct GuideSettings {
   double eta = 1.0;              // > 0
   std::int64_t candidates = 20;  // K, the number of most probable tokens whose logits change
 
-  /// Bounds of the odds exp(V), where V is the logit of a Bernoulli head; pita only. The code of
-  /// the paper has the bounds 0.01 and 0.99.
+  /// Bounds of the odds exp(V), where V is the logit of a Bernoulli head; pita only. The published
+  /// code of pita has the bounds 0.01 and 0.99.
   double min_odds = 0.0;
   double max_odds = std::numeric_limits<double>::infinity();
 

@@ -15,8 +15,9 @@
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// Shapes in this header: N = tokens of all spans, W = tokens whose hidden states are returned, D =
-// width, V = vocabulary.
+// Shapes in this header: n = tokens of a span, N = tokens of all spans, W = tokens whose hidden
+// states are returned, S = sequences, D = width, V = vocabulary. The functions of the vocabulary
+// head take N hidden states.
 namespace mgpu::lm {
 
 class StepPlan;
@@ -122,7 +123,8 @@ public:
   /// parallelism.
   std::vector<std::int64_t> all_reduce_rows(std::span<const SequenceSpan> spans) const;
 
-  /// Returns a KV cache for this model, on its device.
+  /// Returns a KV cache for this model, on its device. Errors: ShapeError when sizes.page_tokens is
+  /// below 1.
   PagedCache make_cache(const PagedCache::Sizes& sizes) const;
 
 private:

@@ -26,7 +26,7 @@ std::string families_of_sequence_classifiers();
 /// Facts about a folder with a ForSequenceClassification model. read_scorer_facts() finds them
 /// without reading the values of weights. The folder may have no weight files.
 struct ScorerFacts {
-  LmConfig config;                       // tied_head is true: no vocabulary head is stored
+  LmConfig config;                       // tied_head is true, because no vocabulary head is stored
   std::optional<std::int64_t> outputs;   // rows of score.weight; nullopt: no such matrix
   std::optional<std::int64_t> pad_id{};  // pad_token_id of config.json; nullopt: not set
 };
@@ -43,8 +43,9 @@ ScorerFacts read_scorer_facts(const fs::path& folder);
 /// On the CPU the bits of a number depend on its sequence only.
 class SequenceScorer {
 public:
-  /// Opens a folder. With `resident`, the ranks of a node share one copy of the weights. Local.
+  /// Opens a folder. With `resident`, the ranks of a node share one copy of the weights.
   ///
+  /// Ranks:  local
   /// Memory: the weights on `device`; on the CPU a packed copy of all matrices.
   /// Errors: those of read_lm_config(), WeightFiles and load_weights(); Failure E705 if the folder
   ///         has no `score.weight` with one output.
@@ -53,9 +54,10 @@ public:
 
   const LmConfig& config() const { return model_.config(); }
 
-  /// Returns the output of `score` for each sequence. A pass takes about as many tokens as
-  /// PassSizes::prefill_tokens of the model's device. Local.
+  /// Returns the output of `score` for each sequence. A pass takes up to PassSizes::prefill_tokens
+  /// tokens of the sequences, or one longer sequence.
   ///
+  /// Ranks:  local
   /// Shapes: each sequence has at least one token; returns [sequences.size()]
   /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is empty or longer than
   ///         the learned positions.
@@ -68,7 +70,7 @@ private:
   void score_pass(std::span<const SequenceSpan> spans, std::vector<double>& scores) const;
 
   LanguageModel model_;
-  at::Tensor head_;  // [D] float64 on the CPU
+  at::Tensor head_;  // [width of the model] float64 on the CPU
   std::optional<std::int64_t> pad_id_;
 };
 

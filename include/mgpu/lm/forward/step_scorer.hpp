@@ -24,11 +24,12 @@ struct SteppedSequence {
 /// A process reward model, which computes, for each step of a solution, the probability that the
 /// step is right. It is a ForTokenClassification model with one or two outputs.
 ///
-/// On the CPU the bits of a probability depend on the tokens up to its step only.
+/// On the CPU the bits of a probability depend only on the tokens up to the end of its step.
 class StepScorer {
 public:
-  /// Opens a folder. With `resident`, the ranks of a node share one copy of the weights. Local.
+  /// Opens a folder. With `resident`, the ranks of a node share one copy of the weights.
   ///
+  /// Ranks:  local
   /// Memory: the weights on `device`; on the CPU a packed copy of all matrices.
   /// Errors: those of read_step_head(), read_lm_config(), WeightFiles and load_weights(); Failure
   ///         E705 if the folder lacks the tensors of its head.
@@ -38,9 +39,10 @@ public:
   const LmConfig& config() const { return model_.config(); }
   const StepHead& head() const { return head_; }
 
-  /// Returns the probability of each step of each sequence. A pass takes about as many tokens as
-  /// PassSizes::prefill_tokens of the model's device. Local.
+  /// Returns the probability of each step of each sequence. A pass takes up to
+  /// PassSizes::prefill_tokens tokens of the sequences, or one longer sequence.
   ///
+  /// Ranks:  local
   /// Shapes: each sequence has at least one step; returns [sequences.size()][steps]
   /// Errors: ShapeError when an id is not in the vocabulary, or a sequence has no steps or is
   ///         longer than the learned positions.
@@ -56,7 +58,7 @@ private:
 
   StepHead head_;
   LanguageModel model_;
-  std::vector<double> weight_;  // [outputs, D]
+  std::vector<double> weight_;  // [outputs, width of the model]
   std::vector<double> bias_;    // [outputs]
 };
 

@@ -23,7 +23,9 @@ public:
   struct Options {
     LoadOptions load{};
     Device device{};
-    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this object
+    /// If `resident` is not nullptr, the ranks of a node share the copy of the weights that it
+    /// keeps. It must outlive the ValueModel.
+    ResidentModels* resident = nullptr;
   };
 
   /// Opens a folder on one rank, on the CPU.

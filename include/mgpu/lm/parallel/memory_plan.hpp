@@ -8,37 +8,38 @@
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 
-// Estimates the memory that generating and scoring need, from config.json alone. Units: bytes,
-// without the program itself and the freed memory that glibc keeps (at most 64 MiB).
+// Functions that estimate from config.json alone how much memory generation and scoring need on a
+// rank. Units: bytes, without the program itself and the freed memory that glibc keeps (at most
+// 64 MiB).
 namespace mgpu::lm {
 
 struct MemoryUse {
   std::int64_t weights = 0;
   std::int64_t cache = 0;        // the KV cache
-  std::int64_t activations = 0;  // peak of one pass
+  std::int64_t activations = 0;  // peak of one forward pass
   std::int64_t buffers = 0;      // for communication between ranks
-  std::int64_t others = 0;       // what other models need in addition to their weights
+  std::int64_t others = 0;       // for other models on the rank, without their weights
 
   std::int64_t total() const { return weights + cache + activations + buffers + others; }
 };
 
 struct MemoryDemand {
   std::int64_t batch_size = 16;
-  std::int64_t longest = 512;       // maximum number of tokens of a prompt and its completion
-  std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: the number in pass_sizes()
-  std::int64_t page_tokens = 16;
+  std::int64_t longest = 512;       // maximum total tokens of a prompt and its completion
+  std::int64_t prefill_tokens = 0;  // prompt tokens per pass; 0: PassSizes::prefill_tokens
+  std::int64_t page_tokens = 16;    // tokens per page of the KV cache
   CacheType cache_type = CacheType::f32;
-  std::int64_t logit_copies = 2;  // copies of a block of logits, see logit_copies()
+  std::int64_t logit_copies = 2;  // copies of a block of logits, see sampler.hpp
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
-  std::int64_t tree_paths = 0;    // sequences per tree, which share KV cache pages; 0: no trees
+  std::int64_t tree_paths = 0;    // sequences per tree; they share KV cache pages; 0: no trees
   std::int64_t tree_pages = 0;    // maximum number of KV cache pages per tree
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
 
-  /// Returns how many bytes the other models on the rank need in addition to their weights. The
-  /// argument is a copy of this object, possibly with another batch size. Empty: there are no other
-  /// models.
+  /// Returns MemoryUse::others, the bytes that the other models on the rank need in addition to
+  /// their weights. The argument is a copy of this object, possibly with another batch size. An
+  /// empty function means that the rank has no other models.
   std::function<std::int64_t(const MemoryDemand& demand)> others{};
 };
 
@@ -61,15 +62,17 @@ std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int 
 bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 struct MemoryFit {
-  int ranks = 1;  // number of ranks in a group
+  int ranks = 1;  // number of ranks in the group
   std::int64_t batch_size = 1;
-  std::vector<MemoryUse> use;  // memory of each rank
+  std::vector<MemoryUse> use;  // memory of each rank of the group
 };
 
 /// Finds the smallest group that has room for the weights and one sequence, if each of its ranks
-/// has `bytes_per_rank` bytes. Also returns the largest batch size for this group, up to
-/// demand.batch_size. The number of ranks in the group is at least `fewest` >= 1 and divides
-/// `all_ranks`. The result is empty if no such group exists.
+/// has `bytes_per_rank` bytes. The number of ranks in the group is at least `fewest` >= 1 and
+/// divides `all_ranks`.
+///
+/// Returns: the group, with the largest batch size that fits, up to demand.batch_size; nullopt if
+///          no group has enough room
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
                                     int all_ranks, int fewest = 1);

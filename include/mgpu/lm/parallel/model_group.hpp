@@ -16,29 +16,32 @@ namespace mgpu::lm {
 
 class GroupPeers;
 
-/// How a model is split over a group of ranks, as the keys model.parallel and model.device_map say.
+/// How a model is split over a group of ranks. read_group_plan() reads it from the keys
+/// model.parallel and model.device_map.
 struct GroupPlan {
   Split split = Split::pipeline;
   LayerMap layers;
 };
 
+/// Adds the keys model.parallel, model.device_map and model.dtype to `table`.
 void add_model_group_keys(KeyTable& table);
 /// Reads the keys model.parallel and model.device_map. Errors: Failure E124 (exit 78) if both
 /// model.parallel=tensor and model.device_map are set.
 GroupPlan read_group_plan(const Config& config);
 
 /// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU, this is the
-/// capacity minus the peak memory that this process has reserved. Ranks on the CPU get equal parts
-/// of the free memory of their node. `node` has all ranks on this node.
+/// capacity minus the peak of the memory that libtorch has reserved in this process. On the CPU,
+/// this is the free memory of the node, divided by the number of ranks on the node. `node` is the
+/// group of all ranks on this node.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.
 MatrixType read_matrix_type(const Config& config);
 
 /// A model on the ranks of a group. A group of one rank holds the complete model; otherwise each
-/// rank holds a shard. Clients of model(), such as the Generator, need not distinguish the two
-/// cases. On each rank they make the same calls with the same input, and the result on the leader
-/// (rank 0 of the group) is the group's result.
+/// rank holds a shard. Code that uses model(), such as the Generator, need not distinguish the two
+/// cases. It has to make the same calls with the same input on each rank of the group. The result
+/// on the leader (rank 0 of the group) is the result of the group.
 class ModelGroup {
 public:
   struct Options {
@@ -52,7 +55,8 @@ public:
     ResidentModels* resident = nullptr;
   };
 
-  /// Opens a model folder. On each node, one rank reads each file once.
+  /// Opens a model folder. On each node, only one rank reads the files. With Options::resident,
+  /// weights that the node already has in memory are not read again.
   ///
   /// Ranks:  collective over the topology's world; groups may have different sizes.
   /// Errors: those of SharedFolder, place_layers(), tensor_shards() and
@@ -65,7 +69,7 @@ public:
   ModelGroup(const ModelGroup&) = delete;
   ModelGroup& operator=(const ModelGroup&) = delete;
 
-  /// Destroys the model and the communication of its group.
+  /// Destroys the model and the communicators of its group.
   /// Ranks:  collective over the group unless an exception is unwinding the stack.
   ~ModelGroup();
 

@@ -11,7 +11,7 @@
 
 namespace mgpu::lm {
 
-/// The indices begin .. end - 1.
+/// A range of indices: begin .. end - 1.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -22,7 +22,7 @@ struct Range {
 
 /// The part of a model that one rank holds.
 struct Shard {
-  Range layers;        // at least one
+  Range layers;        // at least one layer
   Range heads;         // query heads
   Range kv_heads;      // key-value heads that the query heads of this shard use
   Range intermediate;  // columns of the MLPs' inner dimension
@@ -41,12 +41,12 @@ Shard whole_model(const LmConfig& config);
 /// width. The vocabulary size remains that of the complete model, because token ids are global.
 LmConfig held_by(const Shard& shard, const LmConfig& config);
 
-/// How one rank communicates with the ranks that hold the other shards of its model. These ranks
-/// all run the same passes on the same tokens, and call the functions of this class in the same
-/// order.
+/// How one rank communicates with the ranks that hold the other shards of its model. All these
+/// ranks have to run the same passes on the same tokens, and to call the functions of this class in
+/// the same order.
 ///
 /// Shapes: values float32 (all_reduce() takes other types, too), contiguous, on the model's device,
-///         with the same number of elements on all participating ranks
+///         with the same number of elements on all ranks that take part in a call
 /// Errors: those of cluster::Communicator.
 class ShardPeers {
 public:
@@ -70,8 +70,9 @@ public:
   /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
-  /// Runs all_reduce() if all ranks can take part. A rank that has failed calls agree() with its
-  /// failure instead.
+  /// Runs all_reduce() if no rank has failed; for tensor parallelism only. A rank that has failed
+  /// has to call agree() with its failure instead of this function.
+  /// Errors: those of agree() and all_reduce().
   void all_reduce_if_all_can(const at::Tensor& values) {
     agree(nullptr);
     all_reduce(values);
@@ -84,30 +85,33 @@ public:
   /// afterwards.
   virtual void send_next_stage(const at::Tensor& values) = 0;
 
-  /// Starts a pass. sums[i] is the number of rows of all-reduce i in the pass; `sums` is empty in a
-  /// pipeline. If this rank cannot continue the pass, it has to call participate_without_result().
+  /// Starts a pass. sums[i] is the number of rows of the tensor in all-reduce number i of the pass;
+  /// `sums` is empty in a pipeline. A rank that cannot continue the pass has to call
+  /// participate_without_result().
   virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   /// Ends a pass that this rank cannot continue, so that the other ranks do not wait forever. In a
-  /// pipeline, the function receives the input if this rank has not received it yet, and sends
-  /// `values` to the next stage instead of the output. With tensor parallelism, it contributes
-  /// zeros to the remaining all-reduces, and uses the memory of `values` for them.
+  /// pipeline, the function receives the input unless this rank has received it. It then sends
+  /// `values` to the next stage, unless this rank has sent its output. With tensor parallelism, it
+  /// contributes zeros to the remaining all-reduces, and uses the memory of `values` for the zeros.
   ///
-  /// Shapes: values [N, D] float32, with at least as many rows as each all-reduce of the pass
+  /// Shapes: values [rows, hidden size] float32; in a pipeline, the shape of the stage's input and
+  ///         output; with tensor parallelism, at least as many rows as each all-reduce of the pass
   virtual void participate_without_result(const at::Tensor& values) = 0;
 
-  /// Returns the maximum of `mine` over all ranks. Every rank gets it.
+  /// Returns the maximum of `mine` over all ranks, on every rank.
   virtual int all_reduce_max(int mine) = 0;
 
-  /// Returns whether this rank is the one that broadcasts the outcome of each pass. It is the first
-  /// rank that has the vocabulary head.
+  /// Returns whether this rank broadcasts the outcome of each pass. Only the first rank that has
+  /// the vocabulary head does.
   virtual bool is_broadcast_root() const = 0;
-  /// Broadcasts `message` to all ranks without waiting. Only the rank for which
-  /// is_broadcast_root() is true calls it.
+  /// Broadcasts `message` to all ranks without waiting for them. Only the rank for which
+  /// is_broadcast_root() is true may call this function.
   virtual void post_broadcast(std::string message) = 0;
-  /// Waits for the next message of post_broadcast(), and returns it. Every rank calls it.
+  /// Waits for the next message of post_broadcast(), and returns the message. Every rank has to
+  /// call this function once per message.
   virtual std::string receive_broadcast() = 0;
 
-  /// Returns how many passes must be in flight to keep all ranks busy.
+  /// Returns how many passes must run at the same time to keep all ranks busy.
   virtual int passes_in_flight() const = 0;
 };
 

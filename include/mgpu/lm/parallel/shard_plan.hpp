@@ -31,10 +31,10 @@ struct LayerMap {
   std::vector<std::int64_t> ranks;  // rank of each layer; for Kind::manual only
 };
 
-/// Sizes of a model's weights as float32, in bytes. Layers are assigned to ranks by these sizes.
+/// Sizes of parts of a model as float32, in bytes. place_layers() uses them as costs.
 struct WeightBytes {
   std::int64_t layer = 0;      // size of one layer
-  std::int64_t embedding = 0;  // with learned positions
+  std::int64_t embedding = 0;  // size of the embedding and of learned positions
   std::int64_t head = 0;       // counted even if tied, because the last stage holds a copy
 };
 WeightBytes weight_bytes(const LmConfig& config);
@@ -58,7 +58,7 @@ std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> 
 /// several ranks hold the same key-value head and split its query heads.
 ///
 /// Errors: Failure E126 (exit 78) when a rank would have no head, MLP column or token, or the
-///         vocabulary would have too many blocks. It is also thrown when there are more ranks than
+///         vocabulary could have more than kDrawBlocks blocks. Also when there are more ranks than
 ///         key-value heads, and the number of ranks is not a multiple of the number of these heads.
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
@@ -67,7 +67,8 @@ std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 /// Shapes: weights as bind_weights() returns them, not packed for the CPU kernels
 LmWeights shard_weights(const LmConfig& config, const LmWeights& weights, const Shard& shard);
 
-/// Returns pointers to all defined tensors of a model or of one layer.
+/// Returns pointers to all defined tensors of a model or of one layer, except matrices that are
+/// packed for the CPU kernels (Linear::panels).
 std::vector<at::Tensor*> tensors_of(LmWeights& weights);
 std::vector<at::Tensor*> tensors_of(LayerWeights& weights);
 

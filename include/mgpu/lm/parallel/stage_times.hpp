@@ -4,11 +4,11 @@
 
 namespace mgpu::lm {
 
-/// How much time a rank of a group has spent working and waiting, in seconds.
+/// How long a rank of a model's group has worked and waited, in seconds.
 struct StageTimes {
   double busy_s = 0.0;
-  double waiting_s = 0.0;      // time spent waiting for other ranks
-  std::vector<double> passes;  // CPU seconds of the calling thread in each pass, without waiting
+  double waiting_s = 0.0;      // time spent waiting for other ranks of the group
+  std::vector<double> passes;  // CPU time of each pass in the thread that runs it, without waiting
 };
 
 }  // namespace mgpu::lm

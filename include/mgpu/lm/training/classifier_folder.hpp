@@ -10,22 +10,22 @@ namespace mgpu::lm {
 
 /// The unit to which a classifier's head assigns a class or values.
 enum class Classified : std::uint8_t {
-  sequences,  // ForSequenceClassification: the last token stands for the sequence
+  sequences,  // ForSequenceClassification: the outputs at the last token are the sequence's
   tokens,     // ForTokenClassification
 };
 
-/// Returns the head that transformers expects in a classifier folder of the config's family. The
-/// head replaces the vocabulary head.
+/// Returns the head that transformers expects in a classifier folder of this family
+/// (LmConfig::family). The head has `outputs` outputs and replaces the vocabulary head.
 ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs);
 
-/// Returns companion_files() for a model with classifier_head(), without generation_config.json.
-/// config.json gets the labels LABEL_0, LABEL_1, ... and the classifier's architecture. If
-/// config.json names no architecture, the new one is derived from `model_type`. Together with the
-/// weights of the ParameterArena, the files form a folder that AutoModelForSequenceClassification
-/// or AutoModelForTokenClassification opens.
+/// Returns companion_files() of `folder`, changed for a model with classifier_head(), and without
+/// generation_config.json. config.json gets the labels LABEL_0, LABEL_1, ... and the name of the
+/// classifier's class in `architectures`. If `architectures` names no class, the name is derived
+/// from `model_type`. Together with the weights of the ParameterArena, the files form a folder that
+/// AutoModelForSequenceClassification or AutoModelForTokenClassification opens.
 ///
-/// `pad_token_id` of config.json is not changed (see set_padding()). transformers needs this id for
-/// batches of several sequences.
+/// `pad_token_id` of config.json is not changed (see set_padding()). ForSequenceClassification of
+/// transformers needs this id for batches of several sequences.
 /// Errors: those of companion_files().
 CompanionFiles classifier_files(const fs::path& folder, Classified what, std::int64_t outputs);
 

@@ -12,11 +12,13 @@ enum class Divergence {
   forward_kl,     // sum p log(p / q)
   reverse_kl,     // sum q log(q / p)
   jsd,            // b sum p log(p / m) + (1 - b) sum q log(q / m), m = b p + (1 - b) q
-  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; unbiased if p is sampled
+  cross_entropy,  // -sum p log q: forward_kl plus the entropy of p; unbiased if p is an estimate
+                  // from samples
 };
 
-/// The loss of distillation: (1 - w) T^2 divergence(p, q) + w cross-entropy of the data, where p
-/// and q are softmax(logits / T). Tokens that the student sampled have no cross-entropy term.
+/// The loss of distillation at a token: (1 - w) T^2 divergence(p, q) + w cross-entropy of the
+/// target. p and q are softmax(logits / T) of teacher and student. If the student sampled the
+/// target, the loss has no cross-entropy term.
 ///
 /// Source: Hinton et al., arXiv 1503.02531; JSD: Agarwal et al., arXiv 2306.13649, eq. 1.
 struct Distillation {
@@ -34,8 +36,9 @@ inline constexpr const char* kTeacherLists = "teacher";
 /// was sampled from the student, so the token's loss has no cross-entropy term.
 inline constexpr const char* kDrawnColumn = "is_drawn";
 
-/// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. All ids
-/// outside a list form one additional class, which has the remaining probability mass.
+/// Distillation from a teacher's stored distributions, LmBatch::token_lists[kTeacherLists]. At each
+/// token, all ids that the token's list lacks form one additional class, which has the remaining
+/// probability mass.
 ///
 /// Memory: kPieces temporary tensors [HeadBlocks::rows, HeadBlocks::vocabulary_block].
 class StoredTargetLoss final : public TokenLoss {
@@ -52,8 +55,8 @@ private:
 };
 
 /// Distillation over the whole vocabulary, from a teacher that runs in the same process as the
-/// student. The vocabularies may have different numbers of unused ids at their ends. The divergence
-/// is between the distributions over those ids that both have.
+/// student. The two vocabularies may have different numbers of unused ids at their ends. The
+/// divergence compares distributions over the ids that both vocabularies have.
 ///
 /// Memory: the teacher's hidden states of a batch; one block of the teacher's logits, as large as a
 ///         block of the student's; and kPieces temporary tensors of the same size as those of

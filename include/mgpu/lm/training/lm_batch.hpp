@@ -35,8 +35,8 @@ struct TeacherTargets {
 /// batches can be added.
 struct LmSums {
   double loss = 0.0;             // nats
-  std::int64_t predictions = 0;  // targets that are not ignored
-  std::int64_t correct = 0;      // predictions whose target has the largest logit
+  std::int64_t predictions = 0;  // number of targets that are not ignored
+  std::int64_t correct = 0;      // number of targets that have the largest logit
   double cross_entropy = 0.0;    // of the targets, nats; 0 if the loss does not compute it
 
   LmSums& operator+=(const LmSums& other);
@@ -47,7 +47,8 @@ struct LmSums {
 struct BatchSlopes {
   LmSums sums{};
   std::vector<double> log_probs{};  // [N] d loss / d log-probability of the target; empty: all 0
-  std::vector<double> head{};       // [rows, outputs] d loss / d output of ModelHead; empty: all 0
+  std::vector<double> head{};       // d loss / d output of ModelHead; empty: all 0. Shape: [rows
+                                    // that ValueRequest::head_rows selects, ModelHead::outputs]
 };
 
 /// A batch of whole sequences, concatenated without padding. No token attends to another sequence.

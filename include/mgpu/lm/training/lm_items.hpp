@@ -24,9 +24,10 @@ public:
   LmItems& operator=(LmItems&&) = delete;
   virtual ~LmItems() = default;
 
+  /// Returns the number of items of an epoch.
   virtual std::uint64_t epoch_size() const = 0;
 
-  /// Returns whether make() must be called for the items of a step before that step.
+  /// Returns whether the items of a training step must be made with make() before the step.
   virtual bool are_made() const { return false; }
 
   /// Makes items [first, first + count) with the model's current weights, and discards the items of
@@ -38,7 +39,7 @@ public:
   /// replaced.
   virtual train::ItemRounds* rounds() { return nullptr; }
 
-  /// Returns how many targets of an item are not ignored.
+  /// Returns how many targets of item `ordinal` are not ignored.
   virtual std::int64_t predictions(std::uint64_t ordinal) const = 0;
 
   /// Appends the sequences of an item, with all their columns, to `batch`. The batch then refers to
@@ -67,15 +68,16 @@ public:
 
 /// Optional sources of data that WindowItems adds to the examples of its windows.
 struct WindowSources {
-  TargetSource* stored = nullptr;  // fills LmBatch::token_lists[kTeacherLists]; nullptr: none
+  /// Fills LmBatch::token_lists[kTeacherLists]. nullptr: batches have no such lists.
+  TargetSource* stored = nullptr;
 
   /// If set, the student samples some completions itself, and batches have the token column
   /// kDrawnColumn.
   std::optional<OnPolicyConfig> on_policy{};
 };
 
-/// Items that are the windows of an LmWindows, in the random order of each epoch. If each group has
-/// only one example, LmBatch::groups stays empty.
+/// Items that are the windows of an LmWindows, in the random order of each epoch. If
+/// LmExamples::group_size is 1, LmBatch::groups stays empty.
 class WindowItems final : public LmItems {
 public:
   /// `windows` and `sources.stored` have to outlive this object.

@@ -14,11 +14,12 @@ namespace mgpu::lm {
 class SequenceSurvey;
 
 /// Trains a language model with a loss on the items of an LmItems. Most losses are averaged over
-/// the targets of the global batch. A SequenceLoss needs two sweeps over the batch, and is divided
-/// by SequenceLoss::terms() instead. All sequences of a group have to be in one global batch.
+/// the targets of the global batch. A SequenceLoss needs two sweeps over the batch, and its sum is
+/// divided by SequenceLoss::terms() instead. All sequences of a group (LmBatch::groups) have to be
+/// in one global batch.
 class LmObjective final : public train::Objective {
 public:
-  /// All references have to outlive this object.
+  /// All arguments have to outlive this object.
   LmObjective(TrainableModel& model, LmItems& items, const TokenLoss& loss, PhaseClock& clock);
   LmObjective(const LmObjective&) = delete;
   LmObjective& operator=(const LmObjective&) = delete;
@@ -31,16 +32,18 @@ public:
   void prepare(std::uint64_t first, std::int64_t count) override;
   train::ItemRounds* rounds() override { return items_->rounds(); }
 
-  /// Returns the object that runs the first sweep of a SequenceLoss; nullptr for other losses. Its
-  /// function read() throws ShapeError if a group is incomplete, or if sequences have different
-  /// numbers of facts.
+  /// Returns the object that runs the first sweep of a SequenceLoss; nullptr for other losses. The
+  /// function read() of this object throws ShapeError if a group is incomplete, or if sequences
+  /// have different numbers of SequenceLoss::facts().
   train::ItemSurvey* survey() override;
+  /// Returns the number by which the loss of items [first, first + count) is divided. Most losses:
+  /// the number of targets of these items. A SequenceLoss: the number of terms of the global batch.
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return items_->epoch_size(); }
 
-  /// Adds the gradients of items [first, first + count). For a SequenceLoss, one call of
-  /// survey()->measure() must have had the same `first` and `count`. Errors: Error if there was no
-  /// such call.
+  /// Adds the gradients of items [first, first + count) to those in parameters(). For a
+  /// SequenceLoss, an earlier call of survey()->measure() must have had the same `first` and
+  /// `count`. Errors: Error if there was no such call.
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;
 

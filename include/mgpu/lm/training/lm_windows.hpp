@@ -20,18 +20,19 @@ struct LmExamples {
 
   Columns token_columns{};     // one value per id, about the prediction of the next token
   Columns sequence_columns{};  // one value per example
-  std::map<std::string, std::vector<std::string>, std::less<>> texts{};  // by name
+  /// Columns of texts by name. A column has one text per example.
+  std::map<std::string, std::vector<std::string>, std::less<>> texts{};
   std::int64_t group_size = 1;  // number of consecutive examples in a group
 
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
   std::int64_t length(std::size_t example) const { return ends[example] - begin(example); }
 
-  /// Returns how many tokens of an example are training targets. The first token never is a target.
+  /// Returns how many tokens of an example are training targets. The first token is never a target.
   std::int64_t predictions(std::size_t example) const;
 
   /// Returns the number of tokens of an example before its completion. The completion is the last
-  /// contiguous block of tokens whose is_learned is 1.
+  /// contiguous block of tokens whose `is_learned` is 1.
   std::int64_t prompt_length(std::size_t example) const;
 };
 
@@ -39,20 +40,22 @@ struct LmExamples {
 std::uint32_t crc_of(const LmExamples& examples);
 
 /// Examples packed into windows of at most `seq_len` tokens. Examples are not split and do not
-/// attend to each other. Packing depends only on the lengths of the examples. Examples are placed
-/// from the longest to the shortest, each into the fullest window that has room.
+/// attend to each other. Packing depends only on the lengths of the examples and of their prompts.
+/// Examples are placed from the longest to the shortest, each into the fullest window that has
+/// room.
 ///
-/// Groups of more than one example are not packed: each example is one window. Training visits the
-/// windows of a group one after the other.
+/// If LmExamples::group_size is more than 1, each example is a separate window, and training visits
+/// the windows of a group one after the other.
 ///
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, each example reserves room for a new completion of `completion` tokens,
-  /// which may replace the example's own completion. An example never has more than seq_len tokens.
+  /// If `completion` > 0, each example gets room for a new completion of `completion` tokens, which
+  /// may replace the stored completion. Prompt and new completion have room for at most `seq_len`
+  /// tokens. `seed` determines the order in which each epoch visits the windows.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
-  ///         the number of examples is a multiple of LmExamples::group_size.
+  ///         the number of examples is a multiple of LmExamples::group_size
   /// Errors: ShapeError if one of these conditions is violated.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
             std::int64_t completion = 0);
@@ -61,11 +64,11 @@ public:
   std::uint64_t size() const { return windows_.size(); }
   const LmExamples& examples() const { return examples_; }
 
-  /// Adds a sequence column, or replaces it.
+  /// Adds the sequence column `name` to the examples. An earlier column of this name is replaced.
   /// Errors: ShapeError when `values` has not one value per example.
   void set_sequence_column(const std::string& name, std::vector<double> values);
 
-  /// Returns the fraction of size() * seq_len() tokens that the examples fill.
+  /// Returns the number of tokens of all examples, divided by size() * seq_len().
   double fill() const;
 
   /// Returns the window that training visits as number `ordinal`, counted from 0 over all epochs.
@@ -115,7 +118,7 @@ private:
   LmExamples examples_;
   std::int64_t seq_len_;
   std::uint64_t seed_;
-  std::int64_t completion_;  // tokens reserved for a new completion of each example; 0: none
+  std::int64_t completion_;  // tokens of a new completion, for which examples get room; 0: none
   std::vector<Window> windows_;
 };
 

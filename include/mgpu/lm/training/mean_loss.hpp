@@ -9,8 +9,7 @@
 
 namespace mgpu::lm {
 
-/// Items for losses on held-out examples. Each window of an LmWindows is one item, and items come
-/// in the order of the windows.
+/// Items for losses on held-out examples: item number i is window number i of an LmWindows.
 class HeldOutItems final : public LmItems {
 public:
   /// `windows` must outlive this object.
@@ -27,11 +26,11 @@ private:
   const LmWindows* windows_;
 };
 
-/// Mean loss and accuracy, per target. For a SequenceLoss, both sums are divided by
-/// SequenceLoss::terms() instead of the number of targets.
+/// Loss and accuracy, as means over the targets. For a SequenceLoss, the sum of losses and the
+/// number of correct predictions are divided by SequenceLoss::terms() instead.
 struct MeanLoss {
-  double loss = 0.0;  // nats
-  double accuracy = 0.0;
+  double loss = 0.0;             // nats
+  double accuracy = 0.0;         // correct predictions per target
   std::vector<double> digest{};  // SequenceLoss::digest() of all items; empty for other losses
 };
 

@@ -9,21 +9,21 @@
 namespace mgpu::lm {
 
 /// An additional linear layer on the hidden states, for values, rewards or classes. Its parameters
-/// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the ParameterArena, in checkpoints
-/// and in exported folders.
+/// are "NAME.weight" [outputs, hidden size] and "NAME.bias" [outputs]. They have these names in the
+/// ParameterArena, in checkpoints and in exported folders.
 struct ModelHead {
   std::string name = "score";  // as in most classifiers of transformers
   std::int64_t outputs = 1;
   bool has_bias = false;  // true in ForTokenClassification of transformers
 
   /// If true, the model has no vocabulary head, as in folders of ForSequenceClassification, and a
-  /// loss that needs logits is refused. In this case, TrainableModel::config() has `tied_head` set,
-  /// so that no lm_head.weight is expected.
+  /// loss that needs logits is refused. TrainableModel::config() then has `tied_head` set, so that
+  /// the weights need no lm_head.weight.
   bool replaces_vocabulary = false;
 };
 
-/// Returns names, shapes and initial values of the head's parameters. The weight is initialized
-/// with standard deviation 0.02, the bias with 0. `width` is the model's hidden size.
+/// Returns names, shapes and initial values of the head's parameters. The weight is random with
+/// standard deviation 0.02, and the bias is 0. `width` is the model's hidden size.
 /// Errors: ShapeError when the head has no outputs.
 std::vector<tensor::ParameterSpec> head_specs(const ModelHead& head, std::int64_t width);
 

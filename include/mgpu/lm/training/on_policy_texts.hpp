@@ -18,10 +18,10 @@ struct OnPolicyConfig {
   GenerationConfig generation;  // sampling.seed also selects which completions are sampled
 };
 
-/// Completions that the student samples at each step. They replace the stored completions of a
-/// random OnPolicyConfig::share of the examples. The choice of examples and their random numbers
-/// depend only on seed, epoch and example, not on the number of ranks or passes. In the first
-/// epoch, an example has the same random numbers as its row of the data in a job `generate`.
+/// Completions that the student samples at each training step. They replace the stored completions
+/// of a random OnPolicyConfig::share of the examples. The choice of these examples and their random
+/// numbers depend only on seed, epoch and example, not on the number of ranks or passes. In the
+/// first epoch, an example has the random numbers that its row of the data has in a job `generate`.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {
@@ -33,20 +33,20 @@ public:
     std::int64_t predictions() const { return std::ssize(ids) - prompt; }
   };
 
-  /// `windows` has to outlive this object, and its examples need prompts. Errors: Error when
-  /// OnPolicyConfig::share is not in (0, 1].
+  /// `windows` has to outlive this object. Each of its examples needs a prompt.
+  /// Errors: Error when OnPolicyConfig::share is not in (0, 1].
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 
-  /// Samples new completions for the chosen examples of windows [first, first + count) of the
-  /// training. Prompt and completion together have at most LmWindows::seq_len() tokens. Discards
-  /// the texts of earlier calls.
+  /// Samples new completions for the chosen examples in the windows that training visits as numbers
+  /// first .. first + count - 1 (LmWindows::window_at()). Prompt and completion together have at
+  /// most LmWindows::seq_len() tokens. Discards the texts of earlier calls.
   ///
   /// Memory: that of TrainableModel::decoder() and a Generator, until the end of the call.
   /// Errors: those of TrainableModel::decoder() and Generator::run().
   void draw(const TrainableModel& model, std::uint64_t first, std::int64_t count);
 
-  /// Returns the text that draw() made for an example in window number `ordinal` of the training;
-  /// nullptr if the example uses the completion of the data.
+  /// Returns the text that the last draw() made for an example of the window that training visits
+  /// as number `ordinal`; nullptr if the example keeps its stored completion.
   const Text* find(std::uint64_t ordinal, std::size_t example) const;
 
 private:

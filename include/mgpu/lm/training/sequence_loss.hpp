@@ -25,8 +25,8 @@ struct SequenceFacts {
 /// every rank, and for any number of ranks or passes.
 class SequenceTable {
 public:
-  /// `rows` must be sorted by group, and their values of `group` must ascend from 0 without gaps.
-  /// Errors: ShapeError otherwise.
+  /// `rows` must be sorted by SequenceFacts::group, whose values must be 0, 1, 2 and so on, without
+  /// gaps. Errors: ShapeError otherwise.
   explicit SequenceTable(std::vector<SequenceFacts> rows = {});
 
   std::span<const SequenceFacts> rows() const { return rows_; }
@@ -58,7 +58,7 @@ struct SequencePlace {
 
 /// The result of SequenceLoss::weigh() for one sequence.
 struct SequenceTerm {
-  double loss = 0.0;  // a loss of the whole group counts in one of its sequences; 0 in the others
+  double loss = 0.0;         // a loss of a whole group belongs to only one sequence of the group
   std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
   /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences
@@ -68,16 +68,18 @@ struct SequenceTerm {
 };
 
 /// A loss that needs whole sequences, or groups of sequences. Training makes two sweeps over a
-/// global batch. The first sweep runs forward and computes the values of request(). Then facts()
-/// reduces these values to a few numbers per sequence, which all ranks exchange. Then weigh() gets
-/// each whole sequence with the facts of its group, even if the group's members are on different
-/// ranks. The second sweep runs forward and backward with the derivatives that weigh() returned.
+/// global batch. The first sweep is a forward pass that computes the values that request() selects.
+/// Then facts() reduces these values to a few numbers per sequence, which all ranks exchange. Then
+/// weigh() gets each sequence with the facts about all sequences of its group, even if these are on
+/// different ranks. The second sweep is a forward and backward pass with the derivatives that
+/// weigh() returned.
 ///
 /// The loss is the sum of SequenceTerm::loss over all sequences, divided by terms(). The virtual
 /// functions may be called on any rank and in any order, so their results must depend on their
 /// arguments only.
 class SequenceLoss : public TokenLoss {
 public:
+  /// Returns which values the first sweep computes.
   virtual ValueRequest request() const { return {}; }
 
   /// Returns numbers about a sequence that are sent to all ranks, as SequenceFacts::values. Their
@@ -88,6 +90,7 @@ public:
   /// SequencePlace::digest.
   virtual std::vector<double> digest(const SequenceTable& /*all*/) const { return {}; }
 
+  /// Returns the loss of a sequence, and the derivatives for the second sweep.
   virtual SequenceTerm weigh(const MeasuredSequence& sequence,
                              const SequencePlace& place) const = 0;
 

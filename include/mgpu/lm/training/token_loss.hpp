@@ -22,14 +22,15 @@ class SequenceLoss;
 enum class HeadRows : std::uint8_t {
   none,
   learned,  // the states of all tokens that have a target, in the order of the tokens
-  reached,  // the states one token later, at which these targets are the input
+  reached,  // the states of the tokens after these, at which the targets are the input
   last,     // the state of the last token of each sequence
 };
 
-/// A function that returns the sums of a loss over a block of rows of logits, [3] float64 on the
-/// block's device. They are the loss, the number of correct predictions, and the cross-entropy of
-/// the targets (0 if it is unknown), in nats. An undefined tensor means no sums. If `scale` has a
-/// value, the function also overwrites the block's logits with the gradient of scale * loss.
+/// A function that returns the sums of a loss over the rows of a block of logits, [3] float64 on
+/// the block's device. The sums are the loss, the number of correct predictions, and the
+/// cross-entropy of the targets (0 if it is not computed). Losses are in nats. An undefined tensor
+/// means that the function does not compute sums. If `scale` has a value, the function also
+/// overwrites the block's logits with the gradient of scale * loss.
 using BlockLoss = std::function<at::Tensor(grad::HeadBlock& block, std::optional<double> scale)>;
 
 /// A function that returns the sums of a loss over `outputs`, the outputs [rows, outputs] of
@@ -42,12 +43,12 @@ struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // known before the pass; the results of of_logits and of_head are added
+  LmSums sums{};  // sums that are known before the pass, to which both functions add theirs
 };
 
 /// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or
-/// of groups derive from SequenceLoss. Logits are computed in blocks, so the matrix [tokens of the
-/// batch, vocabulary] never exists.
+/// of groups derive from SequenceLoss. Logits are computed in blocks of rows, so the whole matrix
+/// [tokens of the batch, vocabulary] is never in memory.
 class TokenLoss {
 public:
   TokenLoss() = default;

@@ -26,14 +26,15 @@ struct TrainingOptions {
   /// activations.
   bool checkpoint_layers = false;
 
-  /// If neighboring sequences of a group (LmBatch::groups) begin with the same tokens, these tokens
-  /// are computed once. In float32 on the CPU, this changes no bit of a loss or a measured value.
-  /// Gradients change by rounding, because terms are added in another order.
+  /// If consecutive sequences of a group (LmBatch::groups) begin with the same tokens, a pass
+  /// computes these tokens only once. In float32 on the CPU, this changes no bit of a loss or of
+  /// the values of measure(). Gradients change by rounding, because terms are added in another
+  /// order.
   bool shares_prefixes = false;
 
   DType dtype = DType::f32;  // f64 for checks of gradients
 
-  bool has_gradients = true;  // false: forward passes only, with half the memory
+  bool has_gradients = true;  // false: forward passes only; half the memory, without gradients
 
   std::optional<ModelHead> head{};  // an additional linear layer on the hidden states
 };
@@ -81,15 +82,13 @@ public:
 
   /// Returns the sum of losses over a batch.
   ///
-  /// Errors: ShapeError when an id or a target is not in the vocabulary, or targets or columns do
-  ///         not have one value per token; ShapeError when a sequence is longer than the learned
-  ///         positions, or the loss rejects the batch; Error when the loss needs a head that the
-  ///         model lacks.
+  /// Errors: ShapeError when an id or a target is not in the vocabulary, or targets or columns have
+  ///         a wrong length; ShapeError when a sequence is longer than the learned positions, or
+  ///         the loss rejects the batch; Error when the loss needs a head that the model lacks.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
-  /// Runs a forward pass without gradients. Returns the values that `request` selects, such as
-  /// log-probabilities, which a SequenceLoss needs before its pass with gradients. Errors: those of
-  /// loss().
+  /// Runs the first sweep of a SequenceLoss: a forward pass without gradients. Returns the values
+  /// that `request` selects. Errors: those of loss().
   TokenValues measure(const LmBatch& batch, const ValueRequest& request) const;
 
   /// Optional settings of add_gradients().

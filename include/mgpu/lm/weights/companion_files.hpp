@@ -12,17 +12,17 @@ namespace mgpu::lm {
 using CompanionFiles = std::map<std::string, std::string>;
 
 /// Returns the files of `folder` that a trained copy of its model needs: config.json,
-/// generation_config.json, tokenizer and chat template. The returned config.json names float32,
-/// because trained weights are written in float32. It keeps all fields that do not concern the
-/// number format, even those that this program ignores. Together with weights under the names of
-/// the ParameterArena, these files form a folder for AutoModelForCausalLM.from_pretrained and
+/// generation_config.json, tokenizer and chat template. Trained weights are written in float32, so
+/// the returned config.json says float32. All fields of config.json that do not concern the number
+/// format are kept, even if this program ignores them. Together with weights under the names of the
+/// ParameterArena, these files form a folder for AutoModelForCausalLM.from_pretrained and
 /// LanguageModel::open().
 ///
 /// Errors: Failure E603 (no config.json), E622 (a Git LFS pointer), E623 (not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);
 
-/// Sets `tie_word_embeddings` of config.json in `files` to false if `config` uses a stored head
-/// that differs from the embedding.
+/// Sets `tie_word_embeddings` of config.json in `files` to false if LmConfig::stored_head of
+/// `config` is StoredHead::untied.
 void set_stored_head(const LmConfig& config, CompanionFiles& files);
 
 }  // namespace mgpu::lm

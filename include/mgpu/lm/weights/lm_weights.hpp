@@ -18,7 +18,8 @@ namespace mgpu::lm {
 struct Linear {
   at::Tensor weight;  // [out, in], perhaps a view with other strides; undefined when packed
   at::Tensor bias;    // [out]; undefined: none
-  at::Tensor panels;  // [panels, in, width], see kernels::packed_product; undefined: not packed
+  at::Tensor panels;  // [panels, in, outputs of a panel] for the CPU kernels (packed_product.hpp);
+                      // undefined: not packed
   std::int64_t outputs = 0;  // number of outputs; set only if the weight is packed
 
   bool is_defined() const { return weight.defined() || panels.defined(); }
@@ -64,15 +65,15 @@ struct LmWeights {
   Linear head;  // [V, D] without a bias; the embedding itself if the two are tied
 };
 
-/// Provides the tensors of a model. bind_weights() calls take() once for each tensor, with the name
-/// of the tensor in a Hugging Face folder.
+/// Provides the tensors of a model. For each tensor, bind_weights() calls take() once, with the
+/// tensor's name in a Hugging Face folder and the shape that config.json requires.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
   virtual at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) = 0;
 };
 
-/// Takes all tensors of the model from `source`, and returns them as weights.
+/// Takes all tensors of the model `config` from `source`, and returns them as weights.
 LmWeights bind_weights(const LmConfig& config, WeightSource& source);
 
 /// Returns names and shapes of all tensors of a model, for a memory plan or a ParameterArena.
@@ -90,15 +91,15 @@ struct LoadOptions {
 /// tensors whose type is LoadOptions::matrices.
 std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 
-/// Loads the weights of a folder to the CPU. It converts float32, float16, bfloat16 and MXFP4
-/// (separate tensors of blocks and scales) exactly to float32, then rounds matrices to
+/// Loads the weights of a folder to the CPU. The function converts float32, float16, bfloat16 and
+/// MXFP4 (separate tensors of blocks and scales) exactly to float32, then rounds matrices to
 /// LoadOptions::matrices. Tensor names in the files may lack the prefix of the base model
-/// ("transformer.", "model."). Buffers that older versions of transformers stored with the weights
-/// are ignored.
+/// ("transformer.", "model."). Stored causal masks and rotary frequencies are ignored.
 ///
 /// Memory: the result is a copy; the files are not needed afterwards.
-/// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; names the first
-///         five), E706 (a value is not finite), both exit 65; those of WeightFiles::check().
+/// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; the message names
+///         the first five), E706 (a value is not finite), both exit 65; those of
+///         WeightFiles::check().
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
                        const LoadOptions& options = {});
 

@@ -15,16 +15,17 @@
 namespace mgpu::lm {
 
 /// Keeps one read-only copy of the weights of each model folder in the memory of a node. The first
-/// rank that opens a folder reads its files; all ranks of the node share that copy. Ranks may open
-/// a folder at any time. A rank that opens a folder while another rank is reading it waits for the
-/// end of the reading.
+/// rank that opens a folder reads its files into the memory that all ranks of the node share. Ranks
+/// may open a folder at any time. A rank that opens a folder while another rank reads it waits
+/// until that rank has finished.
 ///
 /// A folder is read again after a file in it has changed, or after its weights were dropped because
 /// the node had too little memory and no rank used them.
 ///
 /// Memory: on each node the float32 tensors of each folder, until all ranks have destroyed this
 ///         object and the tensors, or until drop_unused() frees them.
-/// Ranks:  the constructor is collective over the ranks of a node; all other calls are local.
+/// Ranks:  the constructor is collective over the ranks of a node; any rank may call the other
+///         functions alone.
 class ResidentModels {
 public:
   /// Makes the memory that the ranks of a node share.
@@ -35,29 +36,30 @@ public:
   ResidentModels& operator=(const ResidentModels&) = delete;
 
   /// Returns the tensors of a folder as float32 on the CPU, with the given shapes, in the order of
-  /// `shapes`. `read` fills the tensors; it is called only if no rank of the node has read the
-  /// folder yet.
+  /// `shapes`. The function calls `read`, which has to fill the tensors, only if the node has no
+  /// copy of the folder's present files.
   ///
   /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
-  ///         own `read`. Error if 4096 folders and texts are already open.
+  ///         own `read`. Error if the node already stores 4096 models and texts.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// Returns the text that make() returns for a folder. On each node, only the first rank to ask
-  /// calls make(), and the other ranks get its result. Errors: whatever make() throws; Error if the
-  /// text is longer than 400 bytes, or if the node already stores 4096 models and texts.
+  /// Returns the text about a folder that make() returns. On each node, only the first rank that
+  /// calls this function for the folder calls make(), and the other ranks get the same text.
+  /// Errors: whatever make() throws; Error if the text is longer than 400 bytes, or if the node
+  ///         already stores 4096 models and texts.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
-  /// Frees weights that no rank of the node uses, the least recently used first, until `bytes` are
-  /// freed or all weights are in use. Returns how many bytes were freed. Errors: Error if the
-  /// system refuses.
+  /// Frees the weights of folders that no rank of the node uses, the least recently used first. The
+  /// function stops when it has freed at least `bytes`, or when all weights are in use. Returns how
+  /// many bytes were freed. Errors: Error if a system call fails.
   std::uint64_t drop_unused(std::uint64_t bytes);
 
   /// Returns by how many bytes the free memory of the node is below `bytes`; 0 if there is enough.
   static std::uint64_t shortage(std::uint64_t bytes);
 
-  /// Returns how many copies of folders were dropped on this node.
+  /// Returns how often drop_unused() has freed the weights of a folder on this node.
   std::uint64_t num_dropped() const;
 
 private:

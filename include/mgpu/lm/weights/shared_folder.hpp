@@ -18,17 +18,17 @@ struct ClassifierWeights {
   Linear head;  // float32 on the device
 };
 
-/// A model folder that several ranks open together. On each node one rank reads each file once and
-/// broadcasts it to the others. While a rank loads its shard, it has at most one other tensor in
-/// memory.
+/// A model folder that several ranks open together. On each node, one rank reads the files, and
+/// broadcasts one tensor after the other to the other ranks. While a rank loads its shard, it holds
+/// at most one complete tensor of the model in addition to the shard.
 ///
 /// Ranks:  all calls are collective over `all`; `node` has the ranks of `all` that are on this
 ///         node. Both groups have to outlive this object.
 /// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:
-  /// If `resident` is not nullptr, weights come from the copy that `resident` keeps for all ranks
-  /// of the node. `resident` has to outlive this object.
+  /// If `resident` is not nullptr, weights are not broadcast: all ranks of the node use the copy
+  /// that `resident` keeps. `resident` has to outlive this object.
   SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
                const LoadOptions& options = {}, ResidentModels* resident = nullptr);
 
@@ -38,8 +38,8 @@ public:
   /// kernels. Each rank may pass a different shard.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
-  /// Returns the weights of a whole classifier, whose `head` replaces the vocabulary head. A stored
-  /// lm_head is ignored.
+  /// Returns all weights of a classifier, on every rank. Its `head` replaces the vocabulary head; a
+  /// stored lm_head.weight is ignored.
   ClassifierWeights load_classifier(const ModelHead& head, Device device = {}) const;
 
 private:

@@ -15,8 +15,8 @@ namespace mgpu::store {
 
 /// The data that one checkpoint stores.
 struct CheckpointContent {
-  std::span<const formats::NamedTensor> model;    // tensors of the model, by their names in it
-  std::span<const formats::NamedTensor> trainer;  // state of the training, such as moments
+  std::span<const formats::NamedTensor> model;    // parameters, by their names
+  std::span<const formats::NamedTensor> trainer;  // optimizer moments and other state
   CheckpointState state;
   std::map<std::string, std::string> files{};  // name -> content: config.json and others
 };
@@ -76,7 +76,7 @@ public:
   void tidy() const;
 
   /// Writes and syncs a checkpoint, then reads it back. Returns the checkpoint's directory, which
-  /// still has a temporary name. After an error none of the files remain.
+  /// still has a temporary name. After an error, the directory is removed.
   /// Errors: Failure E601 (cannot be created), E602 (write failed); E611 when the bytes that are
   ///         read back differ.
   fs::path write(const CheckpointContent& content) const;

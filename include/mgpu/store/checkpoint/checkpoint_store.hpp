@@ -36,8 +36,8 @@ public:
 
   /// Writes the `content` of rank 0 to the disk, reads the files back, and only then gives the
   /// checkpoint its final name. A checkpoint of the same step is replaced. Afterwards removes all
-  /// checkpoints except the newest Options::keep and the best. `content` and `is_best` of other
-  /// ranks are ignored. Returns the checkpoint's directory on every rank.
+  /// checkpoints except the newest Options::keep and the best. The arguments of the other ranks are
+  /// ignored. Returns the checkpoint's directory on every rank.
   /// Errors: Failure E601 (cannot be created); E602 (exit 74, such as a full disk; older
   ///         checkpoints stay intact); E611 when the disk returned other bytes than were written.
   fs::path save(const CheckpointContent& content, bool is_best) const;
@@ -47,10 +47,10 @@ public:
   ///
   /// Shapes: all ranks pass tensors of equal names, shapes and types, which must equal those in the
   ///         checkpoint; none may be missing or extra.
-  /// Errors: E611 (checkpoints exist, but all are damaged, exit 80), E612 (the checkpoint is of
-  ///         another model, exit 73) with a table, E613 (newer format), E602 (write failed), E603
-  ///         (read failed). After an error no tensor has changed, unless the broadcast failed or
-  ///         delivered wrong bytes (E611).
+  /// Errors: E611 (checkpoints exist, but all are damaged, exit 80). E612 (the checkpoint is of
+  ///         another model, exit 73), with a table of the differences. E613 (newer format), E602
+  ///         (write failed), E603 (read failed). After an error no tensor has changed, unless the
+  ///         broadcast failed or delivered wrong bytes (E611).
   Restored load_newest(std::span<const formats::NamedTensor> model,
                        std::span<const formats::NamedTensor> trainer) const;
 

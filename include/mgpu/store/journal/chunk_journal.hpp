@@ -12,20 +12,21 @@
 
 namespace mgpu::store {
 
-/// Where the journal stores one chunk: the ledger file, and the offset in that file.
+/// Where the journal stores one chunk (consecutive rows of a ChunkedTable): the ledger file, and
+/// the offset in that file.
 struct ChunkEntry {
-  std::uint32_t phase = 0;
-  std::uint32_t file = 0;  // index into ChunkJournal::files()
-  std::uint64_t chunk = 0;
+  std::uint32_t phase = 0;   // ChunkedTable::phase
+  std::uint32_t file = 0;    // index into ChunkJournal::files()
+  std::uint64_t chunk = 0;   // id of the chunk in its phase
   std::uint64_t offset = 0;  // of the payload in the file, in bytes
   std::uint64_t length = 0;  // of the payload, in bytes
 };
 
-/// A range of bytes in a ledger that is neither a whole record nor the torn end that a killed
-/// writer left. Chunks that were stored there are computed again.
+/// A range of bytes in a ledger that holds no intact record, although an intact record follows.
+/// Chunks that were stored there are computed again.
 struct LedgerDamage {
   std::string file;
-  std::uint64_t offset = 0;  // bytes
+  std::uint64_t offset = 0;  // in bytes
   std::uint64_t bytes = 0;
 };
 
@@ -33,17 +34,19 @@ struct LedgerDamage {
 ///
 /// Each rank appends framed, checksummed records to a separate file,
 /// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk of an
-/// earlier attempt counts as finished if its record is intact, and one of this attempt after
-/// commit(). A power failure can lose records that were not synced. If a chunk has several records,
-/// the first one counts, in the order of files() and then of offsets. So all ranks use the same
-/// record, whatever the number of ranks is. A record with an empty payload voids the records of its
-/// chunk that precede it in this order, so the chunk counts as not finished.
+/// earlier attempt counts as finished if its record is intact. A chunk of this attempt counts as
+/// finished after commit(). A power failure can lose records that were not synced. If a chunk has
+/// several records, the first one counts, in the order of files() and then of offsets. So all ranks
+/// use the same record, whatever the number of ranks is. A record with an empty payload voids the
+/// earlier records of its chunk in this order. Without a later record, the chunk then counts as not
+/// finished.
 /// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {
 public:
   /// Reads the ledgers of earlier attempts, and opens the ledgers of this attempt, one per rank.
   ///
-  /// `sync_s` (ledger.sync_s): a power failure loses at most this many seconds of work.
+  /// append() syncs the ledger if the last sync was at least `sync_s` seconds ago (ledger.sync_s).
+  /// A power failure loses the chunks that were appended after the last sync.
   /// Ranks:  collective.
   /// Errors: Failure on all ranks: E601 (cannot be created), E602 (write failed), E603 (read
   ///         failed), E605 (ledger of another version).
@@ -57,8 +60,9 @@ public:
   /// those of this attempt as of the last commit(). All ranks get the same ids.
   std::vector<std::uint64_t> done(std::uint32_t phase) const;
 
-  /// Records a finished chunk. Local: no rank waits for another.
+  /// Records a finished chunk.
   ///
+  /// Ranks:  local; no rank waits for another.
   /// Errors: Failure E601 (cannot be created) or E602 (write failed) on this rank only; the caller
   ///         passes it on to all ranks, for example by run_together().
   void append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);

@@ -20,7 +20,7 @@ public:
 
   /// Adds a column of numbers.
   ///
-  /// Shapes: values [rows, width], row by row.
+  /// Shapes: values [rows, width], row by row, with ColumnSpec::width.
   /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError
   ///         when `values` has another size.
   template <class T>
@@ -49,11 +49,13 @@ public:
   ///         is wrong.
   void text(std::string_view name, std::span<const std::string> values);
 
-  /// Adds a column as the bytes that another payload stores for it. In that payload, the column
-  /// must have the same type and number of rows. Errors: Error when the column is given twice.
+  /// Adds a column from `bytes`, which another payload stores for it (ChunkRows::bytes()). In that
+  /// payload, the column must have the same type and number of rows.
+  /// Errors: Error when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
-  /// Returns the finished payload. Errors: Error when a column is missing.
+  /// Returns the finished payload.
+  /// Errors: Error when a column of the table is missing.
   std::vector<std::byte> finish();
 
 private:

@@ -29,7 +29,8 @@ public:
   /// column.
   std::span<const std::byte> bytes(std::string_view column) const;
 
-  /// Returns the values of a column of numbers. Errors: Error when the column has another type.
+  /// Returns the values of a column of numbers, row by row.
+  /// Errors: Error when the type of the column is not T.
   template <class T>
   std::vector<T> numbers(std::string_view column) const {
     require_type(column, column_type<T>());

@@ -51,10 +51,11 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 /// attempts.
 ///
 /// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin() and end()
-/// is one small write, which outlives the process. If attempts/NNNN.died names a rank, the next
-/// attempt adds a line with that rank's samples to quarantine.jsonl. A death does not count if the
-/// host had other ranks, but only the launcher saw the death. The other ranks would have seen it,
-/// too, unless the whole node failed.
+/// is one small write, which survives the death of the process. If attempts/NNNN.died names a rank,
+/// the next attempt adds a line with that rank's samples to quarantine.jsonl. A death does not
+/// count if other ranks ran on the same host and yet the launcher wrote the death note. In this
+/// case the whole node probably failed, because otherwise the watchdog of another rank would have
+/// written the note.
 class Quarantine {
 public:
   /// Adds new deaths to quarantine.jsonl, removes the files of earlier attempts from working/, and
@@ -69,12 +70,14 @@ public:
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  /// Records that this rank works on the samples of `span` from now on. Local. A failed write is
-  /// ignored; the next attempt then does not know the samples if this rank dies.
+  /// Records that this rank works on the samples of `span` from now on. A failed write is ignored;
+  /// the next attempt then does not know the samples if this rank dies.
   ///
-  /// Failpoint: sample.N for each sample id N.
+  /// Ranks:  local.
+  /// Failpoints: sample.N for each sample id N of `span`.
   void begin(const WorkSpan& span);
-  /// Records that this rank works on no samples. Local. A failed write is ignored.
+  /// Records that this rank works on no samples. A failed write is ignored. Any rank may call it
+  /// alone.
   void end();
 
   /// Returns whether a rank of an earlier attempt died while it worked on a sample of `span`. If
@@ -88,16 +91,16 @@ public:
   const std::vector<Death>& deaths() const { return deaths_; }
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
-  /// Ends the quarantine of all samples, so that the run processes them again. Voids their chunks
-  /// in the journal, and renames quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows`
-  /// is the number of samples per chunk.
+  /// Ends the quarantine of all samples, so that the run processes them again. Voids the chunks of
+  /// these samples in the journal, and renames quarantine.jsonl to quarantine.before_ATTEMPT.jsonl.
+  /// `chunk_rows` is the number of samples per chunk.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602 on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 
   /// Removes the files in working/ that name the current samples of ranks of this and earlier
-  /// attempts. Call it when all samples are done. Local.
+  /// attempts. Call it on one rank, when all samples are done.
   void clear_marks() const;
 
 private:

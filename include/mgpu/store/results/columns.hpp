@@ -15,9 +15,9 @@
 
 namespace mgpu::store {
 
-/// Describes the columns of a result table. Each column has a description, which the file stores,
-/// and a function that returns the column's value for a Row. Columns are stored in the order in
-/// which they are added.
+/// Describes the columns of a result table whose rows are made from objects of type Row. Each
+/// column has a description, which the file stores, and a function that returns the column's value
+/// for a Row. Columns are stored in the order in which they are added.
 template <class Row>
 class Columns {
 public:
@@ -46,7 +46,7 @@ public:
     }
   }
 
-  /// Adds a column of `width` numbers in each row. `get(row)` returns them as a std::vector.
+  /// Adds a column with `width` numbers per row. `get(row)` returns these numbers as a std::vector.
   template <std::invocable<const Row&> Get>
   void add_wide(About about, std::int64_t width, Get get) {
     using Item = typename std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>::value_type;

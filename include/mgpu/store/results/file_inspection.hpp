@@ -31,9 +31,9 @@ struct InspectionLimits {
 int inspect_file_as_process(const std::filesystem::path& path, const InspectionLimits& limits = {});
 
 /// Makes rank 0 inspect a file in a separate process (see set_inspector()). Skips the inspection if
-/// this process has inspected or written the file before, and the file has not changed since. All
-/// ranks may open the file afterwards. The functions of this module that open a file on one rank
-/// inspect the file themselves.
+/// the process of rank 0 has inspected or written the file before, and the file has not changed
+/// since. All ranks may open the file afterwards. The functions of this module that open a file on
+/// one rank inspect the file themselves.
 ///
 /// Memory: the inspecting process takes at most 512 MiB in addition to its code.
 /// Ranks:  collective.
@@ -42,10 +42,13 @@ int inspect_file_as_process(const std::filesystem::path& path, const InspectionL
 ///         no HDF5 file; E301 (exit 71): no process can be started.
 void require_inspected(const cluster::Group& group, const std::filesystem::path& path);
 
-/// Inspects a file that only this rank reads, in the same way as require_inspected(). Local.
+/// Inspects a file that only this rank reads, in the same way as require_inspected().
+/// Ranks:  local.
+/// Errors: those of require_inspected(), on this rank.
 void require_sound(const std::filesystem::path& path);
 
-/// Records that this process wrote the file, so that it needs no inspection. Local.
+/// Records that this process wrote the file, so that the file needs no inspection. Any rank may
+/// call it alone.
 void note_own_file(const std::filesystem::path& path);
 
 }  // namespace mgpu::store

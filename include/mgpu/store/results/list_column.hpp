@@ -12,7 +12,9 @@
 namespace mgpu::store {
 
 /// A list column of a table of an HDF5 file. Any range of its rows can be read. Row r of the column
-/// belongs to row r of the table. Local.
+/// belongs to row r of the table.
+///
+/// Ranks:  local.
 class ListColumn {
 public:
   /// Opens the column and checks that its offsets fit its values. Errors: Failure E603 (missing
@@ -46,9 +48,10 @@ public:
   /// beyond the end; Failure E605 (exit 65) when the file cannot be read.
   ReadColumn read_items(std::int64_t first, std::int64_t count) const;
 
-  /// Reads all values, a few MiB at a time, and returns their CRC-32C. Compares it with the
-  /// checksum in the file, if there is one. Errors: Failure E604 (exit 80) when the two differ;
-  /// E605 (exit 65) when the file cannot be read.
+  /// Reads all values, a few MiB at a time, and returns their CRC-32C. Compares the CRC-32C with
+  /// the checksum in the file, if the file has one.
+  /// Errors: Failure E604 (exit 80) when the two differ; E605 (exit 65) when the file cannot be
+  ///         read.
   std::uint32_t check_bytes() const;
 
 private:
@@ -64,14 +67,16 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Returns whether the table has a list column of that name. Local. Errors: Failure E603 (missing
-/// file), E605 (the file is not HDF5).
+/// Returns whether the table has a list column of that name, of numbers or of the bytes of texts.
+/// Ranks:  local.
+/// Errors: Failure E603 (missing file), E605 (the file is not HDF5).
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 
-/// Returns, by name, those attributes of an HDF5 group that are single numbers. Whole numbers to
-/// 2^53 are exact. Local.
+/// Returns, by name, those attributes of an HDF5 group that are single numbers. Whole numbers up to
+/// 2^53 are exact.
 ///
+/// Ranks:  local.
 /// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, no such group).
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,
                                            const std::string& group);

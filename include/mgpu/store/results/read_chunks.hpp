@@ -15,7 +15,7 @@ namespace mgpu::store {
 /// of the journal holds are left out, as in a partial result file. Each rank reads some of the
 /// chunks, and all ranks get the same result.
 ///
-/// Memory: the columns, on every rank.
+/// Memory: all columns that are read, on every rank.
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E603, E604 (a chunk is damaged). Error for a column that
 ///         the table lacks, or that has lists or texts.

@@ -42,8 +42,8 @@ struct ReadTable {
 
 /// Reads the number columns of one table of an HDF5 file on every rank; texts are left out.
 ///
-/// Rank 0 reads, and the others get the data by broadcast. The file is not trusted: types, shapes,
-/// lengths, links and sizes are checked, and the CRC-32C if the file has one.
+/// Rank 0 reads the file, and broadcasts the data to the other ranks. The file is not trusted:
+/// types, shapes, lengths, links and sizes are checked, and the CRC-32C if the file has one.
 ///
 /// Memory: the columns, on every rank.
 /// Ranks:  collective.
@@ -53,10 +53,11 @@ ReadTable read_table(const cluster::Group& group, const std::filesystem::path& p
                      const std::string& table);
 
 /// Reads the number columns of one table of an HDF5 file on this process alone. The file is
-/// checked, and errors are thrown, as by read_table() with a group. Local.
+/// checked, and errors are thrown, as by read_table() with a group.
+/// Ranks:  local.
 ReadTable read_table(const std::filesystem::path& path, const std::string& table);
 
-/// Returns whether the file begins with the signature of HDF5 files. Local.
+/// Returns whether the file begins with the signature of HDF5 files. Any rank may call it alone.
 bool looks_like_hdf5(const std::filesystem::path& path);
 
 /// A list column in host memory.
@@ -79,8 +80,9 @@ struct ReadLists {
 };
 
 /// Reads a list column of a table of an HDF5 file; row r of the column belongs to row r of the
-/// table. The file is checked as by read_table(). Local.
+/// table. The file is checked as by read_table().
 ///
+/// Ranks:  local.
 /// Memory: the column.
 /// Errors: Failure E603 (exit 66, missing file); E604 (exit 80, the bytes are not those written).
 ///         E605 (exit 65): no such column, or offsets that do not ascend from 0 to the number of

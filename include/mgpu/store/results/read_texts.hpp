@@ -8,11 +8,12 @@
 
 namespace mgpu::store {
 
-/// A text column of a result file. Any range of its rows can be read. Local.
+/// A text column of a result file. Any range of its rows can be read.
 ///
 /// In files of format 1, and in the small tables (SmallTable) of all files, texts are HDF5 strings.
 /// In format 1 these lie in HDF5's heap, where a damaged file can send the library into an endless
-/// loop. Open a file of format 1 only when its owner asks for it.
+/// loop. Open a file of format 1 only at the request of the user who owns it.
+/// Ranks:  local.
 class TextColumn {
 public:
   /// Opens the column and checks all offsets. Errors: Failure E603 (missing file, exit 66), E605
@@ -41,14 +42,17 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Returns the texts of rows [first, first + rows) of a text column, fewer where the table ends.
-/// Local. Errors: those of the constructor of TextColumn and of TextColumn::read().
+/// Returns the texts of rows [first, first + rows) of a text column, or of fewer rows if the table
+/// ends earlier.
+/// Ranks:  local.
+/// Errors: those of the constructor of TextColumn and of TextColumn::read().
 std::vector<std::string> read_texts(const std::filesystem::path& path, const std::string& table,
                                     const std::string& column, std::int64_t first,
                                     std::int64_t rows);
 
 /// text_columns() returns the names of a table's text columns, and list_columns() those of its list
-/// columns of numbers. Both are in order of creation. Local.
+/// columns of numbers. Both are in order of creation.
+/// Ranks:  local.
 /// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, not a table that this program
 ///         reads).
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);

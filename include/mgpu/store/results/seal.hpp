@@ -19,15 +19,16 @@ struct Attribute {
   std::variant<std::string, std::int64_t, double> value;
 };
 
-/// A group with attributes only, such as /run with the keys that made the result.
+/// An HDF5 group that has only attributes, such as /run with the configuration keys of the run.
 struct AttributeGroup {
   std::string path;
   std::vector<Attribute> attributes;
 };
 
 /// A table whose rows are in the journal: chunk c holds rows [c * chunk_rows, (c + 1) *
-/// chunk_rows). In the result file, the table begins with a column `id` (i64, the row's number in
-/// this table), which `spec` leaves out.
+/// chunk_rows), the last chunk only those up to the end of the table. In the result file, the table
+/// begins with a column `id` (i64, the row's number in this table, from 0), which `spec` leaves
+/// out.
 struct ChunkedTable {
   TableSpec spec;
   std::uint32_t phase = 0;
@@ -44,7 +45,7 @@ struct SealRequest {
   std::filesystem::path path;         // path of the finished file, which appears only when complete
   std::string what = "results";       // name of the file in messages and failpoints
   std::uint32_t attempt = 0;          // number of this attempt of the run
-  int gzip = 0;                       // 0 off, 1..9
+  int gzip = 0;                       // gzip level 1 to 9; 0: no compression
   bool text = true;                   // false: leave text columns out
   bool partial = false;               // true: leave missing chunks out; false: they are an error
   std::vector<Attribute> attributes;  // attributes of the root group
@@ -56,7 +57,7 @@ struct SealRequest {
 };
 
 struct SealResult {
-  std::int64_t rows = 0;               // rows of all chunked tables, added up
+  std::int64_t rows = 0;               // rows written, over all chunked tables
   std::int64_t missing_rows = 0;       // rows left out of a partial file
   std::uint64_t file_bytes = 0;        // size of the file
   std::int64_t collective_writes = 0;  // this rank's writes that HDF5 made collectively
@@ -65,9 +66,10 @@ struct SealResult {
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
 ///
-/// All ranks write uncompressed columns collectively. All ranks compress the other columns, and
-/// rank 0 appends them. Lists and texts are never compressed. Every rank reads back the rows that
-/// it wrote and compares their checksums. Then the file gets its final name.
+/// All ranks write the uncompressed columns collectively. All ranks compress the rows of the other
+/// columns, and rank 0 writes the compressed rows. Lists and texts are never compressed. Every rank
+/// reads back the rows that it wrote and compares their checksums. Then the file gets its final
+/// name.
 ///
 /// Root attribute `status` is "complete" or "partial", and `missing_rows` counts the rows left out.
 /// Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of a small table are
@@ -85,7 +87,7 @@ struct SealResult {
 SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 
-/// Writes and publishes one HDF5 file without journaled tables, like seal() with a journal.
+/// Does the same as seal() with a journal, for a file that has only small tables and attributes.
 /// SealRequest::tables must be empty.
 SealResult seal(const cluster::Group& group, const SealRequest& request);
 

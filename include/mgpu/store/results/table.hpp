@@ -77,9 +77,9 @@ struct ColumnSpec {
 };
 
 /// One table of a result file: an HDF5 group with a data set per column. Columns whose rows have
-/// different lengths are stored outside this group, as Arrow stores lists. Row r of column `x` of
-/// table `t` is values[row_offsets[r] : row_offsets[r + 1]]. Both data sets are in group
-/// arrays/t/x. The values of a text are its UTF-8 bytes.
+/// different lengths are stored outside this group, as Arrow stores lists. Row r of such a column
+/// `x` of table `t` is values[row_offsets[r] : row_offsets[r + 1]]. The data sets `values` and
+/// `row_offsets` are in group arrays/t/x. The values of a text are its UTF-8 bytes.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  // number of rows

@@ -32,13 +32,14 @@ struct AttemptRecord {
 };
 
 /// Returns the records of all attempts of a run, by ascending number. If a record is damaged or is
-/// not a regular file, only its number is set. Local.
+/// not a regular file, only its number is set.
 ///
+/// Ranks:  local.
 /// Errors: Failure E603 (exit 74) when the disk fails.
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// Returns the highest attempt number in the names of records and ledgers; 0 before the first
-/// attempt. Local.
+/// Returns the highest attempt number in the file names of records and ledgers; 0 before the first
+/// attempt. Any rank may call it alone.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
 /// Returns the path of an attempt's record in the run directory, such as

@@ -44,7 +44,7 @@ std::string environment_text(const char* const* environment);
 std::string shell_word(const std::string& word);
 
 /// Returns "KEY=PATH" as a user types it: quoted for a shell, and with `$$` for each `$` of the
-/// path. `key`: a key whose value is a path, or --resume.
+/// path. `key` is a configuration key whose value is a path, or "--resume".
 std::string path_argument(std::string_view key, const std::filesystem::path& path);
 
 /// Returns argv quoted for a shell, without secrets.

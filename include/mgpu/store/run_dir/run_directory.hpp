@@ -18,7 +18,7 @@ struct RunRequest {
   std::filesystem::path output = "outputs";  // run.output
   std::string name = "run";                  // run.name
   std::string resume = "auto";               // run.resume: auto, never, or a run directory
-  std::string job;                           // "train"
+  std::string job;                           // name of the job: "train"
   std::string identity;                      // Config::identity()
   std::map<std::string, std::string> keys;   // keys that identify the run, with their values
   std::vector<std::string> command;          // argv
@@ -78,8 +78,8 @@ public:
   /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
   void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
 
-  /// Writes to run.json that key `key`, whose value was `auto`, means `value` in this run. If the
-  /// key is part of the run's identity, `value` is part of the identity from now on.
+  /// Writes `value` to run.json as the value of key `key` in this run, in place of `auto`. If the
+  /// run's identity contains the key, it contains `value` from now on.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
@@ -93,7 +93,7 @@ public:
   std::string resolved(const cluster::Group& group, const std::string& key) const;
 
   /// Throws if another process has taken over the run, so that this attempt must not publish
-  /// results. Call it on rank 0 only, since other ranks hold no lock and always throw. Meant for
+  /// results. Call it on rank 0 only; other ranks hold no lock and always throw. Meant for
   /// SealRequest::check_current.
   ///
   /// Errors: Failure E607.
@@ -118,24 +118,28 @@ private:
 /// is called `outputs`, this is folder `runs` next to it, otherwise folder `runs` inside it.
 std::filesystem::path runs_folder(const std::filesystem::path& output);
 
-/// Returns whether the run is finished. Local.
+/// Returns whether the run is finished.
 ///
+/// Ranks:  local.
 /// Errors: Failure E609 (exit 66, not a run directory); E604 (exit 80) when its run.json cannot be
 ///         parsed; E605 (exit 65) when a newer version wrote it.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
 /// Returns the identity of the configuration with which the run was begun, with the values that
-/// RunDirectory::resolve() put in place of `auto`. Local.
+/// RunDirectory::resolve() put in place of `auto`.
+/// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::string identity_of_run(const std::filesystem::path& run_directory);
 
 /// Returns the keys that identify the run, with the values in run.json: those with which the run
-/// was begun, or those of RunDirectory::resolve(). Local.
+/// was begun, or those of RunDirectory::resolve().
+/// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory);
 
-/// Returns what RunDirectory::record_inputs() wrote last; empty for runs of versions that did not
-/// write it. Local.
+/// Returns the checksums that RunDirectory::record_inputs() wrote last, by key; empty for runs of
+/// versions that did not write it.
+/// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& run_directory);
 
@@ -143,13 +147,14 @@ std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& ru
 /// runs of format 1.
 inline constexpr int kNewestRunFormat = 2;
 
-/// Returns the format of a run's journal and results, from 1 to kNewestRunFormat. Local.
+/// Returns the format of a run's journal and results, from 1 to kNewestRunFormat.
+/// Ranks:  local.
 /// Errors: those of is_finished_run().
 int format_of_run(const std::filesystem::path& run_directory);
 
-/// Checks the free space of the folder's file system. Errors: Failure E602 with bytes needed and
-/// free when the space is too small. Returns without an error if the folder cannot be created,
-/// because creating it later fails with a better message.
+/// Checks that the file system of `folder` has `bytes` bytes of free space. Returns without an
+/// error if the folder cannot be created, because creating it later fails with a better message.
+/// Errors: Failure E602, with the needed and the free space, when the space is too small.
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
 }  // namespace mgpu::store

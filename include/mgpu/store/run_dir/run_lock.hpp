@@ -27,8 +27,8 @@ public:
   RunLock(RunLock&&) noexcept = default;
   RunLock& operator=(RunLock&&) noexcept = default;
 
-  /// Returns whether lease.json still names this process. Another process may have taken over a
-  /// lock that the file system lost.
+  /// Returns whether lease.json still names this process. Returns false if the file system lost the
+  /// lock and another process has taken the directory.
   bool is_held() const;
 
 private:

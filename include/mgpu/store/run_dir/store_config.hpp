@@ -21,7 +21,7 @@ struct StoreConfig {
   double sync_s = 1.0;                     // ledger.sync_s
 };
 
-/// Adds to the program's table of keys those keys whose values StoreConfig has.
+/// Adds the keys whose values StoreConfig holds to the program's table of keys.
 void add_store_keys(KeyTable& table);
 
 /// Returns the values of the keys that StoreConfig holds. Errors: those of Config's getters.
