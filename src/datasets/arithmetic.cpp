@@ -2,7 +2,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include <mgpu/base/random_streams.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/datasets/answers.hpp>
 #include <mgpu/datasets/exact_number.hpp>
@@ -15,6 +17,7 @@ namespace mgpu::datasets {
 namespace {
 
 constexpr const char* kArithmetic = "arithmetic";
+constexpr Purpose kCopies{44};  // random stream of each row, for data.arithmetic.copies
 
 /// The settings that determine how hard the chains of additions and subtractions are.
 struct ChainSettings {
@@ -22,6 +25,8 @@ struct ChainSettings {
   std::int64_t largest = 20;
   std::int64_t modulus = 0;  // the answer is the sum modulo this number; 0: the sum itself
   bool is_worked = false;    // true: completions have a line for each partial sum
+  std::int64_t copies = 1;   // most times that a prompt has the chain
+  std::uint64_t seed = 0;    // of the number of copies, and of the characters between them
 };
 
 struct Chain {
@@ -67,6 +72,26 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
   return chain;
 }
 
+/// Returns the prompt with 1 to settings.copies copies of its chain. After each copy but the last
+/// come up to 8 random characters and a line break. Agents with latent steps read such a prompt:
+/// each agent reads the question, and hidden states take the place of the characters.
+std::string with_copies(const ChainSettings& settings, const std::string& chain,
+                        std::uint64_t number) {
+  constexpr std::string_view kCharacters = "0123456789 +-=#\n";
+  constexpr std::uint32_t kMostBetween = 8;
+  const RandomStream draws(settings.seed, kCopies, 0, number);
+  std::uint64_t draw = 0;
+  std::string prompt;
+  for (std::uint32_t left = draws.below(static_cast<std::uint32_t>(settings.copies), draw++);
+       left > 0; --left) {
+    prompt += chain;
+    for (std::uint32_t count = draws.below(kMostBetween + 1, draw++); count > 0; --count)
+      prompt += kCharacters[draws.below(kCharacters.size(), draw++)];
+    prompt += "\n";
+  }
+  return prompt + chain;
+}
+
 class Arithmetic final : public Dataset {
 public:
   Arithmetic(const ChainSettings& settings, const RowSpace& space, SplitSizes sizes)
@@ -80,7 +105,9 @@ public:
     const std::string completion =
         settings_.is_worked ? " " + chain.lines + "#### " + sum : " " + sum;
     return formats::to_json_line(formats::JsonValue::Members{
-        {"prompt", chain.prompt}, {"completion", completion}, {"answer", sum}});
+        {"prompt", with_copies(settings_, chain.prompt, sizes_.number(split, index))},
+        {"completion", completion},
+        {"answer", sum}});
   }
 
   bool has_check() const override { return true; }
@@ -134,13 +161,21 @@ void add_arithmetic_keys(KeyTable& table) {
              .type = KeyType::flag,
              .default_value = "false",
              .summary = "completions have a line for each partial sum, and then #### and the sum"});
+  table.add({.name = "data.arithmetic.copies",
+             .type = KeyType::integer,
+             .default_value = "1",
+             .summary = "a prompt has its chain up to this many times, with random characters "
+                        "between the copies, as agents with latent steps read it",
+             .min = 1,
+             .max = 64});
   add_rows_key(table, kArithmetic);
 }
 
 std::unique_ptr<Dataset> make_arithmetic(const Config& config) {
   const ChainSettings settings{
-      config.integer("data.arithmetic.terms"), config.integer("data.arithmetic.largest"),
-      config.integer("data.arithmetic.modulus"), config.flag("data.arithmetic.worked")};
+      config.integer("data.arithmetic.terms"),   config.integer("data.arithmetic.largest"),
+      config.integer("data.arithmetic.modulus"), config.flag("data.arithmetic.worked"),
+      config.integer("data.arithmetic.copies"),  read_seed(config)};
   const RowSpace space(choices_of_chain(settings), read_seed(config));
   const SplitSizes sizes =
       split_sizes(config, kArithmetic, config.integers("data.arithmetic.rows"), space.size());

@@ -223,6 +223,30 @@ TEST(StarGraphTest, LargeShapesHaveDifferentGraphs) {
   EXPECT_EQ(different.size(), 5000U);
 }
 
+TEST(ArithmeticTest, APromptHasItsChainSeveralTimesWithCharactersBetween) {
+  Values values = {{"data.dataset", "arithmetic"}, {"data.arithmetic.rows", "[200, 10, 50]"}};
+  const DatasetRows once = made(values);
+  values["data.arithmetic.copies"] = "3";
+  const DatasetRows several = made(values);
+  std::set<std::size_t> counts;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const formats::JsonValue plain = row_of(*once.dataset, Split::train, i);
+    const formats::JsonValue row = row_of(*several.dataset, Split::train, i);
+    const std::string chain = plain.get<std::string>("prompt");
+    const std::string prompt = row.get<std::string>("prompt");
+    EXPECT_EQ(row.get<std::string>("completion"), plain.get<std::string>("completion"));
+    EXPECT_TRUE(prompt.ends_with(chain));
+    EXPECT_TRUE(prompt.starts_with(chain));
+    std::size_t count = 0;
+    for (std::size_t at = prompt.find(chain); at != std::string::npos;
+         at = prompt.find(chain, at + 1))
+      ++count;
+    EXPECT_LE(prompt.size(), count * (chain.size() + 9));
+    counts.insert(count);
+  }
+  EXPECT_EQ(counts.size(), 3U);
+}
+
 TEST(ArithmeticTest, WorkedSolutionsHaveALineForEachPartialSum) {
   const Values values = {{"data.dataset", "arithmetic"},
                          {"data.arithmetic.terms", "3"},

@@ -1,6 +1,7 @@
 """Recipe prm on latent states: equal bytes on any number of ranks, losses and areas as computed with
 numpy, and refusals."""
 import json
+import sys
 
 import h5py
 import numpy
@@ -10,6 +11,9 @@ import collect_case
 import program
 import tiny_lm
 from latent_test import LatentCase
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
 
 QUESTIONS = 60
 
@@ -46,9 +50,10 @@ class LatentPrm(LatentCase):
             steps = lists["node_latents/values"][()]
             states = states.reshape(-1, states.shape[-1])
             ends = numpy.cumsum(steps)
-            thinks = steps > 0
+            thinks = (steps > 0) & (lists["node_visits/values"][()] > 0)
             self.means = numpy.stack([states[end - count:end].mean(0)
                                       for end, count in zip(ends[thinks], steps[thinks])])
+            self.assertGreater((steps > 0).sum(), thinks.sum())
             right = self.means[:, 0] > numpy.median(self.means[:, 0])
             values = lists["node_value/values"]
             planted_values = values[()]
@@ -124,6 +129,23 @@ class LatentPrm(LatentCase):
             self.train(0, 2, f"prm.loss={loss}", "prm.held_out=0.5", "train.max_steps=300",
                        "run.resume=never")
             self.assertGreater(self.results()["eval_auc_within"], 0.8, loss)
+
+    def test_the_example_has_both_labels_and_the_area_of_the_page(self):
+        conf = program.TOP / "conf/collect/latent"
+        self.run_to(0, 2, config=conf / "train.yaml")
+        model = self.output / "chain_agents_model/latest/ckpt/last"
+        self.run_to(0, 2, f"model.path={model}", config=conf / "collect.yaml")
+        results = self.output / "chain_agents/latest/results.h5"
+        self.run_to(0, 2, f"data.path={results}", config=conf / "prm.yaml")
+        with h5py.File(results) as file:
+            visits = file["arrays/samples/node_visits/values"][()]
+            values = file["arrays/samples/node_value/values"][()][visits > 0]
+        self.assertGreater((values == 0).mean(), 0.2)
+        self.assertGreater((values == 1).mean(), 0.2)
+        found = self.run_folder("chain_agents_prm") / "summary.json"
+        area = json.loads(found.read_text())["results"]["eval_auc_within"]["value"]
+        shown, = page_numbers.counts_of(r"as collected \| (0\.\d+)", "docs/prm.md")
+        self.assertAlmostEqual(area, shown, delta=0.05)
 
     def test_what_cannot_be_learned_is_refused(self):
         for key, code, text in (

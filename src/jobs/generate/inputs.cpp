@@ -220,9 +220,11 @@ std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs) {
   std::vector<std::int64_t> counts;
   for (std::int64_t first = 0; first < inputs.prompts(); first += kRowsAtOnce) {
     const std::int64_t count = std::min(kRowsAtOnce, inputs.prompts() - first);
-    for (const rows::EncodedPrompt& prompt : inputs.encode(first, count, encoder, problems))
-      counts.push_back(prompt.facts.status == rows::RowStatus::too_long ? 0
-                                                                        : std::ssize(prompt.ids));
+    for (const rows::EncodedPrompt& prompt : inputs.encode(first, count, encoder, problems)) {
+      const bool is_left_out = prompt.facts.status == rows::RowStatus::too_long ||
+                               prompt.facts.status == rows::RowStatus::bad_row;
+      counts.push_back(is_left_out ? 0 : std::ssize(prompt.ids));
+    }
   }
   problems.throw_if_any(input::kBadRowHelp);
   return counts;

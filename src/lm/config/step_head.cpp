@@ -22,7 +22,7 @@ void parse_place(const ConfigFields& fields, StepHead& head) {
   if (place == name_of(StepPlace::last_token))
     head.place = StepPlace::last_token;
   else if (place == name_of(StepPlace::separator))
-    head.separator = fields.text_or({"separator"}, "");
+    head.separator = fields.text_or({"separator"}, head.separator);
   else
     fields.refuse_value("the place of its step_head is neither separator nor last_token");
 }
@@ -59,7 +59,7 @@ StepHead read_step_head(const fs::path& folder) {
         "it is no process reward model: no architecture ends with "
         "ForTokenClassification");
   StepHead head{.outputs = labels_of(fields)};
-  if (head.outputs > 2)
+  if (head.outputs < 1 || head.outputs > 2)
     fields.refuse_value("the classifier has " + std::to_string(head.outputs) +
                         " labels, and a step is right or wrong");
   if (const std::optional<ConfigFields> described = fields.object({kStepHead}))

@@ -43,15 +43,18 @@ struct NodeColumns {
       : states(open_states(path)),
         steps(path, "samples", "node_latents"),
         values(path, "samples", "node_value"),
+        visits(path, "samples", "node_visits"),
         questions(store::read_table(path, "samples").column("question_index")) {
-    for (const store::ListColumn* column : {&states, &steps, &values})
+    for (const store::ListColumn* column : {&states, &steps, &values, &visits})
       column->check_bytes();
-    if (!values.has_lengths_of(steps)) throw no_latents(path, "nodes and their values differ");
+    if (!values.has_lengths_of(steps) || !visits.has_lengths_of(steps))
+      throw no_latents(path, "nodes and their values differ");
   }
 
   store::ListColumn states;  // [latent steps, D] of all nodes
   store::ListColumn steps;   // latent steps of each node
   store::ListColumn values;
+  store::ListColumn visits;  // answers found below each node
   store::ReadColumn questions;
 };
 
@@ -65,24 +68,25 @@ at::Tensor states_of(const store::ListColumn& column, std::int64_t row) {
   return stored.to(at::kDouble);
 }
 
-/// Adds the nodes of a row that have latent steps.
+/// Adds the nodes of a row that have latent steps, and answers below them.
 void add_row(const NodeColumns& columns, std::int64_t row, bool learns_values, LatentNodes& nodes) {
   const at::Tensor states = states_of(columns.states, row);
   const store::ReadLists steps = columns.steps.read(row, 1);
   const store::ReadLists values = columns.values.read(row, 1);
+  const store::ReadLists visits = columns.visits.read(row, 1);
   std::int64_t first = 0;
   for (std::size_t node = 0; node < steps.row<std::int32_t>(0).size(); ++node) {
     const std::int64_t count = steps.row<std::int32_t>(0)[node];
     if (count < 0 || first + count > states.size(0)) throw Error("latents: too few steps");
-    if (count == 0) continue;
-    const at::Tensor mean = states.narrow(0, first, count).mean(0).to(at::kFloat).contiguous();
+    const std::int64_t own = std::exchange(first, first + count);
+    if (count == 0 || visits.row<std::int32_t>(0)[node] == 0) continue;
+    const at::Tensor mean = states.narrow(0, own, count).mean(0).to(at::kFloat).contiguous();
     const float* begin = mean.const_data_ptr<float>();
     nodes.states.insert(nodes.states.end(), begin, begin + nodes.width);
     const double value = values.row<double>(0)[node];
     nodes.labels.push_back(learns_values ? value : value > 0.0 ? 1.0 : 0.0);
     nodes.questions.push_back(
         columns.questions.values<std::int64_t>()[static_cast<std::size_t>(row)]);
-    first += count;
   }
 }
 

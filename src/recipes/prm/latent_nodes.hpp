@@ -29,8 +29,11 @@ struct LatentData {
   std::uint32_t crc = 0;   // checksum of the training nodes
 };
 
-/// Reads the nodes with latent states of a result file of job collect. With settings.learns_values
-/// false, a label is 1 if the value of the node is above 0, otherwise 0. Local.
+/// Reads the nodes of a result file of job collect that have latent states, and at least one answer
+/// below them. If settings.learns_values is false, a label is 1 if the value of the node is above 0,
+/// otherwise 0.
+///
+/// Ranks:  local.
 /// Errors: Failure E605 (exit 65) if the file has no latent states, or its lists contradict each
 ///         other; those of store::ListColumn.
 LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettings& settings);
@@ -44,7 +47,8 @@ LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettin
 LatentData load_latent_data(const cluster::Group& world, const std::filesystem::path& path,
                             const PrmSettings& settings);
 
-/// Returns the hidden size of the states in the file. Local. Errors: as for read_latent_nodes().
+/// Returns the hidden size of the states in the file. Any rank may call it alone. Errors: as for
+/// read_latent_nodes().
 std::int64_t latent_width(const std::filesystem::path& path);
 
 /// Returns "12,000 nodes of 500 questions, 43 % right". A node is right if its label is above
