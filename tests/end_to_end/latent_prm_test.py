@@ -132,7 +132,8 @@ class LatentPrm(LatentCase):
 
     def test_the_example_has_both_labels_and_the_area_of_the_page(self):
         conf = program.TOP / "conf/collect/latent"
-        self.run_to(0, 2, config=conf / "train.yaml")
+        trained = self.start(2, config=conf / "train.yaml").wait(deadline_s=900)
+        self.assertEqual(trained.code, 0, trained.err)
         model = self.output / "chain_agents_model/latest/ckpt/last"
         self.run_to(0, 2, f"model.path={model}", config=conf / "collect.yaml")
         results = self.output / "chain_agents/latest/results.h5"
