@@ -40,8 +40,9 @@ class LatentPrm(LatentCase):
         self.trees = self.plant(self.run_folder() / "results.h5")
 
     def plant(self, path):
-        """Writes a file in which the value of each node with states tells whether the first of
-        their means is above the median, and keeps nodes, states and values of these nodes."""
+        """Writes a copy of a result file with planted values, and returns its path. The value of a
+        node is 1 if the first of its mean states is above the median, otherwise 0. Keeps states,
+        labels and questions of the nodes."""
         planted = self.folder / "planted.h5"
         planted.write_bytes(path.read_bytes())
         with h5py.File(planted, "r+") as file:

@@ -30,8 +30,8 @@ struct LatentData {
 };
 
 /// Reads the nodes of a result file of job collect that have latent states, and at least one answer
-/// below them. If settings.learns_values is false, a label is 1 if the value of the node is above 0,
-/// otherwise 0.
+/// below them. If settings.learns_values is false, a label is 1 if the value of the node is above
+/// 0, otherwise 0.
 ///
 /// Ranks:  local.
 /// Errors: Failure E605 (exit 65) if the file has no latent states, or its lists contradict each

@@ -15,7 +15,7 @@
 
 namespace mgpu::recipes {
 
-/// A node with a larger label, and one of the same question with a smaller label.
+/// Two nodes of a question. The first one has the larger label.
 using NodePair = std::pair<std::int64_t, std::int64_t>;
 
 /// Returns pairs of nodes of a question. The first pair of a question has the nodes with the
