@@ -20,8 +20,8 @@ struct LatentHeadSizes {
 /// Returns the parameters of the head.
 std::vector<tensor::ParameterSpec> latent_head_specs(const LatentHeadSizes& sizes);
 
-/// A reward head for latent states. Its input is the mean state x of a node. Its output is the logit
-/// of the probability that a path through the node ends with a right answer. The logit is
+/// A reward head for latent states. Its input is the mean state x of a node. Its output is the
+/// logit of the probability that a path through the node ends with a right answer. The logit is
 /// score . gelu(dense x + b) + c.
 class LatentHead {
 public:
