@@ -30,8 +30,9 @@ constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the 
 /// Draws the random numbers of one row of the data set, in order.
 class Dice {
 public:
-  /// Uses the same random streams as the generated histories of src/ad. This cannot correlate them,
-  /// because no run has both histories and these texts.
+  /// Purpose::source is also the purpose of random streams that generate learning histories of
+  /// reinforcement learning (src/ad). Histories and texts may use equal random numbers, because no
+  /// run has both.
   Dice(std::uint64_t seed, std::uint64_t line) : stream_(seed, Purpose::source, 0, line) {}
 
   std::uint32_t below(std::uint32_t n) { return stream_.below(n, next_++); }

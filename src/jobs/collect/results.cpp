@@ -45,10 +45,10 @@ struct CollectCounts {
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-/// Returns the number of sampled solutions of each question. With agents it is column n_paths,
-/// because some paths of agents have no solution. Without agents it is collect.num_paths, because
-/// n_paths also counts rollouts with label omega_prm. For questions without solutions, the number
-/// is not meaningful.
+/// Returns the number of sampled solutions of each question. With agents, this is column n_paths,
+/// which counts solutions. It is less than collect.num_paths if some paths end without a solution.
+/// Without agents, this is collect.num_paths, because n_paths then also counts rollouts that a
+/// search of collect.label=omega_prm divided. For a question without solutions, it is meaningless.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())

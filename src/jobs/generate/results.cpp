@@ -181,8 +181,9 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Returns the name of a metric in the result line; "" if the line does not show the metric. The
-/// line shows the score, pass@k and maj@k of all samples, the search, the reward and the KL.
+/// Returns the short name of a metric for the result line, or "" if the line omits the metric. The
+/// line shows the score, the reward and the KL. Of pass@k, maj@k and the metrics of the chosen
+/// search, it shows only those for the largest k. It omits maj@1, and pass@1 if there is a score.
 std::string short_name(const report::Result& result, const Evaluation& evaluation) {
   if (result.key == "score") return result.label;
   if (result.key == "reward" || result.key == "kl") return result.key == "kl" ? "KL" : "reward";

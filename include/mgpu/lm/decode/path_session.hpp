@@ -19,11 +19,13 @@ using SeeCompletion = std::function<void(std::size_t index, Completion completio
 /// draws another token.
 using SeeToken = std::function<bool(std::size_t index, const DrawnToken& token)>;
 
-/// Runs sequences that the caller adds, forks and drops between calls of draw() and complete(). All
-/// sequences of a call draw their tokens in one batch. On the CPU the bits of a sequence do not
+/// Runs sequences of a DecodeSession, which run() passes to its `work`. `work` adds, forks and
+/// drops sequences of that session, and calls draw() or complete() to extend them. Each such call
+/// draws the tokens of all its sequences in one batch. On the CPU the results of a sequence do not
 /// depend on other sequences, including its forks.
 ///
-/// Ranks:  as for DecodeSession
+/// Ranks:  if the model is split over a group, all ranks of the group make the same calls in the
+///         same order.
 class PathSession {
 public:
   /// The model has to outlive this object.
