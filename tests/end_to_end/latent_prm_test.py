@@ -40,9 +40,9 @@ class LatentPrm(LatentCase):
         self.trees = self.plant(self.run_folder() / "results.h5")
 
     def plant(self, path):
-        """Writes a copy of a result file with planted values, and returns its path. The value of a
-        node is 1 if the first of its mean states is above the median, otherwise 0. Keeps states,
-        labels and questions of the nodes."""
+        """Writes a copy of a result file with planted answers, and returns its path. All answers
+        below a node are right if the first of its mean states is above the median, and none
+        otherwise. Keeps states, labels and questions of the nodes."""
         planted = self.folder / "planted.h5"
         planted.write_bytes(path.read_bytes())
         with h5py.File(planted, "r+") as file:
@@ -56,11 +56,11 @@ class LatentPrm(LatentCase):
                                       for end, count in zip(ends[thinks], steps[thinks])])
             self.assertGreater((steps > 0).sum(), thinks.sum())
             right = self.means[:, 0] > numpy.median(self.means[:, 0])
-            values = lists["node_value/values"]
-            planted_values = values[()]
-            planted_values[thinks] = right
-            values[...] = planted_values
-            for item in (lists["node_value"], values):
+            answers = lists["node_right/values"]
+            planted_answers = answers[()]
+            planted_answers[thinks] = right * lists["node_visits/values"][()][thinks]
+            answers[...] = planted_answers
+            for item in (lists["node_right"], answers):
                 for name in [name for name in item.attrs if "crc" in name]:
                     del item.attrs[name]
             rows = numpy.diff(lists["node_latents/row_offsets"][()])
@@ -141,9 +141,10 @@ class LatentPrm(LatentCase):
         self.run_to(0, 2, f"data.path={results}", config=conf / "prm.yaml")
         with h5py.File(results) as file:
             visits = file["arrays/samples/node_visits/values"][()]
-            values = file["arrays/samples/node_value/values"][()][visits > 0]
-        self.assertGreater((values == 0).mean(), 0.2)
-        self.assertGreater((values == 1).mean(), 0.2)
+            right = file["arrays/samples/node_right/values"][()]
+        shares = right[visits > 0] / visits[visits > 0]
+        self.assertGreater((shares == 0).mean(), 0.2)
+        self.assertGreater((shares == 1).mean(), 0.2)
         found = self.run_folder("chain_agents_prm") / "summary.json"
         area = json.loads(found.read_text())["results"]["eval_auc_within"]["value"]
         shown, = page_numbers.counts_of(r"as collected \| (0\.\d+)", "docs/prm.md")

@@ -74,7 +74,7 @@ TEST(ScheduleTest, StagesThatDoNotFitTogetherRunOneAfterTheOther) {
 }
 
 TEST(ScheduleTest, AStageGetsAsManyRanksAsFitOrRunsAlone) {
-  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, up_to(3), 3}, {{}, up_to(2), 2}}, 4);
+  Schedule schedule = with_free_ranks({{{}, {1}}, {{}, up_to(3), 3}, {{}, {2, 3}, 3}}, 4);
   schedule.limit_memory(ten_bytes(4, {4, 3, 11}));
   const Assignment first = schedule.next().value();
   const Assignment second = schedule.next().value();
@@ -83,6 +83,12 @@ TEST(ScheduleTest, AStageGetsAsManyRanksAsFitOrRunsAlone) {
   end(schedule, first);
   EXPECT_FALSE(schedule.next());
   end(schedule, second);
+  EXPECT_THAT(schedule.next().value().members, ElementsAre(0, 1));
+}
+
+TEST(ScheduleTest, AStageAloneGetsNoMoreRanksThanFit) {
+  Schedule schedule = with_free_ranks({{{}, up_to(4), 4}}, 4);
+  schedule.limit_memory(ten_bytes(4, {4}));
   EXPECT_THAT(schedule.next().value().members, ElementsAre(0, 1));
 }
 

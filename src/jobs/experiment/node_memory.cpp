@@ -38,6 +38,22 @@ std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_
   }
 }
 
+/// Returns the indices of all stages, where each comes after those that it waits for. The stages
+/// form no cycle.
+std::vector<std::size_t> in_order(const std::vector<Stage>& stages) {
+  std::vector<std::size_t> order;
+  std::vector<bool> is_placed(stages.size());
+  while (order.size() < stages.size()) {
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const auto is_before = [&](std::size_t before) { return is_placed[before]; };
+      if (is_placed[s] || !std::ranges::all_of(stages[s].after, is_before)) continue;
+      is_placed[s] = true;
+      order.push_back(s);
+    }
+  }
+  return order;
+}
+
 /// Returns for each stage the bytes of memory that one of its ranks needs. Estimates only every
 /// `step`-th stage, beginning with stage `first`. The value of other stages and of reused stages
 /// is 0.
@@ -47,13 +63,12 @@ std::vector<std::uint64_t> bytes_of_ranks(const std::vector<Stage>& stages, cons
   const std::vector<StagePlan> plans = stage_plans(stages, place);
   Estimator estimator(stages, plans, place, machine);
   std::vector<std::uint64_t> bytes(stages.size());
-  for (std::size_t s = 0; s < stages.size(); ++s) {
+  for (const std::size_t s : in_order(stages)) {
     if (!plans[s].earlier.empty()) continue;
-    if (s % step != first) {
+    if (s % step == first)
+      bytes[s] = bytes_of_rank(estimator, stages[s], s);
+    else
       estimator.skip(s);
-      continue;
-    }
-    bytes[s] = bytes_of_rank(estimator, stages[s], s);
   }
   return bytes;
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,7 +53,7 @@ private:
       schedule.free(rank);
     reuse(schedule);
     NodeMemory memory = memory_of_nodes(machine_, margin_);
-    memory.of_rank = [&](std::size_t stage, int ranks) { return estimate(stage, ranks).bytes; };
+    memory.of_rank = [&](std::size_t stage, int /*ranks*/) { return rank_bytes(stage); };
     schedule.limit_memory(std::move(memory));
     times_ = simulate(schedule, [&](const Assignment& assignment) {
       return estimate(assignment.stage, static_cast<int>(assignment.members.size())).seconds;
@@ -65,6 +67,15 @@ private:
     std::optional<StageEstimate>& known = estimates_[stage];
     if (!known || known->ranks != ranks) known = estimator_.estimate(stage, ranks);
     return *known;
+  }
+
+  /// Returns the bytes that a rank of the stage needs, as a run estimates them: for the fewest
+  /// ranks that its job accepts. The same stages as for estimate() must be known.
+  std::uint64_t rank_bytes(std::size_t stage) {
+    const auto [known, is_new] = rank_bytes_.try_emplace(stage, 0);
+    if (is_new)
+      known->second = estimator_.estimate(stage, graph_.stages[stage].sizes.front()).bytes;
+    return known->second;
   }
 
   void reuse(Schedule& schedule) const {
@@ -202,6 +213,7 @@ private:
   const run::PlanMachine& machine_;
   std::vector<StagePlan> plans_;
   std::set<std::size_t> waited_for_memory_{};
+  std::map<std::size_t, std::uint64_t> rank_bytes_{};  // by stage, see rank_bytes()
   Estimator estimator_;
   std::vector<std::optional<StageEstimate>> estimates_;  // by stage; nullopt: the stage is reused
   std::vector<SimulatedStage> times_{};

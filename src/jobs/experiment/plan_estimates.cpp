@@ -1,6 +1,7 @@
 #include "plan_estimates.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 
 #include <mgpu/base/error.hpp>
@@ -119,7 +120,7 @@ void Estimator::skip(std::size_t stage) {
   ModelFiles files;
   try {
     files = trained_model_files(with_inputs(stages_[stage], directories_, /*is_plan=*/true));
-  } catch (const Failure&) {
+  } catch (const std::exception&) {
     // The stage reports this failure when it runs. The stand-in then has no model files, so the
     // memory of stages that read the model is unknown.
   }

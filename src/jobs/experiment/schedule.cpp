@@ -112,12 +112,19 @@ void Schedule::unload(std::size_t stage) {
 bool Schedule::fits(int node, std::uint64_t bytes) const {
   const std::uint64_t used = used_.at(static_cast<std::size_t>(node));
   const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
-  return used == 0 || most == 0 || used + bytes <= most;
+  return most == 0 || used + bytes <= most;
+}
+
+/// Returns whether no stage with known memory runs on the node.
+bool Schedule::is_unused(int node) const {
+  return used_.at(static_cast<std::size_t>(node)) == 0;
 }
 
 /// Returns the first `count` free ranks on whose nodes the stage fits, or all such ranks if there
-/// are fewer. Adds the bytes that the stage needs on each node to `loads`.
-std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads) const {
+/// are fewer. Adds the bytes that the stage needs on each node to `loads`. With `may_exceed`, the
+/// stage may also need more than the memory of a node that no other stage uses.
+std::vector<int> Schedule::members_of(std::size_t stage, int count, bool may_exceed,
+                                      Loads& loads) const {
   const bool is_limited = !memory_.node_of.empty();
   const std::uint64_t bytes = is_limited ? memory_.of_rank(stage, count) : 0;
   std::vector<int> members;
@@ -125,7 +132,7 @@ std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads
     if (std::cmp_equal(members.size(), count)) break;
     if (is_limited) {
       const int node = memory_.node_of.at(static_cast<std::size_t>(rank));
-      if (!fits(node, loads[node] + bytes)) continue;
+      if (!fits(node, loads[node] + bytes) && !(may_exceed && is_unused(node))) continue;
       loads[node] += bytes;
     }
     members.push_back(rank);
@@ -133,31 +140,39 @@ std::vector<int> Schedule::members_of(std::size_t stage, int count, Loads& loads
   return members;
 }
 
-/// Assigns free ranks to the stage. Their number is the largest number in StageNeed::sizes that is
-/// not above `most` and for which there is enough memory. Returns nullopt if there is no such
+/// Assigns `count` free ranks to the stage, unless their memory does not suffice.
+std::optional<Assignment> Schedule::assign(std::size_t stage, int count, bool may_exceed) {
+  Loads loads;
+  std::vector<int> members = members_of(stage, count, may_exceed, loads);
+  if (std::cmp_less(members.size(), count)) return std::nullopt;
+  for (const int member : members)
+    free_.erase(member);
+  for (const auto& [node, bytes] : loads)
+    used_[static_cast<std::size_t>(node)] += bytes;
+  loads_[stage] = std::move(loads);
+  states_[stage] = StageState::running;
+  return Assignment{stage, std::move(members)};
+}
+
+/// Assigns free ranks to the stage: the largest number in StageNeed::sizes that is not above `most`
+/// and for which there is enough memory. A stage that does not even fit alone gets the smallest
 /// number.
-std::optional<Assignment> Schedule::assign(std::size_t stage, int most) {
+std::optional<Assignment> Schedule::assign_most(std::size_t stage, int most) {
   const std::vector<int>& sizes = stages_[stage].sizes;
-  for (auto size = std::ranges::upper_bound(sizes, most); size != sizes.begin();) {
-    Loads loads;
-    std::vector<int> members = members_of(stage, *--size, loads);
-    if (std::cmp_less(members.size(), *size)) continue;
-    for (const int member : members)
-      free_.erase(member);
-    for (const auto& [node, bytes] : loads)
-      used_[static_cast<std::size_t>(node)] += bytes;
-    loads_[stage] = std::move(loads);
-    states_[stage] = StageState::running;
-    return Assignment{stage, std::move(members)};
-  }
-  if (most > 0) waited_for_memory_.insert(stage);
+  const auto end = std::ranges::upper_bound(sizes, most);
+  for (auto size = end; size != sizes.begin();)
+    if (auto assignment = assign(stage, *--size, /*may_exceed=*/false)) return assignment;
+  if (end == sizes.begin()) return std::nullopt;
+  if (auto assignment = assign(stage, sizes.front(), /*may_exceed=*/true)) return assignment;
+  waited_for_memory_.insert(stage);
   return std::nullopt;
 }
 
 std::optional<Assignment> Schedule::next() {
   const std::vector<std::size_t> ready = this->ready();
   for (const std::size_t stage : ready)
-    if (auto assignment = assign(stage, ranks_for(stages_[stage], ready.size()))) return assignment;
+    if (auto assignment = assign_most(stage, ranks_for(stages_[stage], ready.size())))
+      return assignment;
   return std::nullopt;
 }
 

@@ -122,8 +122,10 @@ private:
   int ranks_for(const StageNeed& need, std::size_t num_ready) const;
   void unload(std::size_t stage);
   bool fits(int node, std::uint64_t bytes) const;
-  std::vector<int> members_of(std::size_t stage, int count, Loads& loads) const;
-  std::optional<Assignment> assign(std::size_t stage, int most);
+  bool is_unused(int node) const;
+  std::vector<int> members_of(std::size_t stage, int count, bool may_exceed, Loads& loads) const;
+  std::optional<Assignment> assign(std::size_t stage, int count, bool may_exceed);
+  std::optional<Assignment> assign_most(std::size_t stage, int most);
   void leave_out_after(std::size_t stage);
 
   std::vector<StageNeed> stages_;

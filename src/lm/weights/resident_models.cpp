@@ -257,6 +257,17 @@ struct ResidentModels::Shared {
     return slot;
   }
 
+  /// Closes files of this process whose weights were dropped.
+  void close_dropped() {
+    const std::lock_guard guard(*this);
+    std::erase_if(own, [&](const std::shared_ptr<Mapping>& file) {
+      return std::ranges::none_of(table().slots, [&](const Slot& slot) {
+        return slot.state == State::ready && slot.bytes > 0 && slot.process == ::getpid() &&
+               slot.file == file->file();
+      });
+    });
+  }
+
   Mapping mapping;
   std::vector<std::shared_ptr<Mapping>> own;  // files that other processes may open
 };
@@ -289,6 +300,7 @@ std::vector<at::Tensor> ResidentModels::open(
   std::shared_ptr<Mapping> mapping;
   Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
     drop_unused(shortage(2 * bytes));  // factor 2: computing with the weights needs as much again
+    shared_->close_dropped();
     mapping = std::make_shared<Mapping>(Mapping::make(bytes));
     read(tensors_in(mapping, shapes));
     mapping->protect();

@@ -1,8 +1,10 @@
 #include "latent_nodes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <span>
 #include <utility>
@@ -42,18 +44,20 @@ struct NodeColumns {
   explicit NodeColumns(const fs::path& path)
       : states(open_states(path)),
         steps(path, "samples", "node_latents"),
-        values(path, "samples", "node_value"),
+        right(path, "samples", "node_right"),
         visits(path, "samples", "node_visits"),
         questions(store::read_table(path, "samples").column("question_index")) {
-    for (const store::ListColumn* column : {&states, &steps, &values, &visits})
+    for (const store::ListColumn* column : {&states, &steps, &right, &visits})
       column->check_bytes();
-    if (!values.has_lengths_of(steps) || !visits.has_lengths_of(steps))
-      throw no_latents(path, "nodes and their values differ");
+    const std::size_t rows = questions.values<std::int64_t>().size();
+    if (!right.has_lengths_of(steps) || !visits.has_lengths_of(steps) ||
+        std::cmp_not_equal(rows, steps.rows()) || states.rows() != steps.rows())
+      throw no_latents(path, "the columns of the file describe different nodes");
   }
 
   store::ListColumn states;  // [latent steps, D] of all nodes
   store::ListColumn steps;   // latent steps of each node
-  store::ListColumn values;
+  store::ListColumn right;   // right answers found below each node
   store::ListColumn visits;  // answers found below each node
   store::ReadColumn questions;
 };
@@ -72,22 +76,28 @@ at::Tensor states_of(const store::ListColumn& column, std::int64_t row) {
 void add_row(const NodeColumns& columns, std::int64_t row, bool learns_values, LatentNodes& nodes) {
   const at::Tensor states = states_of(columns.states, row);
   const store::ReadLists steps = columns.steps.read(row, 1);
-  const store::ReadLists values = columns.values.read(row, 1);
-  const store::ReadLists visits = columns.visits.read(row, 1);
+  const store::ReadLists right_answers = columns.right.read(row, 1);
+  const store::ReadLists all_answers = columns.visits.read(row, 1);
   std::int64_t first = 0;
   for (std::size_t node = 0; node < steps.row<std::int32_t>(0).size(); ++node) {
     const std::int64_t count = steps.row<std::int32_t>(0)[node];
     if (count < 0 || first + count > states.size(0)) throw Error("latents: too few steps");
     const std::int64_t own = std::exchange(first, first + count);
-    if (count == 0 || visits.row<std::int32_t>(0)[node] == 0) continue;
+    const std::int32_t right = right_answers.row<std::int32_t>(0)[node];
+    const std::int32_t answers = all_answers.row<std::int32_t>(0)[node];
+    if (right < 0 || right > answers) throw Error("latents: more right answers than answers");
+    if (count == 0 || answers == 0) continue;
     const at::Tensor mean = states.narrow(0, own, count).mean(0).to(at::kFloat).contiguous();
     const float* begin = mean.const_data_ptr<float>();
+    if (!std::all_of(begin, begin + nodes.width, [](float x) { return std::isfinite(x); }))
+      throw Error("latents: a state is not finite");
     nodes.states.insert(nodes.states.end(), begin, begin + nodes.width);
-    const double value = values.row<double>(0)[node];
-    nodes.labels.push_back(learns_values ? value : value > 0.0 ? 1.0 : 0.0);
+    const double share = static_cast<double>(right) / answers;
+    nodes.labels.push_back(learns_values ? share : right > 0 ? 1.0 : 0.0);
     nodes.questions.push_back(
         columns.questions.values<std::int64_t>()[static_cast<std::size_t>(row)]);
   }
+  if (first != states.size(0)) throw Error("latents: too many steps");
 }
 
 void append_node(const LatentNodes& from, std::int64_t node, LatentNodes& to) {
@@ -119,6 +129,15 @@ void shuffle(std::uint64_t seed, LatentNodes& nodes) {
                  "more questions, or another prm.held_out"});
 }
 
+[[noreturn]] void refuse_lack_of_held_out_pairs(const fs::path& path) {
+  throw Failure({"E531",
+                 ExitCode::data,
+                 "no held-out question has two nodes with different labels, which "
+                 "prm.loss=pairwise compares",
+                 {"  --> " + path.string()},
+                 "a larger prm.held_out, or prm.loss=bce"});
+}
+
 LatentData divided(const fs::path& path, const PrmSettings& settings) {
   LatentNodes all = read_latent_nodes(path, settings);
   if (settings.shuffles_labels) shuffle(settings.seed, all);
@@ -131,6 +150,8 @@ LatentData divided(const fs::path& path, const PrmSettings& settings) {
   }
   if (data.training.size() == 0) refuse_lack(path, "to train on");
   if (settings.held_out > 0.0 && data.held_out.size() == 0) refuse_lack(path, "to measure");
+  const bool has_pairs = settings.kind == PrmLossKind::pairwise && settings.held_out > 0.0;
+  if (has_pairs && node_pairs(data.held_out).empty()) refuse_lack_of_held_out_pairs(path);
   return data;
 }
 
@@ -150,6 +171,27 @@ void share(const cluster::Group& world, LatentNodes& nodes) {
 }
 
 }  // namespace
+
+std::vector<NodePair> node_pairs(const LatentNodes& nodes) {
+  std::vector<NodePair> pairs;
+  for (std::int64_t begin = 0; begin < nodes.size();) {
+    std::vector<std::int64_t> members;
+    const std::int64_t question = nodes.questions[static_cast<std::size_t>(begin)];
+    for (std::int64_t node = begin;
+         node < nodes.size() && nodes.questions[static_cast<std::size_t>(node)] == question; ++node)
+      members.push_back(node);
+    begin += std::ssize(members);
+    const auto label = [&](std::int64_t node) {
+      return nodes.labels[static_cast<std::size_t>(node)];
+    };
+    std::ranges::stable_sort(members, std::greater(), label);
+    for (std::size_t i = 0; i < members.size() / 2; ++i) {
+      const std::int64_t worse = members[members.size() - 1 - i];
+      if (label(members[i]) > label(worse)) pairs.emplace_back(members[i], worse);
+    }
+  }
+  return pairs;
+}
 
 LatentNodes read_latent_nodes(const fs::path& path, const PrmSettings& settings) {
   const NodeColumns columns(path);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
@@ -16,7 +17,7 @@ namespace mgpu::recipes {
 struct LatentNodes {
   std::int64_t width = 0;                 // D
   std::vector<float> states{};            // [N, D] mean of the states of a node's latent steps
-  std::vector<double> labels{};           // [N] values of the nodes, from 0 to 1
+  std::vector<double> labels{};           // [N] what is learned of the nodes, from 0 to 1
   std::vector<std::int64_t> questions{};  // [N] indices of the questions in their data set
 
   std::int64_t size() const { return std::ssize(labels); }
@@ -29,9 +30,17 @@ struct LatentData {
   std::uint32_t crc = 0;   // checksum of the training nodes
 };
 
+/// Two nodes of a question. The first one has the larger label.
+using NodePair = std::pair<std::int64_t, std::int64_t>;
+
+/// Returns pairs of nodes of a question. The first pair of a question has the nodes with the
+/// largest and the smallest label. The next has the second largest and the second smallest, and so
+/// on. Pairs of equal labels are left out.
+std::vector<NodePair> node_pairs(const LatentNodes& nodes);
+
 /// Reads the nodes of a result file of job collect that have latent states, and at least one answer
-/// below them. If settings.learns_values is false, a label is 1 if the value of the node is above
-/// 0, otherwise 0.
+/// below them. The label of a node is the share of right answers below it. If
+/// settings.learns_values is false, it is 1 if there is a right answer, otherwise 0.
 ///
 /// Ranks:  local.
 /// Errors: Failure E605 (exit 65) if the file has no latent states, or its lists contradict each
@@ -43,7 +52,7 @@ LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettin
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_latent_nodes(); Failure E531 (exit 65) if no node is left to train on, or
-///         if prm.held_out leaves none to measure.
+///         if prm.held_out leaves no node, or no pair of nodes, to measure.
 LatentData load_latent_data(const cluster::Group& world, const std::filesystem::path& path,
                             const PrmSettings& settings);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 
 #include <ATen/ATen.h>
 
@@ -26,27 +25,6 @@ namespace {
 }
 
 }  // namespace
-
-std::vector<NodePair> node_pairs(const LatentNodes& nodes) {
-  std::vector<NodePair> pairs;
-  for (std::int64_t begin = 0; begin < nodes.size();) {
-    std::vector<std::int64_t> members;
-    const std::int64_t question = nodes.questions[static_cast<std::size_t>(begin)];
-    for (std::int64_t node = begin;
-         node < nodes.size() && nodes.questions[static_cast<std::size_t>(node)] == question; ++node)
-      members.push_back(node);
-    begin += std::ssize(members);
-    const auto label = [&](std::int64_t node) {
-      return nodes.labels[static_cast<std::size_t>(node)];
-    };
-    std::ranges::stable_sort(members, std::greater(), label);
-    for (std::size_t i = 0; i < members.size() / 2; ++i) {
-      const std::int64_t worse = members[members.size() - 1 - i];
-      if (label(members[i]) > label(worse)) pairs.emplace_back(members[i], worse);
-    }
-  }
-  return pairs;
-}
 
 at::Tensor states_of_nodes(const LatentNodes& nodes, std::span<const std::int64_t> indices) {
   at::Tensor states = at::empty({std::ssize(indices), nodes.width}, at::kFloat);

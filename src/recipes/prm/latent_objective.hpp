@@ -15,14 +15,6 @@
 
 namespace mgpu::recipes {
 
-/// Two nodes of a question. The first one has the larger label.
-using NodePair = std::pair<std::int64_t, std::int64_t>;
-
-/// Returns pairs of nodes of a question. The first pair of a question has the nodes with the
-/// largest and the smallest label. The next has the second largest and the second smallest, and so
-/// on. Pairs of equal labels are left out.
-std::vector<NodePair> node_pairs(const LatentNodes& nodes);
-
 /// Returns the states of some nodes, [count, D] float32 in host memory.
 at::Tensor states_of_nodes(const LatentNodes& nodes, std::span<const std::int64_t> indices);
 
