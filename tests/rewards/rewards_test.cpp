@@ -107,8 +107,8 @@ TEST(RewardsTest, AFileListsRewards) {
   const Scores scores = scores_of({{"reward.functions", "[file]"}, {"reward.file", path}});
   EXPECT_TRUE(std::isnan(scores.total[0]));
   EXPECT_EQ(scores.total[1], -0.5);
-  const Scores without_weight = scores_of(
-      {{"reward.functions", "[match, file]"}, {"reward.weights", "[1, 0]"}, {"reward.file", path}});
+  const Scores without_weight =
+      scores_of({{"reward.functions", "{match: 1, file: 0}"}, {"reward.file", path}});
   EXPECT_EQ(without_weight.total[0], 1.0);  // a missing score without weight does not matter
   std::ofstream(path) << R"({"prompt": "a", "completion": "b", "reward": 1})"
                       << "\n"
