@@ -169,4 +169,15 @@ std::vector<std::string> TrainState::load(const store::CheckpointStore& checkpoi
   return restored.warnings;
 }
 
+run::MergedRun merged_training(const cluster::Group& world, const run::SealPlace& place,
+                               const LoopSettings& loop, TrainState& state) {
+  run::MergedRun merged;
+  merged.warnings =
+      state.load({world,
+                  place.directory.path(),
+                  {static_cast<int>(place.directory.attempt()), loop.checkpoint.keep}});
+  merged.parts = {{"training", state.steps_done, loop.optimizer.schedule.max_steps, "steps"}};
+  return merged;
+}
+
 }  // namespace mgpu::recipes

@@ -10,6 +10,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/recipes/loop_settings.hpp>
+#include <mgpu/run/merged_run.hpp>
+#include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/checkpoint/checkpoint_store.hpp>
 #include <mgpu/train/adamw.hpp>
 #include <mgpu/train/loss_scaler.hpp>
@@ -115,5 +117,12 @@ private:
   std::vector<formats::NamedTensor> model_tensors_;  // views into weights_
   std::vector<formats::NamedTensor> trainer_tensors_;
 };
+
+/// Loads the newest checkpoint of an unfinished run into `state`, for Recipe::merge(). Returns the
+/// warnings, and the part "training" with the steps done.
+/// Ranks:  collective over `world`.
+/// Errors: those of TrainState::load().
+run::MergedRun merged_training(const cluster::Group& world, const run::SealPlace& place,
+                               const LoopSettings& loop, TrainState& state);
 
 }  // namespace mgpu::recipes

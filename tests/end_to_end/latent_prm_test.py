@@ -1,6 +1,7 @@
 """Recipe prm on latent states: equal bytes on any number of ranks, losses and areas as computed with
 numpy, and refusals."""
 import json
+import signal
 import sys
 
 import h5py
@@ -99,6 +100,27 @@ class LatentPrm(LatentCase):
         for ranks in (2, 4):
             self.train(0, ranks, "prm.held_out=0.3", "run.resume=never")
             self.assertEqual(self.bytes_of(), golden, ranks)
+
+    def test_an_unfinished_run_is_merged_and_goes_on(self):
+        self.train(0, 1, "prm.held_out=0.3")
+        golden = self.bytes_of()
+        self.run_folder("prm").rename(self.folder / "golden")
+        mark = self.folder / "mark"
+        slow = program.failpoint("train.pass@0:80:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
+        job = self.start(1, f"data.path={self.trees}", "prm.held_out=0.3",
+                         config=program.HERE / "latent_prm.yaml", env=slow)
+        self.assertTrue(job.wait_until(mark.exists))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        run = self.run_folder("prm")
+        done = json.loads((run / "ckpt/last/state.json").read_text())["step"]
+        self.assertLess(done, 60)
+        merged = self.run_to(0, 1, "--merge", str(run), config=None)
+        self.assertRegex(merged.out, rf"training +{done} of 60 steps")
+        with h5py.File(run / "results.h5") as file:
+            self.assertEqual(file["metrics/train/loss"].shape, (done,))
+        self.train(0, 2, "prm.held_out=0.3")
+        self.assertEqual(self.bytes_of(), golden)
 
     def test_a_planted_signal_is_learned_and_shuffled_labels_are_not(self):
         ended = self.train(0, 2, "prm.held_out=0.5", "train.max_steps=300")

@@ -244,7 +244,7 @@ TEST_F(CoordinatorTest, AFailedStageBeginsAgainAsOftenAsTheKeySays) {
 }
 
 TEST_F(CoordinatorTest, AStageThatDoesNotFitWaitsAndIsNamedOnce) {
-  const auto of_rank = [](std::size_t stage, int) { return stage == 2 ? 8U : 4U; };
+  const auto of_rank = [](std::size_t stage) { return stage == 2 ? 8U : 4U; };
   Ranks ranks(graph_, 2, keys_, place(), states_file(), {{0, 0}, {10}, of_rank});
   ranks.ask(0);
   EXPECT_THAT(ranks.ask(1),

@@ -57,7 +57,7 @@ TEST(ScheduleTest, AStageAloneGetsAllRanksAndTwoShareThem) {
 NodeMemory ten_bytes(int ranks, std::vector<std::uint64_t> bytes) {
   return {std::vector<int>(static_cast<std::size_t>(ranks)),
           {10},
-          [bytes = std::move(bytes)](std::size_t stage, int) { return bytes.at(stage); }};
+          [bytes = std::move(bytes)](std::size_t stage) { return bytes.at(stage); }};
 }
 
 TEST(ScheduleTest, StagesThatDoNotFitTogetherRunOneAfterTheOther) {

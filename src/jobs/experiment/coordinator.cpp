@@ -38,12 +38,11 @@ Coordinator::Coordinator(const StageGraph& graph, int ranks, const ExperimentCon
       stops_on_failure_(keys.stops_on_failure),
       retries_(keys.retries),
       place_(std::move(place)),
-      memory_(std::move(memory)),
       states_file_(std::move(states_file)),
       schedule_(needs_of(stages_), ranks, keys.urgency),
       records_(stages_.size()),
       orders_(stages_.size()) {
-  schedule_.limit_memory(memory_);
+  schedule_.limit_memory(std::move(memory));
   for (const int rank : all_ranks(ranks))
     schedule_.free(rank);
 }
@@ -151,9 +150,7 @@ void Coordinator::begin(const Assignment& assignment) {
   record.begin_s = now_s();
   StageOrder& order = orders_[assignment.stage];
   order.members = assignment.members;
-  if (memory_.of_rank)
-    order.rank_bytes =
-        memory_.of_rank(assignment.stage, static_cast<int>(assignment.members.size()));
+  order.rank_bytes = schedule_.rank_bytes(assignment.stage);
   const std::string text = to_text(order);
   for (const int member : assignment.members)
     outbox_[member] = text;
@@ -164,7 +161,7 @@ void Coordinator::begin(const Assignment& assignment) {
 void Coordinator::tell_of_waiting() {
   for (const std::size_t stage : schedule_.waited_for_memory()) {
     if (!told_of_.insert(stage).second) continue;
-    const std::uint64_t bytes = memory_.of_rank(stage, stages_[stage].sizes.front());
+    const std::uint64_t bytes = schedule_.rank_bytes(stage);
     const std::lock_guard lock(events_mutex_);
     events_.push_back(
         {"note",

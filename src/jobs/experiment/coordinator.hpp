@@ -69,7 +69,6 @@ private:
   bool stops_on_failure_;
   int retries_;
   StagePlace place_;
-  NodeMemory memory_;
   std::filesystem::path states_file_;
   Schedule schedule_;
   std::vector<StageRecord> records_;

@@ -105,7 +105,7 @@ NodeMemory memory_of_nodes(const run::RunContext& run, const std::vector<Stage>&
   }
   topology.node().all_reduce(std::span<std::uint64_t>(bytes), cluster::ReduceOp::max);
   if (topology.world().rank() == 0)
-    memory.of_rank = [bytes](std::size_t stage, int) { return bytes.at(stage); };
+    memory.of_rank = [bytes](std::size_t stage) { return bytes.at(stage); };
   return memory;
 }
 

@@ -53,7 +53,7 @@ private:
       schedule.free(rank);
     reuse(schedule);
     NodeMemory memory = memory_of_nodes(machine_, margin_);
-    memory.of_rank = [&](std::size_t stage, int /*ranks*/) { return rank_bytes(stage); };
+    memory.of_rank = [&](std::size_t stage) { return rank_bytes(stage); };
     schedule.limit_memory(std::move(memory));
     times_ = simulate(schedule, [&](const Assignment& assignment) {
       return estimate(assignment.stage, static_cast<int>(assignment.members.size())).seconds;

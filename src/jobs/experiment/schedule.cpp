@@ -99,6 +99,10 @@ void Schedule::limit_memory(NodeMemory memory) {
   used_.assign(memory_.bytes.size(), 0);
 }
 
+std::uint64_t Schedule::rank_bytes(std::size_t stage) const {
+  return memory_.node_of.empty() ? 0 : memory_.of_rank(stage);
+}
+
 /// Makes the memory that a running stage has reserved available to other stages.
 void Schedule::unload(std::size_t stage) {
   for (const auto& [node, bytes] : loads_[stage])
@@ -126,7 +130,7 @@ bool Schedule::is_unused(int node) const {
 std::vector<int> Schedule::members_of(std::size_t stage, int count, bool may_exceed,
                                       Loads& loads) const {
   const bool is_limited = !memory_.node_of.empty();
-  const std::uint64_t bytes = is_limited ? memory_.of_rank(stage, count) : 0;
+  const std::uint64_t bytes = rank_bytes(stage);
   std::vector<int> members;
   for (const int rank : free_) {
     if (std::cmp_equal(members.size(), count)) break;

@@ -51,9 +51,8 @@ struct NodeMemory {
   std::vector<int> node_of{};          // node of each rank; empty: memory does not limit stages
   std::vector<std::uint64_t> bytes{};  // memory of each node that stages may use; 0: unknown
 
-  /// Returns the bytes of memory that each rank of a stage needs if `ranks` ranks run the stage; 0
-  /// if unknown.
-  std::function<std::uint64_t(std::size_t stage, int ranks)> of_rank{};
+  /// Returns the bytes of memory that each rank of a stage needs at most; 0 if unknown.
+  std::function<std::uint64_t(std::size_t stage)> of_rank{};
 };
 
 /// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
@@ -76,6 +75,9 @@ public:
   /// Sets the memory of the nodes. Only stages that fit into this memory together then run at the
   /// same time. Call it before the first next().
   void limit_memory(NodeMemory memory);
+
+  /// Returns NodeMemory::of_rank() of the stage; 0 if memory does not limit stages.
+  std::uint64_t rank_bytes(std::size_t stage) const;
 
   StageState state(std::size_t stage) const { return states_.at(stage); }
   std::size_t size() const { return stages_.size(); }

@@ -23,8 +23,9 @@ public:
                 settings.loop.evaluation_values),
         state_(model_.parameters(), optimizer_, scaler_, curves_) {}
 
-  std::vector<std::string> load(const store::CheckpointStore& checkpoints) {
-    return state_.load(checkpoints);
+  run::MergedRun load(const cluster::Group& world, const run::SealPlace& place,
+                      const LoopSettings& loop) {
+    return merged_training(world, place, loop, state_);
   }
   const ad::AdTransformer& model() const { return model_; }
   const TrainCurves& curves() const { return curves_; }
@@ -67,16 +68,9 @@ run::MergedRun AdRecipe::merge(const cluster::Group& world, const run::SealPlace
   const AdSettings& settings = settings_;
   const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
   StoredTraining training(settings);
-  run::MergedRun merged;
-  merged.warnings =
-      training.load({world,
-                     place.directory.path(),
-                     {static_cast<int>(place.directory.attempt()), settings.loop.checkpoint.keep}});
-  if (const auto part = merge_histories(world, place, journal, settings, *environment)) {
-    merged.parts.push_back(*part);
-  }
-  merged.parts.push_back(
-      {"training", training.steps_done(), settings.loop.optimizer.schedule.max_steps, "steps"});
+  run::MergedRun merged = training.load(world, place, settings.loop);
+  if (const auto part = merge_histories(world, place, journal, settings, *environment))
+    merged.parts.insert(merged.parts.begin(), *part);
   const FinalEvaluation evaluation = final_evaluation(training.model(), *environment, settings);
   merged.parts.push_back(seal_partly(
       world, journal, results_request(place, evaluation, training.curves(), training.steps_done()),

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/cluster/broadcast_list.hpp>
 #include <mgpu/formats/line_problems.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 
@@ -20,10 +21,7 @@ namespace {
 
 template <class T>
 void share(const cluster::Group& world, std::vector<T>& values) {
-  std::int64_t size = std::ssize(values);
-  world.broadcast(std::span<std::int64_t>(&size, 1), 0);
-  cluster::run_together(world, [&] { values.resize(static_cast<std::size_t>(size)); });
-  world.broadcast(std::span(values), 0);
+  cluster::broadcast_list(world, values);
 }
 
 /// Broadcasts the texts of rank 0, which may have any content. Sends all texts as one joined text,

@@ -255,12 +255,7 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
   TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),
                      loop.evaluation_values, loop.splits_loss, loop.step_values);
   TrainState state(model->parameters(), optimizer, scaler, curves, method_->kept_tensors());
-  run::MergedRun merged;
-  merged.warnings =
-      state.load({world,
-                  place.directory.path(),
-                  {static_cast<int>(place.directory.attempt()), loop.checkpoint.keep}});
-  merged.parts = {{"training", state.steps_done, loop.optimizer.schedule.max_steps, "steps"}};
+  run::MergedRun merged = merged_training(world, place, loop, state);
   store::SealRequest request = lm_results(place, curves, state.steps_done,
                                           method_->loss_meaning().unit, curves.step_values());
   request.partial = true;

@@ -13,6 +13,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/broadcast_list.hpp>
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/results/list_column.hpp>
@@ -129,15 +130,6 @@ void shuffle(std::uint64_t seed, LatentNodes& nodes) {
                  "more questions, or another prm.held_out"});
 }
 
-[[noreturn]] void refuse_lack_of_held_out_pairs(const fs::path& path) {
-  throw Failure({"E531",
-                 ExitCode::data,
-                 "no held-out question has two nodes with different labels, which "
-                 "prm.loss=pairwise compares",
-                 {"  --> " + path.string()},
-                 "a larger prm.held_out, or prm.loss=bce"});
-}
-
 LatentData divided(const fs::path& path, const PrmSettings& settings) {
   LatentNodes all = read_latent_nodes(path, settings);
   if (settings.shuffles_labels) shuffle(settings.seed, all);
@@ -151,23 +143,15 @@ LatentData divided(const fs::path& path, const PrmSettings& settings) {
   if (data.training.size() == 0) refuse_lack(path, "to train on");
   if (settings.held_out > 0.0 && data.held_out.size() == 0) refuse_lack(path, "to measure");
   const bool has_pairs = settings.kind == PrmLossKind::pairwise && settings.held_out > 0.0;
-  if (has_pairs && node_pairs(data.held_out).empty()) refuse_lack_of_held_out_pairs(path);
+  if (has_pairs) required_pairs(data.held_out, "held-out question");
   return data;
-}
-
-template <class T>
-void share(const cluster::Group& world, std::vector<T>& values) {
-  std::int64_t size = std::ssize(values);
-  world.broadcast(std::span<std::int64_t>(&size, 1), 0);
-  cluster::run_together(world, [&] { values.resize(static_cast<std::size_t>(size)); });
-  world.broadcast(std::span<T>(values), 0);
 }
 
 void share(const cluster::Group& world, LatentNodes& nodes) {
   world.broadcast(std::span<std::int64_t>(&nodes.width, 1), 0);
-  share(world, nodes.states);
-  share(world, nodes.labels);
-  share(world, nodes.questions);
+  cluster::broadcast_list(world, nodes.states);
+  cluster::broadcast_list(world, nodes.labels);
+  cluster::broadcast_list(world, nodes.questions);
 }
 
 }  // namespace
@@ -191,6 +175,17 @@ std::vector<NodePair> node_pairs(const LatentNodes& nodes) {
     }
   }
   return pairs;
+}
+
+std::vector<NodePair> required_pairs(const LatentNodes& nodes, const std::string& what) {
+  std::vector<NodePair> pairs = node_pairs(nodes);
+  if (!pairs.empty()) return pairs;
+  throw Failure(
+      {"E531",
+       ExitCode::data,
+       "no " + what + " has two nodes with different labels, which prm.loss=pairwise compares",
+       {},
+       "more questions, another prm.held_out, or prm.loss=bce"});
 }
 
 LatentNodes read_latent_nodes(const fs::path& path, const PrmSettings& settings) {

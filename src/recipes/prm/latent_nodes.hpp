@@ -38,6 +38,10 @@ using NodePair = std::pair<std::int64_t, std::int64_t>;
 /// on. Pairs of equal labels are left out.
 std::vector<NodePair> node_pairs(const LatentNodes& nodes);
 
+/// Returns node_pairs(). `what` names the questions in the message.
+/// Errors: Failure E531 (exit 65) if there is no pair.
+std::vector<NodePair> required_pairs(const LatentNodes& nodes, const std::string& what);
+
 /// Reads the nodes of a result file of job collect that have latent states, and at least one answer
 /// below them. The label of a node is the share of right answers below it. If
 /// settings.learns_values is false, it is 1 if there is a right answer, otherwise 0.

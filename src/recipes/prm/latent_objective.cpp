@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include <mgpu/base/error.hpp>
 #include <mgpu/base/keyed_permutation.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
@@ -13,19 +12,6 @@
 #include "step_loss.hpp"
 
 namespace mgpu::recipes {
-namespace {
-
-[[noreturn]] void refuse_lack_of_node_pairs() {
-  throw Failure(
-      {"E531",
-       ExitCode::data,
-       "no question has two nodes with different labels, which prm.loss=pairwise compares",
-       {},
-       "more questions, or prm.loss=bce"});
-}
-
-}  // namespace
-
 at::Tensor states_of_nodes(const LatentNodes& nodes, std::span<const std::int64_t> indices) {
   at::Tensor states = at::empty({std::ssize(indices), nodes.width}, at::kFloat);
   float* to = states.mutable_data_ptr<float>();
@@ -37,9 +23,7 @@ at::Tensor states_of_nodes(const LatentNodes& nodes, std::span<const std::int64_
 LatentObjective::LatentObjective(LatentHead& head, const LatentNodes& nodes,
                                  const PrmSettings& settings, PhaseClock& clock)
     : head_(head), nodes_(nodes), settings_(settings), clock_(clock) {
-  if (settings.kind != PrmLossKind::pairwise) return;
-  pairs_ = node_pairs(nodes);
-  if (pairs_.empty()) refuse_lack_of_node_pairs();
+  if (settings.kind == PrmLossKind::pairwise) pairs_ = required_pairs(nodes, "question");
 }
 
 std::uint64_t LatentObjective::epoch_size() const {

@@ -180,12 +180,7 @@ run::MergedRun LatentPrmRecipe::merge(const cluster::Group& world, const run::Se
   TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),
                      loop.evaluation_values);
   TrainState state(head->parameters(), optimizer, scaler, curves);
-  run::MergedRun merged;
-  merged.warnings =
-      state.load({world,
-                  place.directory.path(),
-                  {static_cast<int>(place.directory.attempt()), loop.checkpoint.keep}});
-  merged.parts = {{"training", state.steps_done, loop.optimizer.schedule.max_steps, "steps"}};
+  run::MergedRun merged = merged_training(world, place, loop, state);
   store::SealRequest request = latent_results(place, settings_.prm, curves, state.steps_done);
   request.partial = true;
   store::seal(world, request);
