@@ -142,19 +142,22 @@ TEST_F(BeamSearchTest, ABatchDoesNotMatter) {
 
 TEST_F(BeamSearchTest, LogProbsAreThoseOfScoringTheCompletion) {
   config_.generation.scores_prompts = true;
-  const auto completed = complete(std::span(prompts_).first(1), 64);
-  EXPECT_EQ(completed[0].result.prompt_log_probs.size(), prompts_[0].ids.size() - 1);
+  Completer completer(model_, encoder_, config_);
+  completer.use_beams(keys_, &scorer_);
   lm::GenerationConfig scores_only;
   scores_only.max_new_tokens = 0;
   scores_only.scores_prompts = true;
-  for (const lm::Completion& completion : completed[0].result.completions) {
-    Ids ids = prompts_[0].ids;
-    ids.insert(ids.end(), completion.ids.begin(), completion.ids.end());
-    const lm::Prompt prompt{0, ids};
-    const auto scored = lm::Generator(model_, scores_only).run({&prompt, 1});
-    const auto& log_probs = scored[0].prompt_log_probs;
-    const std::vector<float> last(log_probs.end() - std::ssize(completion.ids), log_probs.end());
-    EXPECT_EQ(last, completion.log_probs);
+  for (std::size_t p = 0; p < 2; ++p) {  // the second call allocates both caches again
+    const auto completed = completer.run(std::span(prompts_).subspan(p, 1), 0);
+    for (const lm::Completion& completion : completed[0].result.completions) {
+      Ids ids = prompts_[p].ids;
+      ids.insert(ids.end(), completion.ids.begin(), completion.ids.end());
+      const lm::Prompt prompt{0, ids};
+      const auto scored = lm::Generator(model_, scores_only).run({&prompt, 1});
+      std::vector<float> log_probs = completed[0].result.prompt_log_probs;
+      log_probs.insert(log_probs.end(), completion.log_probs.begin(), completion.log_probs.end());
+      EXPECT_EQ(log_probs, scored[0].prompt_log_probs);
+    }
   }
 }
 

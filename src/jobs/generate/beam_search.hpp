@@ -42,6 +42,9 @@ public:
   void set_batch_size(std::int64_t batch_size) { config_.batch_size = batch_size; }
   void set_progress(const lm::SeeProgress& see) { see_progress_ = see; }
 
+  /// Frees the KV cache; the next run() allocates it again.
+  void free_cache() { paths_.free_pool(); }
+
 private:
   /// A completion, and its sequence in the decode session until the completion has ended.
   struct Beam {

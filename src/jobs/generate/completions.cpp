@@ -77,11 +77,14 @@ std::vector<lm::PromptResult> Completer::results_of(std::span<const rows::Encode
   std::vector<BeamPrompt> begun;
   for (std::size_t w = 0; w < work.size(); ++w)
     begun.push_back({&prompts[places[w]], work[w].sample});
+  if (!config_.generation.scores_prompts) return beams_->run(begun);
+  // --plan counts one KV cache. So each of these two is freed before the other one is allocated.
+  beams_->free_cache();
+  std::vector<lm::PromptResult> scored = generator_.run(work);
+  generator_.free_cache();
   std::vector<lm::PromptResult> results = beams_->run(begun);
-  if (!config_.generation.scores_prompts) return results;
-  const std::vector<lm::PromptResult> scored = generator_.run(work);
   for (std::size_t w = 0; w < work.size(); ++w)
-    results[w].prompt_log_probs = scored[w].prompt_log_probs;
+    results[w].prompt_log_probs = std::move(scored[w].prompt_log_probs);
   return results;
 }
 

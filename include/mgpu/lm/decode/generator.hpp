@@ -127,6 +127,9 @@ public:
   /// Sets the batch size for the next call of run(), and frees the cache.
   void set_batch_size(std::int64_t batch_size);
 
+  /// Frees the cache; the next call of run() allocates it again.
+  void free_cache() { pool_.reset(); }
+
 private:
   void run_on_all_or_reset(const std::function<void()>& step);
   void pool_for(std::span<const Prompt> prompts);

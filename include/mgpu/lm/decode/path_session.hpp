@@ -42,6 +42,9 @@ public:
   /// Returns the most cache pages that were in use at the same time since the pool was made.
   std::int64_t most_used_pages() const { return pool_ ? pool_->cache().most_used_pages() : 0; }
 
+  /// Frees the pool. It must not be called inside the `work` function of run().
+  void free_pool() { pool_.reset(); }
+
   // The functions below may be called only inside the `work` function of run().
 
   /// Runs all pending input through the model.
