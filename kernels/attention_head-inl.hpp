@@ -80,7 +80,7 @@ public:
   float* q;              // [kRows, column_pitch] queries of the block, times the score scale
   float* grad_out;       // [kRows, column_pitch] gradients of the outputs of the block
   float* weighted_sums;  // [kRows, column_pitch] result of sum_weighted_lines()
-  float* p;              // [kRows, keys_pitch] scores of the block, later probabilities
+  float* p;              // [kRows, keys_pitch] scores, later exp(score - max) or probabilities
   float* s;              // [kRows, keys_pitch] gradients of the probabilities, later of the scores
   float* factors;        // [kRows, factor_pitch] factors of dropout
 

@@ -1,6 +1,7 @@
 // Computes a GEMM in blocks of inputs, outputs and rows. Each block of weights is copied (packed)
-// into the order in which the register tiles read it, and so is each block of rows if needed. A
-// block of rows stays in the L2 cache while it is multiplied by all panels of a block of outputs.
+// into the order in which the register tiles read it. A block of rows is copied only if its columns
+// are contiguous, or if its rows would share cache sets. It stays in the L2 cache while it is
+// multiplied by all panels of a block of outputs.
 #include <algorithm>
 #include <cstring>
 

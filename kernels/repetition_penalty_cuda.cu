@@ -1,5 +1,5 @@
-// One thread block processes a row. The threads of the block loop over the ids of the row. These
-// ids are distinct, so no two threads change the same logit.
+// Each thread block processes one row at a time. The threads of the block loop over the ids of the
+// row. These ids are distinct, so no two threads change the same logit.
 #include <mgpu/kernels/repetition_penalty.hpp>
 
 #include "launch.cuh"

@@ -69,8 +69,8 @@ struct SequenceHead {
   }
 };
 
-/// Sets the scores of keys to which the query does not attend to -infinity, so that exp makes them
-/// 0.
+/// Sets to -infinity the scores of the keys that the query does not attend to, so that exp makes
+/// them 0.
 void mask_unseen(const SequenceHead& sequence, std::size_t query, Keys keys, float* scores) {
   std::fill(scores + keys.begin, scores + std::max(keys.begin, sequence.first_key(query)),
             -INFINITY);

@@ -18,7 +18,8 @@ namespace mgpu::ad {
 at::Tensor linear(const tensor::ParameterArena& arena, const std::string& name, const at::Tensor& x,
                   tensor::ComputeKind compute);
 
-/// Normalizes each row of x, with the parameters `name`.weight and `name`.bias.
+/// Normalizes each token of x over its D elements, with the parameters `name`.weight and
+/// `name`.bias.
 at::Tensor layer_norm(const tensor::ParameterArena& arena, const std::string& name,
                       const at::Tensor& x);
 

@@ -12,8 +12,9 @@ namespace mgpu::app {
 // Each probe tests an operation of a run with a small amount of data, for --check.
 
 /// Gathers one number from each rank. Then writes 16 MiB to the journal in `folder`, makes an HDF5
-/// file from the journal, and reads the file back. Finding::detail has the speed in MB/s. The
-/// finding is a warning if some HDF5 writes were not collective.
+/// file from the journal, and reads the file back. Finding::detail has the speed of making and
+/// reading the HDF5 file, in MB/s. The finding is a warning if some HDF5 writes were not
+/// collective.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);

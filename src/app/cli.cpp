@@ -193,7 +193,7 @@ private:
         {"version", Action::version}};
     const auto* chosen = std::find_if(std::begin(kActions), std::end(kActions),
                                       [&](const auto& pair) { return pair.first == row.name; });
-    if (options_.action == Action::help) return;  // --help overrides all other options
+    if (options_.action == Action::help) return;  // --help overrides the other actions
     const bool conflict = options_.action != Action::run && options_.action != chosen->second &&
                           chosen->second != Action::help;
     if (conflict) {

@@ -35,7 +35,7 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
 
 store::RunRequest request_of(const cluster::Group& world, const Config& config,
                              const run::JobKeys& keys, const fs::path& folder) {
-  std::map<std::string, std::string> of_device;  // device keys of the run; only on rank 0
+  std::map<std::string, std::string> of_device;  // run::device_keys() of the run; only on rank 0
   cluster::run_together(world, [&] {
     if (world.rank() == 0) of_device = run::device_keys_in(store::keys_of_run(folder), config);
   });

@@ -14,6 +14,7 @@ namespace mgpu::app {
 
 /// Returns the configuration with which the run in `folder` was made, changed by `overrides`.
 /// Ranks:  collective over `world`.
+/// Errors: those of load_config(), on all ranks.
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
                      const std::vector<Override>& overrides = {});
 

@@ -197,7 +197,7 @@ examples
 )";
 
 /// Returns the names and the argument of an option as --help shows them: "  -q, --quiet" or
-/// "      --gpus LIST|all".
+/// "  --gpus LIST|all".
 std::string usage_of(const OptionRow& row) {
   std::string usage = row.letter == 0 ? "  " : std::string("  -") + row.letter + ", ";
   usage += "--" + std::string(row.name);

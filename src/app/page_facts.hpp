@@ -29,7 +29,8 @@ std::string allowed_cores();
 /// nodes, the text ends with their number.
 std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
 
-/// Formats the versions of the libraries: "hdf5 1.10.8, libtorch 2.11.0".
+/// Formats the versions of the program and of what it was built with: "..., hdf5 1.10.8, libtorch
+/// 2.11.0, ...".
 std::string versions_text();
 
 /// Formats the largest peak of host memory of any rank, and the sum of the peaks of all ranks.

@@ -19,7 +19,7 @@ struct PartRun {
   bool is_finished = false;
   int format = store::kNewestRunFormat;
   run::ChunkPart part{};
-  std::map<std::string, std::string> device_keys{};  // device_keys() of the run, from run.json
+  std::map<std::string, std::string> device_keys{};  // result of run::device_keys_in()
   std::map<std::string, std::string> inputs{};       // result of store::inputs_of_run()
 };
 
@@ -27,9 +27,9 @@ struct PartRun {
 Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help);
 
 /// Checks that runs can be merged. Their job must support parts (JobSpec::has_parts). Their
-/// formats, configurations, inputs and batch sizes on GPUs must be equal, and all runs must be
-/// finished. If all runs have the same number N of parts, each part I/N must be given. `runs` must
-/// not be empty.
+/// formats, configurations and recorded inputs must be equal, and so must their run::device_keys(),
+/// such as batch sizes on GPUs. All runs must be finished. If all runs have the same number N of
+/// parts, each part I/N must be given. `runs` must not be empty.
 /// Ranks:  local.
 /// Errors: Failure E610 (exit 65), which names what differs and what to type.
 void check_part_runs(const std::vector<PartRun>& runs);

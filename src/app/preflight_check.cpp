@@ -195,8 +195,8 @@ private:
 
   /// Returns a finding about the limit of the plan of which the largest share is used
   /// (Limit::used). The limit of the disk is left out, because check_output() covers it. The
-  /// finding is a warning if that share is larger than Limit::allowed, or if the plan has no other
-  /// limits.
+  /// finding is a warning if that share is larger than Limit::allowed, or if the plan has no limit
+  /// except that of the disk.
   /// Errors: Failure E301 if a limit is exceeded.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};

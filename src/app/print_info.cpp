@@ -34,7 +34,8 @@ std::string pages_of_name(const KeyTable& table, const std::string& topic) {
   return pages;
 }
 
-/// Returns the names of all keys of a section, each with its summary on the next line.
+/// Returns the names of all keys of a section, each with its summary and its values on the next
+/// line.
 std::string section_page(const KeyTable& table, const std::string& section) {
   std::string page;
   for (const KeySpec& spec : table.keys())

@@ -36,6 +36,7 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 /// Returns the job of the configuration. Every rank parses the job's keys, and rank 0 checks the
 /// files that the job needs (Job::check_files). `config` must outlive the job.
 /// Ranks:  collective over `world`.
+/// Errors: those of jobs::read_job() and Job::check_files(), on all ranks.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
 /// Returns the request with which the store::RunDirectory of this run is opened. `command`: argv.

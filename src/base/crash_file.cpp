@@ -87,8 +87,8 @@ void put_events() noexcept {
 template <class PutWhat>
 void write_once(PutWhat put_what) noexcept {
   if (prepared.is_claimed.exchange(true)) {
-    // Another thread is writing. Wait up to 0.5 s, so that the file is complete before this thread
-    // ends the process.
+    // The file is written already, or another thread is writing it. Wait up to 0.5 s until the file
+    // is complete, because this thread will then end the process.
     const timespec pause{0, 10'000'000};
     for (int i = 0; i < 50 && !prepared.is_written.load(); ++i)
       nanosleep(&pause, nullptr);

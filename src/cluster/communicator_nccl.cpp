@@ -20,8 +20,8 @@ namespace {
 
 /// The longest wait for ncclCommDestroy or ncclCommAbort, which may hang.
 constexpr std::chrono::seconds kEndPatience(5);
-/// The time that this rank waits after a peer's failure. Meanwhile, the peer prints its error and
-/// ends all ranks. mpirun takes two seconds to kill them.
+/// The longest time that this rank waits after a peer's failure. Meanwhile, the peer prints its
+/// error and ends all ranks. mpirun takes two seconds to kill them.
 constexpr double kPeerPatienceS = 5.0;
 
 ncclDataType_t nccl_type(DType dtype) {
@@ -167,7 +167,8 @@ void NcclCommunicator::agree(const std::exception_ptr& failure) {
   });
 }
 
-/// Waits until NCCL has started, or until another rank reports a failure.
+/// Starts NCCL on this rank, and waits until it has started, or until another rank reports a
+/// failure.
 void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

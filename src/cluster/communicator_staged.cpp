@@ -5,7 +5,8 @@
 namespace mgpu::cluster {
 namespace {
 
-// Size of each of the two pinned buffers. Larger ones take long to pin and are no faster.
+// Largest size of each of the two pinned buffers. Larger buffers take long to pin and are no
+// faster.
 constexpr std::size_t kStagedBytes = std::size_t{8} << 20;
 
 std::size_t staged_bytes(const CommunicatorOptions& options) {

@@ -6,7 +6,8 @@ struct CUstream_st;
 struct CUevent_st;
 
 /// The CUDA calls on which device_work.hpp is built. They are defined in cuda_calls.cpp. In a build
-/// without CUDA they are defined in cuda_absent.cpp, and throw.
+/// without CUDA they are defined in cuda_absent.cpp, and throw NotBuiltError, except those that
+/// free, which do nothing.
 namespace mgpu::cluster::cuda {
 
 void set_device(int index);

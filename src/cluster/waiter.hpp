@@ -60,8 +60,9 @@ private:
 /// Returns the error of a rank that waited too long in a call. `call`: the description of the call.
 TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
-/// In checked builds, compares the call of this rank with the calls of all other ranks. Ranks:
-/// collective over `group`. Errors: ShapeError when they differ; those of Waiter::until().
+/// In checked builds, compares the call of this rank with the calls of all other ranks.
+/// Ranks:  collective over `group`.
+/// Errors: ShapeError when they differ; those of Waiter::until().
 void check_call(const Group& group, const Call& mine, Waiter& waiter);
 
 }  // namespace mgpu::cluster

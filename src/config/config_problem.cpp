@@ -9,7 +9,7 @@ namespace mgpu {
 namespace {
 
 constexpr int kLineCharacters = 100;  // longest piece of a line that is shown
-constexpr int kBefore = 60;           // most characters that are shown in front of the caret
+constexpr int kBefore = 60;           // most characters in front of the caret, if the line is cut
 constexpr std::size_t kShownProblems = 40;
 constexpr std::string_view kCommandLine = "command line";
 
@@ -79,7 +79,7 @@ std::vector<std::string> place_lines(const Problem& problem) {
 }
 
 /// Lists the files and arguments with mistakes: " in conf.yaml", " in a.yaml and on the command
-/// line", " in a.yaml, in b.yaml and 3 more"
+/// line", " in a.yaml, in b.yaml, in c.yaml and 2 more"
 std::string origins_of(const std::vector<Problem>& problems) {
   std::vector<std::string> origins;
   for (const Problem& problem : problems) {
@@ -99,7 +99,8 @@ std::string origins_of(const std::vector<Problem>& problems) {
   return text;
 }
 
-/// Returns the lines of a problem, with its help below them, aligned with the line numbers.
+/// Returns the lines of a problem, with its help below them. If a line of a file is shown, the help
+/// is aligned with the `|` after the line number.
 std::vector<std::string> lines_with_help(const Problem& problem) {
   const ErrorReport report = to_report(problem);
   std::vector<std::string> lines = report.lines;
@@ -110,7 +111,8 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
   return lines;
 }
 
-/// Returns one report with all problems and broken rules, one below the other.
+/// Returns one report with the first kShownProblems problems and all broken rules, one below the
+/// other.
 ErrorReport fold(const std::vector<Problem>& problems, ExitCode exit,
                  const std::vector<ErrorReport>& rules) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");

@@ -59,8 +59,8 @@ private:
   }
 
   /// Returns the keys whose values the rules cannot use: keys with a wrong value, and required keys
-  /// that are missing. If a source has an unrecognized name, returns all missing keys, because the
-  /// name may stand for any missing key.
+  /// that are missing. A name that is not recognized may stand for any missing key. If a source has
+  /// one, the result has all missing keys.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {
@@ -212,7 +212,7 @@ private:
   bool has_unknown_names_ = false;
   std::vector<Problem> problems_;
   std::vector<std::string> notes_;
-  bool complete_ = true;  // false: a file was not read to its end
+  bool complete_ = true;  // false: a file was not read to its end, or is no mapping
 };
 
 }  // namespace

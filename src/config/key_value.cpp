@@ -60,8 +60,8 @@ Read checked(const KeySpec& spec, double number, KeyValue value) {
   return value;
 }
 
-/// Returns "write 1000" for 1e3, 1_000 and 0x3E8; "" if the text is not a whole number in any
-/// notation.
+/// Returns "write 1000" for 1e3, 1_000 and 0x3E8; "" if the text is not a whole number below 2^53
+/// in any notation.
 std::string integer_help(std::string_view text) {
   std::string digits(text);
   digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
@@ -187,7 +187,8 @@ KeySpec element_of(const KeySpec& spec) {
   return element;
 }
 
-/// Returns one node for each integer of a range such as 0-3; an empty list if `item` is no range.
+/// Returns one node for each integer of a range such as 0-3; an empty list if `item` is no range,
+/// or a range of more than kMost integers.
 std::vector<YamlNode> integers_of_range(const YamlNode& item) {
   constexpr std::int64_t kMost = 65536;
   const std::size_t dash = item.text.find('-');
@@ -284,7 +285,7 @@ Read read_mapping(const KeySpec& spec, const YamlNode& node) {
 }
 
 /// Reads a mapping that is written as text, such as "{a: 1}". All entries get the place of the
-/// whole text in the file.
+/// whole text.
 Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
   YamlDocument document = read_yaml("mapping: " + node.text, "");
   const bool is_mapping = document.problems.empty() && document.root.items.size() == 1 &&
@@ -298,7 +299,7 @@ Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
 }
 
 /// Reads a list or mapping that is written as text, such as "[1, 3]", "1,3" or "[a, "b, c"]". Each
-/// element gets the place of the whole text in the file.
+/// element gets the place of the whole text.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   if (node.text.starts_with('{')) return read_mapping_text(spec, node);
   const bool bracketed = node.text.starts_with('[');

@@ -7,8 +7,8 @@
 
 namespace mgpu {
 
-/// Parses an integer such as 12 or -3; nullopt for any other text. A sign +, leading zeros,
-/// underscores, exponents and base prefixes are refused.
+/// Parses an integer such as 12 or -3; nullopt for any other text, or if it does not fit 64 bits. A
+/// sign +, leading zeros, underscores, exponents and base prefixes are refused.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 /// Parses a number such as 3, -0.5, .5 or 3e-4; nullopt for any other text, such as nan, inf or
 /// 0x10. A number too large for a double gives infinity.
@@ -17,7 +17,7 @@ std::optional<double> parse_number(std::string_view text);
 /// for any other text.
 std::optional<double> parse_duration(std::string_view text);
 /// Parses a size such as 1000, 512MiB, 1.5GiB or 10MB, and returns bytes; nullopt for any other
-/// text.
+/// text, or if the size is too large.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 
 /// Returns whether `text` consists of digits after an optional `-`, even if the number is too
@@ -38,8 +38,8 @@ std::string bytes_text(std::int64_t bytes);
 /// Returns `text` without its quotes; `text` itself if it has no quotes.
 std::string_view unquoted(std::string_view text);
 
-/// Formats the text as a YAML scalar: plain if every YAML reader takes it for text, else in double
-/// quotes.
+/// Formats the text as a YAML scalar: plain only if every YAML reader takes it for text, otherwise
+/// in double quotes.
 std::string yaml_scalar(std::string_view text);
 
 }  // namespace mgpu

@@ -228,8 +228,8 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(' ') + 1 - first));
 }
 
-/// Returns `key: "value"` for a line or an entry whose value has `: ` in it without quotes; "" for
-/// other text.
+/// Returns `key: "value"` for a line or an entry whose value has no quotes, and has `: ` in it or
+/// ends with `:`; "" for other text.
 std::string with_quotes(std::string_view entry) {
   const std::size_t colon = entry.find(": ");
   if (colon == std::string_view::npos) return "";

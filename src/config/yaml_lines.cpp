@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-/// Scans the lines of a file and tracks where a value may begin. Only at such a position does a
-/// quote open a quoted text, and `|` a block of text.
+/// Scans the lines of a file and tracks where a value may begin. At such a position, a quote opens
+/// a quoted text, and `|` or `>` opens a block of text. Elsewhere they are ordinary characters.
 class LineScanner {
 public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}

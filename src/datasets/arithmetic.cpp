@@ -72,9 +72,9 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
   return chain;
 }
 
-/// Returns the prompt with 1 to settings.copies copies of its chain. After each copy but the last
-/// come up to 8 random characters and a line break. Agents with latent steps read such a prompt:
-/// each agent reads the question, and hidden states take the place of the characters.
+/// Returns the prompt with 1 to settings.copies copies of its chain. Up to 8 random characters and
+/// a line break follow each copy but the last. Agents with latent steps read such a prompt: each
+/// agent reads the question, and hidden states take the place of the characters.
 std::string with_copies(const ChainSettings& settings, const std::string& chain,
                         std::uint64_t number) {
   constexpr std::string_view kCharacters = "0123456789 +-=#\n";

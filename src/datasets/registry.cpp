@@ -53,7 +53,7 @@ bool is_chosen(const Config& config, const DatasetEntry& entry) {
   return *entry.chosen_by != '\0' && config.integer(entry.chosen_by) > 0;
 }
 
-/// Refuses keys of data sets that are not chosen.
+/// Refuses keys of data sets that are not chosen, unless they have their default values.
 void refuse_keys_of_others(const Config& config, const DatasetEntry* chosen) {
   const std::vector<std::string> given = config.not_default();
   for (const DatasetEntry& other : datasets()) {

@@ -33,8 +33,9 @@ private:
   std::size_t made_ = 0;
 };
 
-/// All rows that a list of choices can make, in a random order. The first choices of the list are
-/// counted: as many as make at most 2^62 different rows. No two rows have the same counted choices.
+/// Rows made from a list of choices, in a random order. The first choices of the list are counted:
+/// as many as make at most 2^62 different rows. There is one row for each combination of values of
+/// the counted choices.
 class RowSpace {
 public:
   /// `choices`: how many values each choice has, in order; 0 if they are too many to be counted.
@@ -69,8 +70,8 @@ struct SplitSizes {
 void add_rows_key(KeyTable& table, const std::string& dataset);
 
 /// Returns the sizes that `value`, the value of key data.NAME.rows, lists.
-/// Errors: Failure E107 (exit 78) if it is not three numbers of at least 0; E124 if the splits need
-///         more different rows than exist (`room`).
+/// Errors: Failure E107 (exit 78) if it is not three numbers; E124 if the splits need more
+///         different rows than exist (`room`).
 SplitSizes split_sizes(const Config& config, const std::string& dataset,
                        const std::vector<std::int64_t>& value, std::uint64_t room);
 

@@ -30,9 +30,9 @@ struct CsvCell {
   bool is_quoted = false;
 };
 
-/// Returns the cells of one record. `record` may include the line feed that ends it.
-/// Errors: RowError for an unclosed quote, a quote inside an unquoted cell, or characters after a
-///         closing quote.
+/// Returns the cells of one record. `record` may include the line end after it, "\n" or "\r\n".
+/// Errors: RowError for an unclosed quote, a quote inside an unquoted cell, characters after a
+///         closing quote, or another line end outside quotes.
 /// Source: RFC 4180.
 std::vector<CsvCell> csv_cells(std::string_view record, const CsvRules& rules);
 

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
-/// Returns those ids of all ranks that pass `pass` (from 0) handles, sorted so that equal ids are
-/// adjacent. Pass IdDigest::low % passes handles an id, so one pass handles all equal ids.
+/// Returns the ids of all ranks that belong to pass number `pass` (from 0), sorted so that equal
+/// ids are adjacent. An id belongs to pass IdDigest::low % passes, so equal ids belong to the same
+/// pass.
 /// Ranks:  collective over the readers.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                  std::uint64_t pass, std::uint64_t passes) {

@@ -23,8 +23,8 @@ public:
 
   /// Returns the row with this program's names of columns. `has_cells` is true for a row of CSV or
   /// TSV, in which lists are JSON texts.
-  /// Errors: RowError when a required column, or one in RowOptions::columns, is missing, or when a
-  ///         column has the wrong type.
+  /// Errors: RowError when a required column, or one in RowOptions::columns, is missing, when a row
+  ///         has several columns of RowOptions::one_of, or when a column has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Returns whether each row must have a unique `id`.

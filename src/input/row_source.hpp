@@ -27,7 +27,7 @@ public:
 
   /// Reads `count` rows, beginning with row `first`. A call is fast if its rows follow those of the
   /// previous call.
-  /// Errors: those of DataFile::read().
+  /// Errors: those of DataFile::read(); for Parquet also Failure E532.
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 

@@ -12,7 +12,7 @@
 #endif
 
 // The registry of jobs, in the order in which jobs() returns them. The folder of job NAME defines
-// NAME_job().
+// NAME_job(). An extension of this program lists its jobs in MGPU_MORE_JOBS.
 #define MGPU_JOBS(line)                                                                  \
   line(train) line(generate) line(teacher) line(classify) line(collect) line(experiment) \
       MGPU_MORE_JOBS(line)

@@ -19,8 +19,9 @@
 
 namespace mgpu::recipes {
 
-/// Stores the metrics of each step and the values of each evaluation so far. They are saved with
-/// each checkpoint, so a resumed run has the same curves as an uninterrupted run.
+/// Stores the metrics of each step and the values of each evaluation so far. Steps and evaluations
+/// are counted from 0. The curves are saved with each checkpoint, so a resumed run has the same
+/// curves as an uninterrupted run.
 class TrainCurves {
 public:
   /// Allocates room for `max_steps` steps and `max_evaluations` evaluations. `value_names` has the
@@ -110,7 +111,7 @@ private:
   train::Adamw* optimizer_;
   train::LossScaler* scaler_;
   TrainCurves* curves_;
-  at::Tensor weights_;        // [elements] float32, host copy; on the CPU backend the arena itself
+  at::Tensor weights_;        // [elements] float32, host copy; on the CPU the arena itself
   at::Tensor first_moment_;   // of AdamW, stored like weights_
   at::Tensor second_moment_;  // of AdamW, stored like weights_
   std::vector<KeptTensor> kept_;

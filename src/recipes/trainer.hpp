@@ -44,7 +44,7 @@ public:
   /// name. All ranks call this function, but only the result of rank 0 is used.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
-  /// Returns the numbers of the last step that LoopSettings::step_values describes.
+  /// Returns the numbers that LoopSettings::step_values describes, for the last step.
   virtual std::span<const double> step_values() const { return {}; }
 
   /// Returns tensors that are saved with each checkpoint and filled when one is loaded. Their
@@ -68,8 +68,8 @@ public:
 };
 
 /// On the CPU, makes the heap of this rank keep the memory that a step frees, so that the next step
-/// can use it. Call this function before the model is constructed. A LanguageModel that packs its
-/// weights later returns the kept memory to the system.
+/// can use it. Call this function before the model is constructed. If a LanguageModel packs its
+/// weights afterwards, the kept memory returns to the system.
 void keep_step_memory(const run::RunContext& run);
 
 /// Runs the training loop of job train for any recipe. Holds the optimizer, the loop and the
@@ -130,8 +130,8 @@ private:
   double step_began_s_ = 0.0;  // when the current step began, on the run's clock
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
-  std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint; -1: none
-  double saved_s_ = 0.0;        // when the newest checkpoint was saved, on the run's clock
+  std::int64_t saved_at_ = -1;  // steps at the newest checkpoint; 0: none; -1: before restore()
+  double saved_s_ = 0.0;        // time of this attempt's last save, on the run's clock; 0: none
 };
 
 /// Returns the facts about the batch for the banner: passes, copies of the model, global batch and

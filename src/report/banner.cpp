@@ -9,7 +9,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::size_t kLabel = 15;   // column where the text of a line starts
-constexpr std::size_t kWidth = 118;  // where a list of settings wraps
+constexpr std::size_t kWidth = 118;  // width at which the items of a line wrap
 
 /// Formats "label          text", with wrapped items under the text.
 std::string labeled(std::string_view label, const std::vector<std::string>& items) {

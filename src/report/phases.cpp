@@ -10,8 +10,8 @@ namespace {
 
 using formats::JsonValue;
 
-/// Returns how many bins the time line of a rank has. A page cannot show more bins. With this
-/// number, the bins of all ranks take only a few hundred KiB.
+/// Returns how many bins the time line of a rank has, from 60 to 240. With more ranks, each rank
+/// has fewer bins, so that the bins of up to 80 ranks take only a few hundred KiB of text.
 std::size_t bins_for(int ranks) {
   return static_cast<std::size_t>(std::clamp(4800 / ranks, 60, 240));
 }

@@ -119,8 +119,9 @@ std::vector<double> spread_apart(std::vector<double> positions, double gap, doub
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return positions[a] < positions[b]; });
-  // The first loop increases positions until they are at least `low` and `gap` apart. The second
-  // loop decreases those that have passed `high`, in the same way.
+  // The first loop increases positions until each is at least `low`, and at least `gap` above the
+  // position before it. The second loop decreases them until each is at most `high`, and at least
+  // `gap` below the position after it.
   double floor = low;
   for (const std::size_t i : order) {
     positions[i] = std::max(positions[i], floor);

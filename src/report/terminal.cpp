@@ -15,7 +15,9 @@
 namespace mgpu::report {
 namespace {
 
-constexpr int kMaxAncestors = 4;  // mpirun -> shell wrapper -> numactl -> program
+// Number of ancestors of this process that are searched for the launcher, as in mpirun -> shell
+// wrapper -> numactl -> program.
+constexpr int kMaxAncestors = 4;
 
 /// Returns whether `name` is a launcher of Open MPI 4 or 5, or of another MPI.
 bool is_launcher(std::string_view name) {

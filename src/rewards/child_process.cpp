@@ -97,8 +97,8 @@ private:
   sigset_t before_{};
 };
 
-/// Reads the bytes that are ready at the descriptor `file`, and appends them to `text`. Returns
-/// false at the end of the file or after an error.
+/// Reads the bytes that are ready at the descriptor `file`, at most 64 KiB, and appends them to
+/// `text`. Returns false at the end of the file, or after an error other than EAGAIN and EINTR.
 bool read_some(int file, std::string& text) {
   std::array<char, 65536> piece{};
   const ssize_t count = ::read(file, piece.data(), piece.size());

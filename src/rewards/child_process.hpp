@@ -12,8 +12,9 @@
 
 namespace mgpu::rewards {
 
-/// A shell command that reads lines and answers with lines. Its processes form a process group,
-/// which the destructor kills.
+/// A shell command that reads lines and answers with lines. Its processes form a process group. The
+/// destructor closes the standard input of the command, waits at most a second for the command to
+/// end, and then kills the group.
 class ChildProcess {
 public:
   /// Starts `/bin/sh -c COMMAND`. Errors: Failure E551 if no process can be started.
@@ -24,8 +25,8 @@ public:
 
   /// Writes `request` to the command. Returns the next `lines` lines that the command writes,
   /// without line ends.
-  /// Errors: Failure E551 if the command ends, writes lines that no request asked for, writes 64
-  ///         MiB without a complete answer, or has not written these lines after `timeout_s`
+  /// Errors: Failure E551 if the command ends or closes its output, writes lines without a request,
+  ///         writes 64 MiB without an answer, or has not written these lines after `timeout_s`
   ///         seconds.
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
 

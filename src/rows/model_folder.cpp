@@ -56,7 +56,9 @@ std::string download_command(const Config& config, const fs::path& folder, const
 }
 
 /// Refuses a model whose copy in the Hugging Face cache is incomplete. `folder` is the resolved
-/// path of `key`: that copy, or a path that does not exist if the copy has no config.json.
+/// path of `key`. If the copy has a config.json, `folder` is that copy. Otherwise it is the path
+/// that the user wrote. Does nothing if that path exists, because the model is then not taken from
+/// the cache.
 void refuse_incomplete_copy(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);

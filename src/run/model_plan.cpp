@@ -88,7 +88,7 @@ ChunkPhase ModelPlan::phase() const {
 }
 
 /// Returns how many bytes of a rank's memory remain after the program, the other models and the
-/// other data of the job.
+/// other data of the job. Returns a very large number if the memory of the machine is unknown.
 std::int64_t ModelPlan::headroom() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;

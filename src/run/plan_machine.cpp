@@ -12,7 +12,8 @@
 namespace mgpu::run {
 namespace {
 
-/// Returns word `word` (from 0) of a file as a number; 0 for "max" and other words.
+/// Returns word `word` (from 0) of a file as a number. Returns 0 for "max" and other texts, and if
+/// there is no such file or word.
 std::uint64_t number_in(const char* path, int word) {
   std::ifstream file(path);
   std::string text;

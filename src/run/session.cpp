@@ -245,7 +245,7 @@ struct Session::Parts {
   store::Quarantine quarantine;
 };
 
-/// The members of a session. `parts` is made after all others.
+/// The data of a session. `parts` is made after all other members.
 struct Session::State {
   State(SessionHost& shared, SessionRequest asked)
       : host(shared),

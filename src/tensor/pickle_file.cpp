@@ -29,8 +29,8 @@ public:
     return count;
   }
 
-  /// Makes the file durable and closes it. Errors: that of the first write that failed, and those
-  ///         of DurableFile.
+  /// Makes the file durable and closes it.
+  /// Errors: that of the first write that failed, and those of DurableFile.
   void finish() {
     if (failure_) std::rethrow_exception(failure_);
     file_.sync();

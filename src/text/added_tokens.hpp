@@ -24,7 +24,7 @@ struct AddedToken {
   bool single_word = false;  // a match must not be next to a word character
   bool lstrip = false;       // a match includes the white space before it
   bool rstrip = false;       // a match includes the white space after it
-  bool normalized = false;   // searched for in the text after (true) or before the normalizer
+  bool normalized = false;   // searched for after (true) or before (false) the normalizer
   bool special = false;      // Tokenizer::decode() can omit the token
 
   bool operator==(const AddedToken&) const = default;
@@ -70,10 +70,12 @@ public:
     TokenId id;
   };
 
-  /// Adds tokens. A token whose content is in the vocabulary has the same id as there. Other tokens
-  /// get ids after those of the vocabulary. If several tokens have the same content, they share an
-  /// id, and the flags of the last one apply. The shared token is special if any of them is.
-  /// Errors: std::invalid_argument when two different tokens are searched for as the same text
+  /// Adds tokens. A token whose content is in the vocabulary has the same id as there. The id of
+  /// another token is the number of tokens in the vocabulary, or one more than the largest id so
+  /// far if that is larger. If several tokens have the same content, they share an id, and the
+  /// flags of the last one apply. The shared token is special if any of them is.
+  /// Errors: std::invalid_argument when two different tokens are searched for as the same text, or
+  ///         when the normalizer leaves nothing of a token's text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);
 

@@ -17,10 +17,13 @@ public:
 
   /// Divides `text` into matches and the parts between them, and appends these to `sections`. The
   /// text must be valid UTF-8.
+  /// Errors: for a regular expression those of Regex::cut()
   virtual void cut(std::string_view text, std::vector<Section>& sections) const = 0;
 };
 
+/// Makes a pattern from a regular expression of a tokenizer file. Errors: those of Regex
 std::unique_ptr<Pattern> regex_pattern(std::string_view expression);
+/// Makes a pattern that matches a fixed text.
 std::unique_ptr<Pattern> literal_pattern(std::string_view literal);
 /// Makes a pattern that matches each single character for which `fits` holds.
 std::unique_ptr<Pattern> character_pattern(bool (*fits)(char32_t));

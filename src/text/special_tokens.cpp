@@ -143,8 +143,8 @@ void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool tex
   }
 }
 
-/// Reads the member `key`, which is a list of extra tokens, or an object that maps roles to tokens.
-/// Does nothing if an earlier call has already read extra tokens.
+/// Reads the member `key`, which is a list of extra tokens (tokens without a role), or an object
+/// that maps roles to tokens. Does nothing if an earlier call has already read extra tokens.
 void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
   const auto list = node.find(key);
   if (!list || !extra_.empty()) return;

@@ -22,8 +22,10 @@ struct TextDocuments {
 class SpecialTokens {
 public:
   /// Reads the tokens from the files of a folder. For a role that no file has, takes the default
-  /// token of the class `kind`. `pieces` are the tokens of a tokenizer.model; they become the extra
-  /// tokens if the JSON files name no extra tokens. Errors: E541 (malformed), E542 (not supported)
+  /// token of the class `kind`. Other tokens that the files name without a role and without an id
+  /// are called extra tokens. `pieces` has the control tokens and user-defined symbols of a
+  /// tokenizer.model, and is nullptr for a folder with tokenizer.json. They become the extra tokens
+  /// if the JSON files name no extra tokens. Errors: E541 (malformed), E542 (not supported)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);
 
@@ -37,8 +39,8 @@ public:
   /// tokens `known`, in the order in which it adds them.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
-  /// Returns the texts of all tokens that have a role, and of all extra special tokens. A text may
-  /// occur more than once.
+  /// Returns the texts of all tokens that have a role, and of all extra tokens. A text may occur
+  /// more than once.
   std::vector<std::string> texts() const;
 
 private:
@@ -64,7 +66,7 @@ private:
   std::map<TokenId, Listed> listed_;  // tokens that a file lists with their ids
   std::vector<Named> named_;          // tokens with a role; first those of the class's roles
   std::size_t class_roles_ = 0;       // number of roles that the class has
-  std::vector<AddedToken> extra_;     // special tokens without a role
+  std::vector<AddedToken> extra_;     // extra tokens, which have no role
 };
 
 }  // namespace mgpu::text

@@ -9,15 +9,17 @@
 namespace mgpu::text {
 
 /// The tokenizer classes of transformers that are supported. The class as_file uses the whole
-/// tokenizer.json. The others use only its vocabulary and merges, and its post-processor unless
-/// has_own_frame() is true. Their other parts come from own_parts().
+/// tokenizer.json. The others use only its vocabulary and merges, the tokens that SpecialTokens
+/// reads from it, and its post-processor unless has_own_frame() is true. Their other parts come
+/// from own_parts().
 enum class TokenizerClass { as_file, llama, code_llama, gpt2, gpt_neox, qwen2 };
 
 /// Returns the tokenizer class that AutoTokenizer of transformers chooses.
 ///
 /// `settings` is tokenizer_config.json, `model` is config.json, and `file` is the content of
 /// tokenizer.json.
-/// Errors: E542 for a class that TokenizerClass lacks, and for a folder with custom code
+/// Errors: E542 for a class that TokenizerClass lacks, for a model type whose default class is not
+///         known, and for a folder with custom code
 /// Source: transformers 5.23, models/auto/tokenization_auto.py
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file);
@@ -40,7 +42,8 @@ std::span<const std::string_view> own_roles(TokenizerClass kind);
 bool reads_pieces(TokenizerClass kind);
 
 /// Returns whether a class ignores the special tokens that tokenizer.json puts around a text. If
-/// so, code_llama puts only the token bos before a text, and gpt_neox adds no tokens.
+/// so, code_llama puts only the token bos before a text, and gpt_neox adds no tokens. With a
+/// tokenizer.model, tokenizer_config.json determines these tokens instead.
 bool has_own_frame(TokenizerClass kind);
 
 }  // namespace mgpu::text

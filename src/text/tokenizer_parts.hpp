@@ -51,8 +51,8 @@ private:
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
-  /// Reads the vocabulary, the merges and the post-processor from `root`, and all other parts from
-  /// `parts`. Both have the form of a tokenizer.json.
+  /// Reads the vocabulary, the merges and the post-processor from `root`, and all other parts
+  /// except `added` from `parts`. Both have the form of a tokenizer.json.
   TokenizerParts(const JsonNode& root, const JsonNode& parts,
                  const std::vector<AddedToken>& added_tokens);
 

@@ -60,7 +60,7 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 }
 
 /// Returns the number of predictions of the global batch that begins with item `first`. If the
-/// objective generates items, each rank first generates its share. If the objective has no
+/// objective generates items, each rank first generates its share. If such an objective has no
 /// ItemSurvey, the ranks then add up the predictions of their shares.
 /// Ranks:  collective over the group.
 double TrainLoop::predictions(std::int64_t first) {

@@ -44,7 +44,7 @@ enum class Sign {
   outside,   // the rank hangs outside of communication calls
   mismatch,  // the rank's call differs from the call of most other ranks
   awaited,   // of the hung ranks, this is the one for which most other ranks wait
-  left,      // other ranks wait for this rank, but it has ended normally
+  left,      // other ranks wait for this rank, but it is not here (RankState::is_here)
   stuck      // all ranks have entered the call, but the call does not complete
 };
 
@@ -54,8 +54,8 @@ struct Culprit {
   std::string difference{};  // for a mismatch: "rank 2 calls barrier, the others call ..."
 };
 
-/// Returns the rank that blocks the others; nullopt if every rank without progress waits for a rank
-/// that makes progress.
+/// Returns the rank that blocks the others; nullopt if no rank hangs. A rank without progress does
+/// not hang while it waits for a rank that makes progress.
 std::optional<Culprit> find_culprit(std::span<const RankState> ranks);
 
 }  // namespace mgpu::watch

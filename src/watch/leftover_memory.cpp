@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns whether the file is shared memory of this user, and its last change was long ago.
+/// Returns whether the file is shared memory that Open MPI or a watchdog made for this user, and
+/// was last changed at least `age` ago.
 bool may_be_left(const fs::path& path, std::chrono::seconds age) {
   const std::string name = path.filename().string();
   if (!name.starts_with("vader_segment.") && !name.starts_with("mgpu_watch.")) return false;

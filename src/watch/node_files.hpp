@@ -32,7 +32,7 @@ public:
   struct Update {
     bool is_new = false;  // true: the file is complete, and has changed since the last read()
     int verdict = Verdict::none;
-    std::string text{};  // text of the verdict; "" if `verdict` is none
+    std::string text{};  // text of the verdict; "" until the verdict is published
   };
   /// Reads the file of a node. If the file is complete and has changed since the last read(),
   /// copies its data into the slots of that node's ranks.
@@ -47,7 +47,7 @@ private:
 
   Layout layout_;
   std::uint64_t published_ = 0;
-  std::vector<std::uint64_t> last_read_;  // sequence number of each node's file when last read
+  std::vector<std::uint64_t> last_read_;  // number in each node's file at the last read()
 };
 
 }  // namespace mgpu::watch

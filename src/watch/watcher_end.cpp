@@ -31,7 +31,7 @@ constexpr milliseconds kReporterPatience{4000};
 constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
                                               // verdict; they check every second
 
-/// Waits until `is_so` returns true, for at most `patience`. Returns whether it did.
+/// Waits until `is_so` returns true, for at most `patience`. Returns its last result.
 template <class Question>
 bool wait_until(Question is_so, milliseconds patience) {
   for (milliseconds waited{0}; waited < patience; waited += kStep) {
@@ -136,8 +136,8 @@ void Watchdog::Watcher::publish_reports() {
 }
 
 /// Writes the crash file with the stack of the main thread, because the verdict is about the work
-/// of the main thread. Ignores SIGTERM from then on, because the launcher may send it before the
-/// file is written.
+/// of the main thread. If that thread does not react, this thread writes the file. Ignores SIGTERM
+/// from then on, because the launcher may send it before the file is written.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);

@@ -7,10 +7,10 @@
 // Shapes in this header: `..` = any leading dimensions, A = actions.
 namespace mgpu::ad {
 
-/// The summed cross-entropy of one batch of predicted actions, and its gradient with respect to the
-/// logits. Call logits.backward(grad) to continue the backward pass.
+/// The result of action_loss(): the summed cross-entropy of one batch of predicted actions, and a
+/// gradient. Call logits.backward(grad) to continue the backward pass.
 struct ActionLoss {
-  at::Tensor grad;  // [.., A] gradient with respect to the logits
+  at::Tensor grad;  // [.., A] gradient of grad_scale * loss with respect to the logits
   at::Tensor raw;   // bytes on the device: the kernels::CrossEntropySums of the batch, then scratch
 
   /// Returns the summed loss and the numbers of predictions and of correct predictions. Copies them
@@ -23,7 +23,8 @@ struct ActionLoss {
 ///
 /// Shapes: logits [.., A] float32; targets [..] int64 in [0, A), or kernels::kIgnoreTarget for a
 ///         prediction that does not count
-/// Errors: ShapeError when `targets` does not have the leading dimensions of `logits`.
+/// Errors: ShapeError when `targets` does not have the leading dimensions of `logits`; those of the
+///         kernel cross_entropy().
 ActionLoss action_loss(const at::Tensor& logits, const at::Tensor& targets, double grad_scale,
                        double label_smoothing = 0.0);
 

@@ -11,7 +11,8 @@
 namespace mgpu::ad {
 
 /// One rollout: an agent with frozen weights plays several episodes of one task. The context that
-/// the model sees starts empty and grows with every step.
+/// the model sees starts empty, and each step is added to it. RolloutMemory drops old steps when
+/// the context is full.
 struct Rollout {
   std::uint64_t sample = 0;  // id of the rollout in the whole run; selects its random draws
   int task = 0;              // task of the environment

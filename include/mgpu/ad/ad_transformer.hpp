@@ -52,7 +52,7 @@ struct DropoutSamples {
 /// Returns the number of elements of AdTransformer::parameters().weights() for this configuration,
 /// without allocating them. The number includes the gaps that align parameters.
 ///
-/// Errors: Error when sizes in `config` contradict each other.
+/// Errors: Error when config.n_head is below 1 or does not divide config.n_embd.
 std::int64_t weights_size(const AdTransformerConfig& config);
 
 /// The causal transformer of Algorithm Distillation: pre-norm blocks, exact GELU, final norm.
@@ -67,8 +67,9 @@ std::int64_t weights_size(const AdTransformerConfig& config);
 class AdTransformer {
 public:
   /// Makes a model whose random weights depend only on `config` and `seed`. `dtype` is f32, or f64
-  /// to compute everything in double on the CPU for gradient checks.
-  /// Errors: Error when sizes in `config` contradict each other.
+  /// to compute everything in double on the CPU for gradient checks. With f64, `config` must have
+  /// AttentionKind::eager and ComputeKind::f32.
+  /// Errors: Error when config.n_head is below 1 or does not divide config.n_embd.
   AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                 DType dtype = DType::f32);
 
@@ -79,13 +80,15 @@ public:
   /// Returns the logits of the action of every step, [B, T, A] in the parameters' dtype. If
   /// `dropout` is nullptr, nothing is dropped.
   ///
-  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` are wrong.
+  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` or
+  ///         `dropout` are wrong.
   at::Tensor forward(const StepTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   /// Returns the logits of the action at each row's query, [B, A] in the parameters' dtype. If
   /// `dropout` is nullptr, nothing is dropped.
   ///
-  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` are wrong.
+  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` or
+  ///         `dropout` are wrong.
   at::Tensor forward(const TransitionTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   KvCache make_cache(std::int64_t rows) const;
@@ -94,11 +97,11 @@ public:
   /// logits [B, A] of the last step that was appended to each row.
   ///
   /// Up to rounding, the logits equal those of forward() over all steps since the row was
-  /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has one
-  /// step per row to decode step by step, or more to fill an empty row.
+  /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has at
+  /// least as many steps as the largest count. Further steps of a row are padding.
   ///
-  /// Errors: ShapeError when the model has another token kind, or a row would exceed n_transit
-  ///         steps; the cache is then unchanged.
+  /// Errors: ShapeError when the model has another token kind, the shapes of `tokens` or `counts`
+  ///         are wrong, or a row would exceed n_transit steps; the cache is then unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
@@ -106,8 +109,9 @@ public:
   /// logits [B, A] of the action at `tokens.query`, the current state of each row, which is not
   /// cached.
   ///
-  /// Errors: ShapeError when the model has another token kind, or when a row would exceed n_transit
-  ///         tokens with its cached transitions, the new ones and the query.
+  /// Errors: ShapeError for another token kind, for wrong shapes of `tokens`, or when a row would
+  ///         exceed n_transit tokens with its cached transitions, the new ones and the query. The
+  ///         cache is then unchanged.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;
 
 private:

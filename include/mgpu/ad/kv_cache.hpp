@@ -33,7 +33,8 @@ public:
   void restart_all();
 
   /// Adds counts[b] to the length of row b.
-  /// Errors: ShapeError when a row would have more than T tokens; then no length changes.
+  /// Errors: ShapeError when `counts` does not have one element per row, or a row would have more
+  ///         than T tokens; then no length changes.
   void grow(const std::vector<std::int64_t>& counts);
 
   /// keys() and values() return the cached keys and values of one layer, [B, H, T + 1, C]. Index T

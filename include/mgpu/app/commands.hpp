@@ -15,14 +15,15 @@ bool is_later_rank();
 /// --plan: prints the work of each rank, whether it fits into memory, and the estimated time. Works
 /// without MPI, GPU and driver. Under mpirun only the first rank prints.
 ///
-/// Errors: those of load_config() and of read_run_keys(), and E206 (exit 69) when there are GPUs
-///         but CUDA does not work.
+/// Errors: those of load_config(), of reading the job's keys and of Job::plan(); E206 (exit 69)
+///         when there are GPUs but CUDA does not work.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
 
 /// --check: tests everything that a run needs and prints one line for each test. Without a
 /// configuration it checks the installation. Rank 0 prints.
 ///
-/// Returns the exit code of the first test that failed; warnings and skipped tests do not count.
+/// Returns the exit code of the first test that failed, or ExitCode::done if no test failed.
+/// Warnings and skipped tests are not failures.
 /// Ranks:  collective over `world`; every rank returns the same code.
 ExitCode run_checks(const cluster::Group& world, const Options& options, std::ostream& out);
 
@@ -36,7 +37,7 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
 /// Errors: on all ranks: E610 (exit 65, the runs do not fit together or parts are missing); E609
 ///         (exit 66, not a run directory); E603 (exit 66, no configuration); E607 (exit 81, the run
-///         is in progress); and those of Job::merge().
+///         is in progress); and those of reading the runs, of writing results, and of Job::merge().
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.

@@ -21,10 +21,11 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
                                    std::span<const ErrorPage> pages, const FileProvider& files,
                                    std::ostream& out);
 
-/// Returns the text of --explain about `topic`: a key, a section of keys, an error code, or the
-/// name of a setting in another program. For a key, the last part of its name is enough.
+/// Returns the text of --explain about `topic`: a key or its alias, a section, an error code, an
+/// accepted name (KeyTable::accept()), or a name in another program. For a key, the last part of
+/// its name is enough.
 /// Errors: ConfigFailure E144 (exit 64) when `topic` is none of these. Its help names the nearest
-///         key or error code.
+///         key or error code, if one is near enough.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);
 

@@ -54,7 +54,8 @@ public:
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
   /// Prints on rank 0 the warnings that other ranks have logged since the last call. Warnings with
-  /// the same text are printed once. event() has already printed the warnings of rank 0.
+  /// the same text are printed once. event() has already printed the warnings of rank 0. If
+  /// log.rank_files is false, the warnings of other ranks are not printed.
   ///
   /// Ranks:  collective over the topology's world.
   /// Errors: E602 on all ranks if an earlier write to a log failed.

@@ -14,8 +14,8 @@ namespace mgpu::app {
 ///
 /// `elapsed_s`: for how many seconds this process has been running. `command`: argv.
 /// Ranks:  collective over `world`.
-/// Errors: CollectiveFailure and ConfigFailure are thrown on all ranks. Any other exception is
-///         thrown on this rank only, and the caller has to call abort_world().
+/// Errors: CollectiveFailure and ConfigFailure are thrown on all ranks. Any other exception may
+///         leave other ranks waiting, so the caller has to call abort_world().
 ExitCode run_world(const cluster::Group& world, const Options& options,
                    const std::vector<std::string>& command, double elapsed_s);
 

@@ -78,7 +78,7 @@ struct CrashReport {
   std::string host;
   std::string pid;
   std::string phase;
-  std::string what;  // report of an exception; after a signal "killed by SIGSEGV ..."
+  std::string what;  // report of an exception, "killed by SIGSEGV ...", or text of the watchdog
 };
 
 /// Returns the contents of the readable crash files in `directory` that were written at

@@ -26,7 +26,7 @@ struct Where {
 /// Source: sysexits.h for 64 to 78, except 76 and 77; codes above 78 are this program's own.
 enum class ExitCode : int {
   done = 0,
-  incomplete = 1,    // more samples or jobs failed than allowed
+  incomplete = 1,    // more samples failed than allowed, or a stage failed
   usage = 64,        // wrong command line
   data = 65,         // input is malformed
   no_input = 66,     // input is missing
@@ -37,7 +37,7 @@ enum class ExitCode : int {
   io = 74,             // I/O error, disk full
   stopped = 75,        // stopped on request, state saved, the same command resumes
   ranks_lost = 76,     // a rank died or hung
-  skipped = 77,        // no GPU on this machine
+  skipped = 77,        // a test lacks a requirement, such as a GPU
   config = 78,         // invalid configuration
   numeric = 79,        // NaN or infinity in logits or gradients
   corrupt = 80,        // stored bytes differ from what was written
@@ -83,8 +83,8 @@ public:
 
 /// The parts of an error message for the user.
 struct ErrorReport {
-  std::string code;  // "E101"; E1 config, E2 launch, E3 memory, E4 ranks, E5 data,
-                     // E6 files and checkpoints, E7 model, E9 bugs
+  std::string code;  // "E101"; E1 config, E2 launch, E3 memory, E4 ranks, E5 data, E6 files,
+                     // E7 model, E9 bugs; "": no error, the run was already finished
   ExitCode exit = ExitCode::internal;
   std::string sentence;            // one sentence, no final period
   std::vector<std::string> lines;  // location and evidence, verbatim below `sentence`
@@ -107,7 +107,8 @@ private:
 };
 
 /// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
-/// E603 with the path for an error of std::filesystem. Any other exception gives E901 with what().
+/// E603 with the path for an error of std::filesystem. Any other exception gives E901 with what(),
+/// and the exit code of an Error, otherwise `internal`.
 ErrorReport report_of(const std::exception& error);
 ErrorReport report_of(const std::exception_ptr& failure);
 

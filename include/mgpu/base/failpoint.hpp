@@ -27,6 +27,7 @@ FailpointAction failpoint(std::string_view place);
 
 /// Returns whether MGPU_FAILPOINT is set. Check this before a call of failpoint() whose argument is
 /// costly to build.
+/// Errors: those of failpoint().
 bool has_failpoints();
 
 /// Sets the rank of this process for PLACE@R. Call once after MPI_Init.

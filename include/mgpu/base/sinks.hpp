@@ -17,8 +17,8 @@ struct Event {
   std::vector<std::pair<std::string, Value>> fields;  // in the order they are printed
 };
 
-/// Receives the events of a run. Any rank may send an event alone, but only events of rank 0 appear
-/// on the screen.
+/// Receives the events of a run. Any rank may send an event alone. The screen shows the events of
+/// rank 0 and, later, the warnings of other ranks.
 class EventSink {
 public:
   virtual ~EventSink() = default;

@@ -15,9 +15,9 @@ struct GpuCard;
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
-  std::optional<int> world;            // ranks that --plan and --check assume; nullopt: those that
-                                       // mpirun started or, without mpirun, the sum of
-                                       // group_sizes()
+  std::optional<int> world;            // ranks that --plan and --check of one rank assume; nullopt:
+                                       // those that mpirun started or, without mpirun, the sum
+                                       // of group_sizes()
   const GpuCard* card = nullptr;       // GPU that --plan and --check assume; nullptr: the GPU of
                                        // this machine
   int gpus_per_model = 1;              // ranks that share one copy of the model

@@ -15,9 +15,9 @@ namespace mgpu::cluster {
 /// the host.
 ///
 /// Every call returns when this rank's part of the transfer has finished, so later work on any
-/// stream sees the result.
-/// For CUDA buffers, the transfer starts after the events given to wait_for(). If wait_for() is not
-/// called, the caller must ensure that no GPU work still writes the buffers.
+/// stream sees the result. For CUDA buffers, the transfer starts after the events given to
+/// wait_for(). If wait_for() is not called, the caller must ensure that no GPU work still writes
+/// the buffers.
 ///
 /// Only one thread at a time may use a communicator; it need not be the main thread
 /// (MPI_THREAD_MULTIPLE). The communicator's messages never mix with those of the group from which
@@ -28,8 +28,8 @@ namespace mgpu::cluster {
 /// Errors: Failure E402 when a call takes longer than CommunicatorOptions::timeout_s; E403 when a
 ///         peer is lost or NCCL reports an asynchronous error. After either, every call of the
 ///         communicator fails. Checked builds (MGPU_CHECKED=1): ShapeError when a call differs
-///         between ranks in its kind, count or type. Backend nccl checks only all_reduce() and
-///         broadcast().
+///         between ranks in its kind, count, type, ReduceOp or root. Backend nccl checks only
+///         all_reduce() and broadcast().
 class Communicator {
 public:
   Communicator() = default;
@@ -68,8 +68,7 @@ public:
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 
   /// Makes the pending call and all later ones throw E403 soon, even if no peer joins them. Any
-  /// thread may call it.
-  /// MPI may write into the buffers of the pending call until the process ends.
+  /// thread may call it. MPI may write into the buffers of the pending call until the process ends.
   virtual void cancel() noexcept {}
 };
 

@@ -57,7 +57,8 @@ struct DevicePlan {
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
 ///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when the ranks need
 ///         GPUs and a rank sees none. E205 when devices.gpus lists more ids than a node has ranks,
-///         or fewer ids unless devices.backend is staged.
+///         or fewer ids unless devices.backend is staged. Failure E204 (exit 78) when devices.gpus
+///         is an empty list.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {

@@ -6,7 +6,7 @@
 
 namespace mgpu::cluster {
 
-/// A kind of GPU for --plan. Bandwidth and speeds are those of the data sheet.
+/// A kind of GPU for --plan and --check. Bandwidth and speeds are those of the data sheet.
 struct GpuCard {
   std::string_view key;   // value of devices.gpu: "a100_80gb"
   std::string_view name;  // "NVIDIA A100 80GB"
@@ -16,7 +16,7 @@ struct GpuCard {
   double flops_32;        // FLOP/s of products of 32-bit values, without TF32
 };
 
-/// Returns all cards that --plan knows, from old to new.
+/// Returns all cards that devices.gpu can name, from old to new.
 std::span<const GpuCard> gpu_cards();
 
 /// Returns the card with this key; nullptr if the key is unknown.

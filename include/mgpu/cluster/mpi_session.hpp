@@ -6,10 +6,11 @@
 
 namespace mgpu::cluster {
 
-/// Throws if MPI would not find the other ranks that were launched with this one. Call it before
-/// MpiSession.
+/// Throws if MPI could not start, or would not find the other ranks that were launched with this
+/// one. Call it before MpiSession.
 ///
-/// Errors: Failure E211 for a Slurm task without PMIx, where MPI_Init would end the process.
+/// Errors: Failure E211 (exit 69) for a Slurm task without PMIx, where MPI_Init would end the
+///         process.
 void check_launch();
 
 /// Initializes MPI; the destructor finalizes it. Make one object per process, before any Group.

@@ -23,8 +23,9 @@ public:
   SharedCounter& operator=(const SharedCounter&) = delete;
   ~SharedCounter();
 
-  /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the
-  /// constructor's `timeout_s`; on rank 0 also the errors of the thread that answers.
+  /// Returns the next number.
+  /// Errors: Failure E402 when rank 0 does not answer within the constructor's `timeout_s`, and
+  ///         E403 after an earlier failure. Rank 0 throws the errors of the thread that answers.
   std::int64_t take();
 
 private:

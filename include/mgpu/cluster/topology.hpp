@@ -21,7 +21,8 @@ struct RankPlace {
 /// Returns for each rank the index of its group. Consecutive ranks form groups. `sizes` are the
 /// sizes of the groups, repeated cyclically.
 ///
-/// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups; Error when
+///         `sizes` is empty or has a size below 1.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
 /// The communicators (Group) of a run, as this rank has them. Group world() has all ranks, and

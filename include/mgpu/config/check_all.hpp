@@ -25,8 +25,9 @@ private:
 /// one rule about several keys, and throws Failure if the rule is broken. A check may itself call
 /// check_all().
 ///
-/// Errors: Failure if one check failed; CombinedFailure if several failed; RefusedKey if a check
-///         threw it and no check failed.
+/// Errors: Failure if there is one failure; CombinedFailure if there are several; RefusedKey if a
+///         check threw it and there is no failure. Any other exception of a check is thrown at
+///         once.
 void check_all(std::initializer_list<std::function<void()>> checks);
 
 }  // namespace mgpu

@@ -14,7 +14,7 @@ namespace mgpu {
 /// order in which they were added. `jobs`: the values that the key `job` accepts, at least one.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
-/// Adds the key data.path, which every job reads.
+/// Adds the key data.path, which several jobs read.
 void add_data_path_key(KeyTable& table);
 
 /// Reads the key `job`.

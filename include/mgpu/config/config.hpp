@@ -64,8 +64,8 @@ public:
   /// names. If a list is set, returns the list.
   std::vector<std::string> values(std::string_view name) const;
 
-  /// Returns whether the value of key `name` is this word, such as "auto", "all" or "null", and not
-  /// a value of the key's type.
+  /// Returns whether the value of key `name` is this word of KeySpec::choices. It can be a value of
+  /// type choice, or a word such as "auto", "all" or "null" that another type also accepts.
   bool is(std::string_view name, std::string_view word) const;
 
   /// Formats the value of any key for printing: "3e-4", "30min", "[1, 3]".
@@ -76,7 +76,8 @@ public:
   const Place& place(std::string_view name) const;
 
   /// Returns a path that a file or the command line gives. `~` and variables in it are replaced,
-  /// but it may be relative. Returns "" for a default and for a key of another type.
+  /// but it may be relative. Returns "" for a default, for a word such as `null`, and for a value
+  /// that is not a path (see is_path()).
   const std::string& written(std::string_view name) const;
 
   /// Returns the names of the keys that are set to another value than their default, in the order
@@ -97,7 +98,7 @@ public:
   std::vector<const KeySpec*> keys() const;
 
   /// Formats the keys that the job reads, with their values or defaults, as canonical YAML. Reading
-  /// this YAML gives an equal config.
+  /// this YAML gives the same values of these keys.
   std::string resolved_yaml() const;
 
   /// Returns a SHA-256 over the values of the keys that the job reads and that can change results

@@ -7,7 +7,7 @@
 namespace mgpu {
 
 /// Formats the keys that the job reads, with their values, as canonical YAML. Reading this YAML
-/// gives an equal config.
+/// gives the same values of these keys.
 std::string print_resolved(const Config& config);
 
 /// Formats the keys that a file or the command line sets. A comment after each key names the file

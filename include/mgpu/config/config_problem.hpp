@@ -31,7 +31,7 @@ std::string source_of(const Place& place);
 struct Problem {
   std::string code;      // "E101"
   std::string sentence;  // what is wrong, without a final period
-  Place place{};         // without an origin, only the sentence is shown
+  Place place{};         // without an origin, no place is shown
   std::string under{};   // text after the caret
   std::string help{};    // how to correct the mistake; "" for no help
   Place first{};         // a second place to show, such as the first of two equal keys

@@ -19,41 +19,41 @@ struct Override {
   int value_column = 1;    // where the value begins in `argument`, from 1
 };
 
-/// All sources of a configuration, lowest priority first: built-in defaults, `include` files,
-/// `file`, `overlays`, `overrides`.
+/// All sources of a configuration, lowest priority first: built-in defaults, `file`, `overlays`,
+/// `overrides`. A file has a higher priority than the files that it includes.
 struct ConfigSources {
-  std::string file{};                   // "": defaults and overrides only; "-": stdin
+  std::string file{};                   // "": no file; "-": stdin
   std::vector<std::string> overlays{};  // --with
   std::vector<Override> overrides{};
   std::filesystem::path working_directory{};  // absolute; the command line's paths start here
 
-  /// Reads a file, and gives every rank the same bytes. All ranks call it for the same files in the
-  /// same order. Errors: Failure E603 when the file cannot be read.
+  /// Reads a file, or standard input for "-", and gives every rank the same bytes. All ranks call
+  /// it for the same files in the same order. Errors: Failure E603 when the file cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
 
   /// Reads an environment variable for `~`, `$NAME` and `${NAME}` in paths. All ranks call it for
-  /// the same names in the same order. Without this function, all variables count as
-  /// unset.
+  /// the same names in the same order. Without this function, all variables count as unset.
   ReadVariable variable{};
 
   /// Returns the folder of the model `name` in a local cache of a hub, if the folder `path` does
-  /// not exist and `name` is a name of that hub; otherwise "". All ranks call it with the same
-  /// arguments in the same order. Without this function, no cache is searched.
+  /// not exist and the cache has the model. Returns "" otherwise. read_config() uses the result
+  /// instead of `path`. All ranks call it with the same arguments in the same order. Without this
+  /// function, no cache is searched.
   std::function<std::string(const std::filesystem::path& path, const std::string& name)>
       find_model{};
 
   /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
   /// this function only when some values are wrong, to report broken rules together with them. The
-  /// getters of the Config argument throw RefusedKey for the wrong values.
+  /// getters of the Config argument throw RefusedKey for these values and for missing keys.
   std::function<void(const Config&)> rules{};
 };
 
 /// Reads all sources and checks every value, including values that a source of higher priority
 /// replaces.
 ///
-/// Paths become absolute. A path in a file is relative to the folder of that file. A path of the
-/// command line or of a default is relative to the working directory. Before that, expand_path()
-/// replaces `~` and environment variables in paths of files and of the command line.
+/// Paths become absolute. A path in a file is relative to the folder of that file. A path of
+/// standard input, of the command line or of a default is relative to the working directory. Before
+/// that, expand_path() replaces `~` and environment variables in paths that are not defaults.
 ///
 /// Memory: `table` has to outlive the config.
 /// Errors: ConfigFailure (exit 78) with the mistakes of all sources, and with the rules that the

@@ -43,22 +43,22 @@ struct MappedList {
   std::string help{};
 };
 
-/// One row of the table of keys: all that validation, --help, --print-config, --explain and the
-/// reference in conf/README.md know about a key.
+/// One row of the table of keys: all that validation, --print-config, --explain and the reference
+/// in conf/README.md know about a key.
 struct KeySpec {
   std::string name;                                       // "train.max_steps"
   KeyType type = KeyType::text;                           // type of the value
   std::string default_value;                              // default, as YAML
   std::string summary;                                    // one line, what it does
   std::string unit{};                                     // "steps", "seconds"; "" for none
-  double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
+  double min = -std::numeric_limits<double>::infinity();  // inclusive, also for list elements
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices{};  // of type choice: its values; of another type: words
                                        // such as "auto" or "all" that are also accepted
   std::vector<std::string> aliases{};  // other accepted names, noted in the banner
   std::string alias_note{};            // how the key differs from the usual meaning of its aliases
-  const char* (*why_not)(const std::string& value) = nullptr;  // of type text: returns why a value
-                                                               // is wrong (E107), or nullptr
+  const char* (*why_not)(const std::string& value) = nullptr;  // of texts and paths: returns why a
+                                                               // value is wrong (E107), or nullptr
   bool identity = true;   // false: the key does not change results, so a resumed run may change it
   bool required = false;  // true: a file or the command line has to give it
   std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
@@ -83,7 +83,8 @@ bool is_marked_text(const KeySpec& spec, std::string_view value);
 /// it with a word such as "auto", which has a special meaning for the key.
 bool is_path(const KeySpec& spec, std::string_view value);
 
-/// A name that has no effect in this program: accepted in a file, and noted in the banner.
+/// A name that has no effect in this program: accepted in a file and on the command line, and noted
+/// in the banner.
 struct AcceptedName {
   std::string name;  // "data.num_workers"
   std::string why;   // "each rank cuts its own batches"
@@ -105,12 +106,13 @@ public:
   /// Accepts another name for a whole section: ("training", "train") accepts `training.max_steps`.
   void add_section_alias(std::string alias, std::string section);
 
-  /// Accepts a name that has no effect here: a file may contain it, and the banner notes it.
+  /// Accepts a name that has no effect here: a file or the command line may contain it, and the
+  /// banner notes it.
   /// Errors: Error when a key has that name.
   void accept(AcceptedName name);
 
-  /// Adds the name of a setting in another program. Files that contain the name are refused (E111),
-  /// with help.
+  /// Adds the name of a setting in another program. Files and arguments of the command line that
+  /// contain the name are refused (E111), with help.
   /// Errors: Error when the name was added before.
   void add_foreign(ForeignName name);
 

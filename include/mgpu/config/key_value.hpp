@@ -19,7 +19,7 @@ struct KeyValue {
   std::vector<std::int64_t> integers{};
   std::vector<std::string> texts{};
   std::vector<std::string> values{};  // of a mapping: the value of each name in `texts`
-  bool is_word = false;  // true: a choice of the key, such as `auto`, not a value of its type
+  bool is_word = false;               // true: `text` is one of KeySpec::choices, such as `auto`
 };
 
 /// Why a value of a file or of the command line is not valid.

@@ -18,11 +18,12 @@ using ReadVariable = std::function<std::string(const std::string& name)>;
 /// The longest path that is accepted, in bytes: PATH_MAX without its NUL.
 inline constexpr std::size_t kMaxPathBytes = 4095;
 
-/// Replaces `~` or `~/` at the start of a path with $HOME, and each `$NAME` or `${NAME}` with the
-/// value of that environment variable. `$$` becomes `$`; a `$` before another character stays.
-/// Errors: a ValueProblem E115 for a variable that is not set or is empty, for `${` without a name
-///         and `}`, and for `~NAME`; E106 for a path that becomes too long; E110 for a variable
-///         with control characters or bytes that are not UTF-8.
+/// Replaces `~` at the start of a path with $HOME, if the path ends there or goes on with `/`.
+/// Replaces each `$NAME` or `${NAME}` with the value of that environment variable. `$$` becomes
+/// `$`; a `$` before another character stays.
+/// Errors: a ValueProblem E115 for a variable that is not set or is empty, for `${` that is not
+///         followed by a name and `}`, and for `~NAME`; E106 for a path that becomes too long; E110
+///         for a variable with control characters or bytes that are not UTF-8.
 std::variant<std::string, ValueProblem> expand_path(std::string_view text,
                                                     const ReadVariable& variable);
 

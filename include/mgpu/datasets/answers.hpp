@@ -15,9 +15,9 @@ std::optional<std::string> find_answer(std::string_view completion);
 /// and degrees, without punctuation at its end, and without an assignment such as `x =`.
 std::string plain_answer(std::string_view answer);
 
-/// Returns whether two answers are equal. Two numbers are compared exactly, as rational numbers
-/// without rounding; units after them are ignored. Lists such as (1, 1/2) are compared item by
-/// item, in order. Other answers are compared as texts, without blanks and without case. Returns
+/// Returns whether two answers are equal. Two numbers are compared exactly by same_number(), which
+/// also takes 50 % for 0.5; units after them are ignored. Lists such as (1, 1/2) are compared item
+/// by item, in order. Other answers are compared as texts, without blanks and without case. Returns
 /// false if an answer is empty.
 bool same_answer(std::string_view given, std::string_view expected);
 

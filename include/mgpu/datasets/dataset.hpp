@@ -23,9 +23,9 @@ struct Answer {
 /// judge the answers that a model gives, see has_check().
 ///
 /// A row has the columns of a data file: `prompt` and `completion`, `messages`, `text`, or
-/// `token_ids` and `completion_ids`. Rows and scores depend only on their arguments, on the
-/// configuration and on the files that it names. So they are the same on every rank and in every
-/// run.
+/// `token_ids` and `completion_ids`. It may also have `answer`. Rows and scores depend only on
+/// their arguments, on the configuration and on the files that it names. So they are the same on
+/// every rank and in every run.
 class Dataset {
 public:
   Dataset() = default;

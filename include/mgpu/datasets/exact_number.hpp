@@ -45,7 +45,7 @@ struct NumberAtStart {
 };
 
 /// Reads the number that `text` begins with; nullopt if it begins with anything else. `text` must
-/// be a result of plain_answer(), or the end of one. The page docs/datasets.md lists the forms of a
+/// be a result of plain_answer(), or a part of one. The page docs/datasets.md lists the forms of a
 /// number.
 ///
 /// Parts of a fraction have at most 10,000 digits. Other numbers have any length.

@@ -26,7 +26,7 @@ struct DatasetEntry {
   /// `none`, this data set is chosen. "": only data.dataset can choose the data set.
   const char* chosen_by = "";
 
-  bool has_prompts = true;  // true: every row has a prompt and a completion
+  bool has_prompts = true;  // true: every row has a prompt and a completion, as texts or token ids
 
   /// Returns whether rows have texts. If not, rows have only token ids, and no tokenizer is needed.
   /// nullptr: rows always have texts.

@@ -53,12 +53,13 @@ auto read_of_checkpoint(const fs::path& path, Read read) {
 /// Reads the manifest of a checkpoint's folder.
 ///
 /// Errors: Failure E611 (exit 80) when the manifest is damaged or missing; E613 (exit 73) for a
-///         newer format.
+///         newer format; E603 (exit 74) after an I/O error.
 CheckpointManifest read_manifest(const fs::path& folder);
 
 /// check_size() compares the size of the file `path` of a checkpoint with `expected`, and
 /// check_sha256() compares its SHA-256.
-/// Errors: Failure E611 (exit 80) if the two differ, or if the file is missing.
+/// Errors: Failure E611 (exit 80) if the two differ, or if the file is missing; check_sha256() also
+///         E603 (exit 74) after an I/O error.
 void check_size(const fs::path& path, const SafetensorsDigest& expected);
 void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
 

@@ -143,16 +143,16 @@ private:
 JsonValue parse_json_object(std::string_view text);
 
 /// Parses an untrusted file that holds one JSON object. Refuses files larger than `limit_bytes`,
-/// more than 32 levels of nesting, and repeated names.
+/// more than 32 levels of nesting, text that is not UTF-8, and repeated names.
 ///
-/// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
-///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
+/// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65; I/O error, exit 74),
+///         E622 (a Git LFS pointer, exit 65), E623 (any other text that is refused, exit 65).
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 
 /// Parses the text of an untrusted file of a model, which holds one JSON object. Refuses more than
-/// 32 levels of nesting, and repeated names. `path` is for messages.
-/// Errors: Failure E622 (a Git LFS pointer, exit 65), E623 (not one JSON object, or a name twice,
-///         exit 65).
+/// 32 levels of nesting, text that is not UTF-8, and repeated names. `path` is for messages.
+/// Errors: Failure E622 (a Git LFS pointer, exit 65), E623 (any other text that is refused, exit
+///         65).
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
 /// How to_json() and to_json_line() write texts that are not UTF-8. `refuse` throws JsonError.
@@ -161,7 +161,8 @@ JsonValue parse_json_object(const fs::path& path, std::string_view text);
 enum class BadUtf8 { refuse, replace };
 
 /// Formats a value as JSON over several lines, indented by two spaces like the JSON files of
-/// Hugging Face transformers. Members keep their order. NaN and infinities become null.
+/// Hugging Face transformers. The text ends with a line end. Members keep their order. NaN and
+/// infinities become null.
 /// Errors: JsonError when a text is not UTF-8, unless `bad_utf8` is `replace`.
 std::string to_json(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 

@@ -43,6 +43,7 @@ struct SafetensorsDigest {
 };
 
 /// Returns how many bytes write_safetensors would write.
+/// Errors: Error in the cases in which write_safetensors() throws Error.
 std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
                                 const TensorMetadata& metadata);
 
@@ -50,9 +51,9 @@ std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
 /// file: tensors are stored by type, wide types first, then by name, as in the Python writer.
 ///
 /// Memory: host; writes 8 MiB at a time, without a copy of the tensors.
-/// Errors: Error when a name is repeated or not UTF-8, or a view does not match its shape; Failure
-///         E601 (cannot be created, exit 73), E602 (write failed, exit 74), after which a partial
-///         file may remain.
+/// Errors: Error when a name is repeated or is `__metadata__`, a name or the metadata is not UTF-8,
+///         or check_view() throws. Failure E601 (cannot be created, exit 73), E602 (write failed,
+///         exit 74), after which a partial file may remain.
 /// Source: huggingface/safetensors README, "Format".
 SafetensorsDigest write_safetensors(const fs::path& path, std::span<const NamedTensor> tensors,
                                     const TensorMetadata& metadata);

@@ -35,10 +35,10 @@ bool has_safetensors(const fs::path& folder);
 /// (configuration, tokenizer). check() checks the data of one tensor. Listed files that hold no
 /// weights of the model may be absent.
 ///
-/// Errors: Failure E603 (no folder, no weights in it, or a shard is missing, exit 66); E621 (a
-///         malformed file), E622 (only pickles, or Git LFS pointers); E623 (malformed index), E624
-///         (index and shards disagree, or point outside the folder), each exit 65; E611 (damaged
-///         checkpoint), exit 80; E613 (newer checkpoint format), exit 73.
+/// Errors: Failure E603 (no folder, no weights in it, or a shard is missing, exit 66; I/O error,
+///         exit 74); E621 (a malformed file), E622 (only pickles, or Git LFS pointers); E623
+///         (malformed index), E624 (index and shards disagree, or point outside the folder), each
+///         exit 65; E611 (damaged checkpoint), exit 80; E613 (newer checkpoint format), exit 73.
 class WeightFiles {
 public:
   explicit WeightFiles(fs::path folder);
@@ -54,7 +54,8 @@ public:
 
   /// Compares the CRC-32C of a tensor's bytes with the manifest, if the folder has one. Reads all
   /// bytes of the tensor.
-  /// Errors: Failure E611 (exit 80) if the checksum differs from the one in the manifest.
+  /// Errors: Failure E611 (exit 80) if the checksum differs from the one in the manifest, or if the
+  ///         manifest lists the file of the tensor without the tensor.
   void check(const StoredTensor& tensor) const;
 
 private:

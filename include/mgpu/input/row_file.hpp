@@ -57,7 +57,7 @@ public:
 
   /// Reads `count` rows, beginning with row `first`. Reading in ascending order is fast.
   /// Errors: Failure E534 (exit 65) when the file has changed since it was opened; Failure E603
-  ///         (exit 74) when it cannot be read.
+  ///         (exit 74) when it cannot be read; E532 (exit 65) when it is a damaged Parquet file.
   std::vector<Row> read(std::int64_t first, std::int64_t count) const;
 
   /// Returns the CRC-32C of the whole file, or of all generated rows as JSON Lines. It identifies
@@ -70,7 +70,8 @@ public:
   /// Returns the path of the file, or the name of generated rows.
   const fs::path& path() const;
 
-  /// Returns the names of the file's columns, in order. Empty for JSON, whose rows may differ.
+  /// Returns the names of the file's columns, in order. Empty for JSON, whose rows may differ, and
+  /// for generated rows.
   const std::vector<std::string>& columns() const;
 
 private:
@@ -83,7 +84,7 @@ private:
 /// Ranks:  collective over `world`.
 /// Errors: every rank throws the same: Failure E603 (missing, exit 66); E531 (unusable rows: their
 ///         number and the first five); E532 (unknown or wrong format), E533 (missing column), E534
-///         (hosts see different files), E535 (Parquet is not in this build).
+///         (hosts see different files, or the file changed), E535 (Parquet is not in this build).
 RowFile open_rows(const cluster::Group& world, const RowOptions& options);
 
 /// Opens the file on a single rank, which reads the file once to make an index. With BadRow::stop,

@@ -26,7 +26,7 @@ enum class RowFormat {
 /// How unusable rows are handled.
 enum class BadRow {
   stop,  // one error reports these rows before any work
-  mark,  // results keep these rows, with the reason
+  mark,  // results keep these rows, with the reason; job train leaves them out
 };
 
 /// Says which rows of a file to read, and which columns the program's job (train, generate, ...)
@@ -69,7 +69,7 @@ void add_input_keys(KeyTable& table);
 bool is_format_key(std::string_view name);
 
 /// Reads data.path (an empty path if the key is null) and the keys that add_input_keys() adds. The
-/// caller adds `one_of`, `all_of`, `may_have` and `keeps`.
+/// caller adds `generated`, `one_of`, `all_of`, `may_have` and `keeps`.
 RowOptions read_row_options(const Config& config);
 
 }  // namespace mgpu::input

@@ -50,8 +50,8 @@ public:
   /// Ranks:  local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Returns an upper bound of the bytes that a run writes to disk. Call it after check_files() has
-  /// succeeded.
+  /// Returns an upper bound of the bytes that a run writes to disk, without logs, curves and
+  /// report. Call it after check_files() has succeeded.
   /// Ranks:  local.
   virtual std::uint64_t disk_bytes() const = 0;
 
@@ -65,8 +65,9 @@ public:
   /// Errors: Failures of the job's phases. A CollectiveFailure is thrown on all ranks.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
-  /// Writes the result file of an unfinished run from the finished chunks in its journal, for
-  /// --merge. `place.config` must be the configuration from which the job was made.
+  /// Writes the result file of a run from the chunks in `journal`, for --merge. The run is
+  /// unfinished, or it is new and has the chunks of the runs of all parts. `place.config` must be
+  /// the configuration from which the job was made.
   /// Ranks:  collective over `world`.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;

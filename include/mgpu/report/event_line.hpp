@@ -44,7 +44,7 @@ std::string event_line(const Event& event, std::chrono::system_clock::time_point
 /// Formats an event as one JSON object without a newline: time, elapsed_s, event, then the fields
 /// with their types. Values of secrets are masked. JSON lacks NaN and infinities, so they become
 /// the texts "nan", "inf" and "-inf".
-/// Errors: Error when the event has a field twice.
+/// Errors: Error when the event has a field twice, or a field `time`, `elapsed_s` or `event`.
 std::string event_json(const Event& event, std::chrono::system_clock::time_point when,
                        double elapsed_s);
 

@@ -53,10 +53,10 @@ enum class Verbosity { quiet, normal, verbose };
 /// Writes the events and texts of rank 0. Events go to events.jsonl, lines of text to run.log, and
 /// the screen shows them as the options say.
 ///
-/// An event with a field `total` reports progress, and may come in every iteration of a loop. The
-/// screen redraws the progress bar at most five times a second. File run.log gets a line after 1,
-/// 2, 5, 10 and 30 s, then each minute, and at the end of the loop. File events.jsonl gets the
-/// first and the last event of the loop, and at most one event a second in between.
+/// An event for which position_of() has a value reports progress, and may come in every iteration
+/// of a loop. The screen redraws the progress bar at most five times a second. File run.log gets a
+/// line after 1, 2, 5, 10 and 30 s, then each minute, and at the end of the loop. File events.jsonl
+/// gets the first and the last event of the loop, and at most one event a second in between.
 ///
 /// Only one thread may use an EventLog.
 class EventLog : public EventSink {
@@ -104,8 +104,8 @@ private:
   void print_text(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
-  /// A loop that is running. Its events have a field `total`. Events of different loops may come in
-  /// any order.
+  /// A loop that is running. Its events report progress. Events of different loops may come in any
+  /// order.
   struct Loop {
     std::int64_t total = 0;
     ProgressMeter meter;

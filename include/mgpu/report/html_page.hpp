@@ -37,15 +37,16 @@ struct Table {
   bool is_stacked = false;  // true: on a narrow screen, the cells of a row lie below each other
 };
 
-/// Figures under one heading, side by side if there is room, and tables below them.
+/// Figures under one heading, and tables below them.
 struct Section {
   std::string title;
   std::vector<Figure> figures;
-  bool side_by_side = false;
+  bool side_by_side = false;  // true: the figures are next to each other if there is room
   std::vector<Table> tables{};
 };
 
-/// A page for one run: result, charts of the job and of the machine, notes, provenance, tables.
+/// A page for one run, or for a comparison of runs (RunSummary::ranks 0): result, charts of the job
+/// and of the machine, notes, provenance, tables.
 struct HtmlPage {
   std::string headline;  // one sentence that states the result
   std::vector<Tile> tiles;

@@ -27,8 +27,9 @@ struct BarChart {
 /// Draws the chart as SVG. Returns "" if there are fewer than two bars, or if no value is above 0.
 std::string svg_bars(const BarChart& chart);
 
-/// Returns the bars of a histogram of whole numbers, one for each of at most `count` + 1 classes of
-/// equal, round width. Returns no bars if there are no values.
+/// Returns the bars of a histogram of whole numbers, which must not be negative. There is a bar for
+/// each of at most `count` + 1 classes of equal, round width. Returns no bars if there are no
+/// values.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
 /// Returns the same bars, and in Bar::marked how many values of the class have an entry in `marked`

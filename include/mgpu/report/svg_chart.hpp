@@ -80,7 +80,7 @@ std::string svg_timeline(const PhaseTable& table);
 /// All other phases have different colors.
 std::vector<std::string> phase_classes(const PhaseTable& table);
 
-/// Draws the allocated and reserved memory of each GPU as bars, relative to its total memory.
+/// Draws the allocated, reserved and total memory of each GPU as bars, on one scale for all GPUs.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
 
 }  // namespace mgpu::report

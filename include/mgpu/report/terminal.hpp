@@ -39,9 +39,10 @@ struct TerminalSource {
 /// Finds out what the user's screen can do. It looks at stdout and stderr of the launcher, such as
 /// mpirun, among the ancestors of this process. The descriptors of a rank mislead: Open MPI gives
 /// every rank a terminal as stdout and a pipe as stderr. The rank looks at its own descriptors only
-/// if there is no launcher. Under srun or on another node, it looks at no descriptors. MGPU_TTY and
-/// MGPU_COLUMNS override the result; TERM=dumb means no screen. If `color` is automatic, NO_COLOR
-/// and FORCE_COLOR decide on color.
+/// if there is no launcher. Under srun or on another node, it looks at no descriptors. MGPU_TTY
+/// overrides Terminal::is_screen, and MGPU_COLUMNS overrides Terminal::columns. With TERM=dumb,
+/// is_screen is false in any case. If `color` is automatic, NO_COLOR and FORCE_COLOR decide on
+/// color. Without them, color needs a screen.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
 /// Returns `asked`, but replaces `automatic` by `bar` on a screen and by `lines` elsewhere.

@@ -8,9 +8,10 @@
 namespace mgpu::rows {
 
 /// Returns for how many tokens the model was made: max_position_embeddings of config.json. With
-/// RoPE scaling, returns the scale factor times the pretraining context if that is larger. Returns
-/// 0 for dynamic RoPE scaling, which has no limit. Also returns 0 for a model with learned
-/// positions, because other checks limit its number of tokens.
+/// RoPE scaling, returns the scale factor times the pretraining context if that is larger. For
+/// linear scaling, max_position_embeddings counts as the pretraining context. Returns 0 for dynamic
+/// RoPE scaling, which has no limit. Also returns 0 for a model with learned positions, because
+/// other checks limit its number of tokens.
 std::int64_t context_of(const lm::LmConfig& model);
 
 /// Returns why a prompt of `tokens` tokens is too long for a model made for `context` tokens.

@@ -21,9 +21,9 @@ void check_model_config(const Config& config, const std::filesystem::path& folde
 /// Checks that `folder`, the value of `key`, has a config.json and files of weights, before
 /// anything is written.
 /// Ranks:  local; one rank calls this function.
-/// Errors: those of check_model_config(). Failure E603 (exit 66) if there are no weights. Its help
-///         says how to complete a copy in the Hugging Face cache, how to train from random weights,
-///         or how to download weights.
+/// Errors: those of check_model_config(). Failure E603 (exit 66) if there are no weights, or if the
+///         folder is an incomplete copy in the Hugging Face cache. Its help says how to complete
+///         that copy, how to train from random weights, or how to download weights.
 void check_model_folder(const Config& config, const std::filesystem::path& folder,
                         const std::string& key = "model.path");
 

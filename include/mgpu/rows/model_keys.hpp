@@ -14,7 +14,8 @@
 
 namespace mgpu::rows {
 
-/// Adds the key model.path, whose value is the Hugging Face folder of a model.
+/// Adds the key model.path, whose value is the Hugging Face folder of a model, or the name of a
+/// model in the local Hugging Face cache.
 void add_model_folder_keys(KeyTable& table);
 
 /// Returns the value of the key model.path, which must be set.
@@ -26,7 +27,7 @@ struct ModelRowKeys {
   /// data.path and its format, or data.dataset. The job adds the columns that it needs.
   input::RowOptions options;
   ChatChoice chat;                                         // data.chat_template
-  std::optional<datasets::DatasetRows> dataset{};          // data set that the rows come from
+  std::optional<datasets::DatasetRows> dataset{};          // rows of a data set; nullopt: data.path
   std::optional<std::vector<std::string>> keep_columns{};  // output.keep_columns; nullopt: auto
   run::ModelKeys model{};                                  // how ranks share the model
 };

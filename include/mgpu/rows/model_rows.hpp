@@ -35,8 +35,9 @@ struct ModelRows {
   std::map<std::string, std::string> inputs{};  // what `crc` covers, by key; see record_inputs()
 };
 
-/// Opens the rows, and reads the files of the model folder. Of the weights, it reads only the ends
-/// of each tensor, for the checksum.
+/// Opens the rows, and reads the files of the model folder. Of the weights, it reads the ends of
+/// each tensor, for the checksum. If config.json ties head and embedding, and both are stored, it
+/// also compares them, to set LmConfig::stored_head.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns; every rank
@@ -45,7 +46,7 @@ ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
 /// Opens the rows, and reads the files of the model folder, on a single rank. Used by --check and
-/// --plan. If the folder has weights, only the ends of each tensor are read, for the checksum.
+/// --plan. If the folder has weights, reads the same parts of them as the overload above.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 

@@ -29,7 +29,7 @@ std::string fill_template(const std::string& text, const formats::JsonValue& row
                           const ColumnNames& columns);
 
 /// Formats a value that is a text, a number or a boolean.
-/// Errors: formats::JsonError for a list or an object.
+/// Errors: formats::JsonError for a list, an object or null.
 std::string scalar_text(const formats::JsonValue& value);
 
 /// Returns the name that the column `name` of this program has in the data file.

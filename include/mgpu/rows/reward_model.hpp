@@ -19,19 +19,22 @@ namespace mgpu::rows {
 /// Ranks:  local; one rank calls this function.
 /// Errors: those of check_model_config() for key settings.model_key; Failure E553 (exit 65) if the
 ///         family of the model is not supported, or the folder has no tokenizer; those of
-///         read_lm_config() and parse_tokenizer_files().
+///         read_lm_config(), text::read_text_files() and parse_tokenizer_files().
 void check_reward_config(const Config& config, const rewards::RewardSettings& settings);
 
 /// Checks that the reward model has weights and exactly one output, if the reward `model` is
 /// chosen. Call it after check_reward_config() and before any work.
 /// Ranks:  local; one rank calls this function.
-/// Errors: those of check_model_folder() for key settings.model_key; Failure E553 (exit 65) for a
-///         folder without `score.weight`, or with several outputs.
+/// Errors: those of check_model_folder() for key settings.model_key; Failure E553 (exit 65) if the
+///         folder has no `score.weight`, or if the number of outputs is not one; those of
+///         lm::read_scorer_facts().
 void check_reward_weights(const Config& config, const rewards::RewardSettings& settings);
 
 /// Returns whether the rewards can judge prompts that are lists of chat messages. This is so if the
-/// reward `model` is not chosen, or if the folder of the reward model has a chat template.
+/// reward `model` is not chosen, or if the folder of the reward model has a template named
+/// `default` (see text::read_chat_templates()).
 /// Ranks:  local.
+/// Errors: those of text::read_chat_templates().
 bool can_judge_messages(const rewards::RewardSettings& settings);
 
 /// Returns model_fingerprint() of the reward model. Returns 0 if the reward `model` is not chosen,
@@ -43,18 +46,22 @@ std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
 /// Returns the bytes that the weights of the reward model take on a rank; 0 if the reward `model`
 /// is not chosen. On the CPU this counts two copies of the weights: the packed copy of the rank,
 /// and the copy that the ranks of its node share.
+/// Ranks:  local.
+/// Errors: those of lm::read_scorer_facts().
 std::uint64_t reward_model_bytes(const rewards::RewardSettings& settings, DeviceKind device);
 
 /// Makes the chosen rewards. The reward `model` is opened on `device`; with `models`, the ranks of
 /// a node share its weights.
 ///
 /// The reward model gets prompt and completion in the form of its training rows. A text has the
-/// special tokens of the tokenizer, and ends with the eos token. Messages are rendered by the chat
-/// template of the reward model's folder, with the completion as the assistant's answer. The reward
-/// is NaN if the tokenizer or the chat template refuses the row. It is also NaN if the row has more
-/// tokens than the model has learned positions.
+/// special tokens of the tokenizer, and ends with the eos token if there is one. Messages are
+/// rendered by the chat template of the reward model's folder, with the completion as the
+/// assistant's answer. The reward is NaN if the row has no tokens, or if the tokenizer or the chat
+/// template refuses the row. It is also NaN if the model has learned position embeddings, and the
+/// row has more tokens than there are embeddings.
 /// Ranks:  local.
-/// Errors: those of WeightedRewards, SequenceScorer::open() and parse_tokenizer_files().
+/// Errors: those of WeightedRewards, SequenceScorer::open(), text::read_text_files() and
+///         parse_tokenizer_files().
 rewards::WeightedRewards open_rewards(const rewards::RewardSettings& settings, Device device,
                                       lm::ResidentModels* models = nullptr);
 

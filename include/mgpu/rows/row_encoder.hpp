@@ -26,11 +26,12 @@ struct LearnedPair {
 };
 
 /// A prompt as the model sees it. For a row with `prompt`, `ids` contains the special tokens that
-/// the tokenizer adds, such as bos. `text` does not contain them.
+/// the tokenizer adds, such as bos, and `text` does not. For a row with `token_ids`, `text` is ""
+/// if there is no tokenizer.
 struct PromptText {
   std::string text;
   std::vector<std::int64_t> ids;
-  std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; may be empty
+  std::vector<text::ChatMessage> messages{};  // from which `text` was rendered; empty: none
 };
 
 /// Returns the id of the padding token, or of the eos token if the tokenizer has no padding token.
@@ -43,7 +44,7 @@ std::int64_t padding_id(const text::TextFolder& folder);
 /// messages of the assistant in `messages`, which the folder's chat template renders. It covers all
 /// of `text`, and all of `token_ids` without `completion_ids`. Other members of a row are ignored.
 ///
-/// A completion ends with the eos token if the folder has one. A text also ends with it if
+/// A completion that is a text ends with the eos token if the folder has one. So does `text` if
 /// Options::ends_texts is true. A prompt is tokenized alone and together with its completion. The
 /// loss begins at the first token at which these two sequences differ, which may come before the
 /// end of the prompt.
@@ -52,10 +53,10 @@ public:
   struct Options {
     std::int64_t vocab = 0;          // size of the model's vocabulary
     bool ends_texts = true;          // whether texts end with the eos token
-    std::filesystem::path folder{};  // the model's folder, for messages
+    std::filesystem::path folder{};  // the model's folder, for error messages
   };
 
-  /// Without a `folder`, rows must have `token_ids`.
+  /// If `folder` is nullopt, rows must have `token_ids`.
   RowEncoder(std::optional<text::TextFolder> folder, Options options);
 
   /// Encodes a row of input::RowFile whose `problem` is "". The row must have exactly one of these:
@@ -66,10 +67,11 @@ public:
   LearnedText encode(const formats::JsonValue& row);
 
   /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. Both are texts, or
-  /// both are lists of messages. If they are lists and `prompt` is not a list, the prompt consists
-  /// of the messages with which both lists begin. A `prompt` that is a text must then equal the
-  /// last of these messages. The loss of both completions begins at the same token: the first token
-  /// at which one of the two sequences differs from the prompt alone.
+  /// both are lists of messages. If they and `prompt` are lists, their messages follow those of
+  /// `prompt`. If they are lists and `prompt` is not a list, the prompt consists of the messages
+  /// with which both lists begin. A `prompt` that is a text must then equal the last of these
+  /// messages. The loss of both completions begins at the same token: the first token at which one
+  /// of the two sequences differs from the prompt alone.
   /// Errors: JsonError for a row that cannot be used, such as one with equal completions; the
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);
@@ -102,10 +104,11 @@ public:
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 
-  /// Checks tokens that come from a data file. They must be in the vocabulary, and the ends of the
-  /// steps must ascend. The tokens after the first `prompt_tokens` must decode to `text`, without
-  /// special tokens. Without a tokenizer, texts are not compared. Errors: JsonError with the
-  /// reason.
+  /// Checks tokens that come from a data file. They must be in the vocabulary. The ends of the
+  /// steps must ascend, be above `prompt_tokens`, and be at most the number of tokens. The tokens
+  /// after the first `prompt_tokens` must decode to `text`, without special tokens. Without a
+  /// tokenizer, texts are not compared.
+  /// Errors: JsonError with the reason.
   void check_step_texts(const StepTokens& tokens, std::int64_t prompt_tokens,
                         const std::string& text) const;
 

@@ -9,13 +9,14 @@
 
 namespace mgpu::rows {
 
-/// How a row of a data file was used. Result tables with one entry per row of the file show it in
-/// column `status`. The model never sees rows with the status too_long or bad_row.
+/// How a row of a data file was used. Result tables about rows of a file, or about completions of
+/// these rows, show it in column `status`. The model never sees rows with the status too_long or
+/// bad_row.
 enum class RowStatus : std::uint8_t {
   ok,         // used completely
   truncated,  // cut to the largest allowed number of tokens
   too_long,   // left out because it is too long
-  bad_row,    // unusable
+  bad_row,    // unusable or quarantined
 };
 
 /// Returns the name of a status: "ok", "truncated", "too_long" or "bad_row".
@@ -27,7 +28,7 @@ std::vector<std::string> names_of_row_status();
 struct RowFacts {
   RowStatus status = RowStatus::ok;
   std::string reason{};  // why the status is not `ok`; "" if it is `ok`
-  /// The result of KeptColumns::values_of(). Empty if the row was not read.
+  /// The result of KeptColumns::values_of(). Empty if the row cannot be read or is quarantined.
   std::vector<std::string> kept{};
 };
 

@@ -11,8 +11,8 @@
 
 namespace mgpu::rows {
 
-/// Searches completions for stop strings while they grow, token by token. Bytes at the end that the
-/// next token may still change are not searched yet.
+/// Searches growing completions for stop strings, token by token. Special tokens count as no text.
+/// Bytes at the end that the next token may still change are not searched yet.
 class StopStrings {
 public:
   /// The tokenizer must outlive this object.

@@ -44,8 +44,9 @@ std::optional<text::TextFiles> read_shared_tokenizer_files(const cluster::Group&
 /// Parses the template that data.chat_template names, to find mistakes before any work. Does
 /// nothing if the key names no template. `config` is for messages that point at the key.
 ///
-/// Errors: Failure E603 (exit 66) when there is no such file or template; Failure E544, E546 with
-///         the position in the template.
+/// Errors: Failure E603 (exit 66) when there is no such file or template; E544 when the template is
+///         empty, not UTF-8 or not understood; E546 when this build has no chat templates; those of
+///         read_file().
 void check_chat_template(const Config& config, const std::filesystem::path& folder,
                          const ChatChoice& chat);
 
@@ -56,13 +57,14 @@ struct FolderText {
 };
 
 /// Reads the tokenizer files of a model folder, and computes its checksum. The checksum is 0 if the
-/// folder has no weights, because a dry run (--plan) needs no weights.
+/// folder has no weights, because a dry run (--plan) needs no weights. For `models` see
+/// folder_facts().
 /// Errors: those of read_tokenizer_files() and model_fingerprint().
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 
 /// Reads the tokenizer files of a model folder and computes its checksum on rank 0, and broadcasts
-/// both to every rank. The folder must have weights.
+/// both to every rank. The folder must have weights. For `models` see folder_facts().
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.
@@ -86,8 +88,8 @@ std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<text::
 /// text::has_tokenizer() is true, or if the folder has no files that can be converted.
 std::string conversion_help(const std::filesystem::path& folder);
 
-/// Throws Failure E603 (exit 66), whose message says that `folder` has no tokenizer.json and that
-/// `what` needs one. The help is conversion_help(), or other advice if that is "".
+/// Throws Failure E603 (exit 66), whose message says that `what` needs a tokenizer and that
+/// `folder` has no tokenizer.json. The help is conversion_help(), or other advice if that is "".
 [[noreturn]] void refuse_absent_tokenizer(const std::filesystem::path& folder,
                                           const std::string& what);
 

@@ -23,7 +23,7 @@ std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row);
 /// Returns whether run.chunk_size is `auto`.
 bool has_auto_chunk_size(const Config& config);
 
-/// The values of the keys run.* that jobs read.
+/// The values of the keys run.* about the seed and the chunks.
 struct JobKeys {
   std::uint64_t seed = 0;  // run.seed
   /// run.chunk_size, samples. For `auto` it is kLargestAutoChunk, until the program replaces `auto`
@@ -56,9 +56,10 @@ std::string part_note(const JobKeys& keys);
 void log_part(const RunContext& run, const JobKeys& keys);
 
 /// Returns a note about groups of ranks that have no work: "2 of 4 ranks have nothing to do: there
-/// are 2 chunks of up to 32 prompts". Its member `effect` suggests a smaller chunk size that gives
-/// work to all groups. If no chunk size does, it names a smaller number of ranks with which the run
-/// takes the same time. Returns nullopt if there are at least as many pending chunks as groups.
+/// are 2 chunks of up to 32 prompts". Its member `effect` suggests a smaller chunk size with which
+/// a new run has work for all groups. If a smaller chunk size does not help, `effect` names a
+/// smaller number of ranks with which the run takes the same time. Returns nullopt if there are at
+/// least as many pending chunks as groups.
 /// `pending`: number of chunks that are not done. `groups`: number of groups. `ranks`: number of
 /// ranks in all groups. `rows`: name of the samples, such as "prompts".
 std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pending, int groups,
@@ -66,18 +67,19 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
 
 /// Progress for the screen: the number of samples that are done, and the total number. With
 /// run.schedule=static, both numbers are those of one group, and all groups are assumed to have
-/// equally many samples. Otherwise, both numbers are those of all groups together.
+/// equally many samples. Otherwise, both numbers are those of all groups together, and `done` is an
+/// estimate, see samples_up_to().
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;
 };
 /// Returns the progress after chunk `last` of `phase`. `done_here`: how many samples this group has
-/// done.
+/// done in this attempt.
 ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
                           const Chunk& last, std::int64_t done_here);
 
 /// Returns the progress before chunk `next` of `phase`. `done_here`: how many samples this group
-/// has done.
+/// has done in this attempt.
 ChunkProgress progress_before(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
                               const Chunk& next, std::int64_t done_here);
 

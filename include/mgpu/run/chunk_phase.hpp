@@ -38,16 +38,17 @@ struct ChunkPhase {
 };
 
 /// How chunks are assigned to groups of ranks. A group works on a block of chunks at once, so that
-/// small chunks do not make small batches. The pending chunks are divided into blocks of at most
-/// `at_once` consecutive chunks. All groups get equally many blocks, unless `is_dynamic` lets a
-/// fast group claim more. On a CPU, the results of a chunk do not depend on the assignment.
+/// small chunks do not make small batches. The pending chunks are divided, in order, into blocks of
+/// at most `at_once` chunks. All groups get equally many blocks, unless `is_dynamic` lets a fast
+/// group claim more. On a CPU, the results of a chunk do not depend on the assignment.
 struct ChunkSharing {
   bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
   std::int64_t at_once = 1;  // most chunks of a block
-  /// True: all chunks, not only the pending ones, are divided into blocks. So begin_block gets the
-  /// same blocks in a resumed run as in a new run, including finished chunks. This is needed if a
-  /// result depends on the other samples of its block, as on a GPU.
+  /// True: all chunks, not only the pending ones, are divided into blocks. So with as many groups
+  /// as before, a resumed run has the blocks of a new run. begin_block also gets the finished
+  /// chunks of a block. It gets no block without pending chunks. This is needed if a result depends on
+  /// the other samples of its block, as on a GPU.
   bool repeats_blocks = false;
 };
 
@@ -59,7 +60,8 @@ struct ChunkHooks {
   /// The overload of run_chunks() with a ChunkSharing calls it before each block, the other one
   /// before each chunk. If it returns true on any rank, the loop ends on all ranks.
   std::function<bool()> stop_asked;
-  /// Called after each chunk of this rank, with the number of samples of the chunk.
+  /// Called after each chunk of this rank, with the number of samples of the chunk. The overload of
+  /// run_chunks() with a ChunkSharing calls it only on the leader of each group.
   std::function<void(std::int64_t samples)> finished;
   /// Measures the time that recording chunks takes, as phase "journal"; nullptr: not measured.
   PhaseClock* clock = nullptr;
@@ -105,7 +107,7 @@ void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
 ///
 /// Ranks:  collective over `group`.
 /// Errors: the failure of the lowest failing rank, on all ranks, after each has finished its
-///         current chunk. Chunks that the journal has synced by then are kept.
+///         current chunk. The journal keeps the chunks that were appended by then.
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);
 
@@ -120,9 +122,9 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
 ///
 /// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.
-/// Errors: the failure of the lowest failing rank, on all ranks, after each has finished its
-///         current block. Chunks that the journal has synced by then are kept. E402 on one rank
-///         when its claim is not answered in time.
+/// Errors: the failure of the lowest failing rank, on all ranks, after each other rank has finished
+///         its current block. The journal keeps the chunks that were appended by then. E402 on one
+///         rank when its claim is not answered in time.
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
                 store::ChunkJournal& journal, const ChunkHooks& hooks,
                 const ChunkSharing& sharing = {});

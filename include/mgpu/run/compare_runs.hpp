@@ -21,7 +21,8 @@ struct CompareRequest {
 
 /// Compares the results of two runs of a job, writes both files of the request, and returns a table
 /// for people. Any rank may call it alone.
-/// Errors: Failure E145 (exit 65) for runs that have nothing in common.
+/// Errors: Failure E145 (exit 65) for runs that cannot be compared; those of reading the results;
+///         E601 or E602 if a file cannot be written.
 using CompareRuns = std::string (*)(const CompareRequest& request);
 
 }  // namespace mgpu::run

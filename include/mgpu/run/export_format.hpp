@@ -12,29 +12,31 @@ namespace mgpu::run {
 struct ExportRequest {
   const Config& config;           // configuration of the exported run
   std::filesystem::path results;  // result file of the exported run
-  std::filesystem::path out;      // the file to write; the caller renames it afterwards
+  std::filesystem::path out;      // the file or folder to write; the caller renames it
 };
 
 /// A format in which --export can write the result file of a job.
 struct ExportFormat {
   std::string_view name;   // "csv"
   std::string_view alias;  // a former name, or ""
-  /// The file name of the export in the run directory. If it is "", the export has the name of the
-  /// result file, with `name` as its extension.
+  /// The name of the export, a file or a folder, in the run directory. If it is "", the export has
+  /// the name of the result file, with `name` as its extension.
   std::string_view file_name;
   /// Writes request.out and returns the number of rows in it. Any rank may call it alone.
   std::int64_t (*write)(const ExportRequest& request);
 };
 
-/// The format jsonl, which every job with a table `samples` has: one JSON object per row.
+/// The format jsonl of every job: one JSON object per row of table `samples`, which the result file
+/// must have.
 extern const ExportFormat kJsonLines;
 
 /// Returns the path of the export of `results`, a result file.
 std::filesystem::path export_path(const ExportFormat& format, const std::filesystem::path& results);
 
-/// Writes the export of `results` next to it, and returns the number of rows. The file appears only
-/// when it is complete. `config`: configuration of the exported run. Any rank may call it alone.
-/// Errors: Failure E602 (exit 74) if the file cannot be written; those of reading the results.
+/// Writes the export of `results` next to it, and returns the number of rows. The export appears
+/// only when it is complete. `config`: configuration of the exported run. Any rank may call it
+/// alone.
+/// Errors: those of format.write(), such as Failure E602 (exit 74) if a file cannot be written.
 std::int64_t write_export(const ExportFormat& format, const Config& config,
                           const std::filesystem::path& results);
 

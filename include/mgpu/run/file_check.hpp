@@ -7,12 +7,13 @@
 
 namespace mgpu::run {
 
-/// A check of one file that a key names. --check prints it as one line.
+/// A check of one input of a run: a file, a model folder, or rows that the program generates.
+/// --check prints it as one line.
 struct FileCheck {
   std::string what;  // "data/prompts.jsonl"
 
-  /// Opens the file and describes its contents. Collective over `world`; every rank throws the same
-  /// Failure.
+  /// Opens the input and describes its contents. Collective over `world`; every rank throws the
+  /// same Failure.
   std::function<std::string(const cluster::Group& world)> look;
 };
 

@@ -23,7 +23,8 @@ struct ModelKeys {
 
 ModelKeys read_model_keys(const Config& config);
 
-/// Formats ", on 2 ranks each (pipeline)"; "" when one rank holds the whole model.
+/// Formats ", on 2 ranks each (pipeline)", or for groups of several sizes ", on 2, 4 ranks in turn
+/// (pipeline)"; "" when each group is one rank.
 std::string groups_text(const ModelKeys& keys);
 
 }  // namespace mgpu::run

@@ -92,7 +92,7 @@ struct BatchWork {
 };
 
 /// Calls work.run. Each time memory runs out, halves the batch, logs that, and calls work.run
-/// again.
+/// again. If memory runs out on one rank, work.run must throw on all ranks of the group.
 ///
 /// Ranks:  collective over the group.
 /// Errors: Failure E301 (exit 71) of no_headroom() when memory runs out with a batch of 1; any

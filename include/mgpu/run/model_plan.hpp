@@ -54,9 +54,9 @@ public:
   /// Adds to the plan which samples each group of ranks processes.
   void add_shares();
 
-  /// Finds the smallest group of ranks and the largest batch that fit into memory, for the notes of
-  /// add_memory(). With `is_auto`, also sets demand().batch_size to the batch that a run with the
-  /// configured groups would choose.
+  /// Finds the smallest group of ranks and the largest batch that fit into memory. Call it before
+  /// add_memory() and add_limits(), which show the result. With `is_auto`, also sets
+  /// demand().batch_size to the batch that a run with the configured groups would choose.
   void find_batch(bool is_auto);
 
   /// Adds to the plan the memory of the rank that needs the most. If several ranks share a model,

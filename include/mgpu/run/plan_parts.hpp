@@ -39,7 +39,8 @@ report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 std::uint64_t planned_bytes(const report::Plan& plan);
 
 /// Adds a limit to the plan: the run needs `need` bytes of a resource that has `have` bytes. `what`
-/// names the resource, and `key` is the key that changes `need`. Adds nothing if `have` is 0.
+/// names the resource, and `key` is the key that changes `need` or `have`. Adds nothing if `have`
+/// is 0.
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
@@ -58,8 +59,8 @@ struct SharedMemory {
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
 /// Adds a limit to the plan: each rank that shares `memory` needs `need` bytes. If the ranks need
-/// more than memory.allowed, the plan suggests the arguments that `fits` returns. `fits` returns ""
-/// if no arguments help.
+/// more than the fraction memory.allowed of `memory`, the plan suggests the arguments that `fits`
+/// returns. `fits` returns "" if no arguments help.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
@@ -68,15 +69,16 @@ void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint6
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Returns the bytes of the gradient buffers of a rank. They hold at most one bucket of gradients
-/// from another rank. With run.deterministic=layout, they also hold partial sums over the lanes of
-/// this rank, which are fixed parts of the global batch.
+/// Returns the bytes of the gradient buffers of a rank. `weights` is the number of bytes of all
+/// weights, and `bucket` that of a bucket of gradients. The buffers hold at most one bucket of
+/// gradients from another rank. With run.deterministic=layout, they also hold partial sums over the
+/// lanes of this rank, which are fixed parts of the global batch.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
-/// Adds to the plan the bytes of gradients that each of R ranks sends in a step. A ring sends all
-/// gradients 2 (R - 1) / R times. A tree (run.deterministic=layout) sends all gradients once per
-/// level, with log2 R levels.
+/// Adds to the plan the bytes of gradients that each of R ranks sends in a step. All gradients have
+/// `weights` bytes, like the weights. A ring sends all gradients 2 (R - 1) / R times. A tree
+/// (run.deterministic=layout) sends all gradients once per level, with log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

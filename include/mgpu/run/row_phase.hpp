@@ -29,7 +29,7 @@ struct RowTokens {
 
 /// The work that one group of ranks has done in this attempt.
 struct GroupWork {
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  // counted only on the leader of the group
   std::int64_t input_tokens = 0;
   std::int64_t output_tokens = 0;
   double seconds = 0.0;  // spent on reading rows and on the model
@@ -78,7 +78,7 @@ public:
   virtual std::vector<std::byte> pack(std::int64_t first, std::span<const Sample> samples,
                                       std::span<const Result> results) = 0;
 
-  /// Returns the number of sequences that the model holds at once.
+  /// Returns the largest number of sequences that the model holds at once.
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
@@ -116,8 +116,8 @@ struct BlockRows {
 
 /// Runs a language model over the rows of a file. It opens the model on every group of ranks, finds
 /// the batch size and assigns the chunks. It also quarantines rows, halves the batch size when
-/// memory runs out, and reports progress. A group works at once on the fewest chunks that fill its
-/// batch.
+/// memory runs out, and reports progress. A group works on several chunks at once, at most as many
+/// as its batch needs.
 class RowPhase {
 public:
   struct Options {
@@ -144,10 +144,11 @@ public:
   lm::ModelGroup& group() { return group_; }
   const ChunkPhase& chunks() const { return options_.chunks; }
 
-  /// Sets how many sequences a model holds at once, and returns this number. Without `is_auto`, the
-  /// number is demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size
-  /// for which every rank has memory. On a GPU, results may depend on this number. So it is written
-  /// to run.json, and later attempts take it from there.
+  /// Chooses how many sequences a model holds at once, and returns this number for the caller's
+  /// RowWorker. Call it before memory_text() and run(). Without `is_auto`, the number is
+  /// demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size for which
+  /// every rank has memory. On a GPU, results may depend on the number. So the number that is found
+  /// there with `is_auto` is written to run.json, and later attempts take it from that file.
   ///
   /// Ranks:  collective over the world.
   /// Errors: Failure E301 (exit 71) when not even one sequence fits.
@@ -163,7 +164,8 @@ public:
   /// means that a stop was requested.
   ///
   /// Ranks:  collective over the world.
-  /// Errors: those of `worker` and of run_chunks().
+  /// Errors: those of `worker` and of run_chunks(); Failure E301 (exit 71) when memory runs out
+  ///         with a batch of 1.
   template <class Sample, class Result>
   bool run(RowWorker<Sample, Result>& worker);
 

@@ -75,8 +75,8 @@ struct JobOutcome {
   std::vector<report::Note> notes;
   /// Names and checksums of inputs, for report.html: "data", "CRC-32C 0a1b2c3d of the rows".
   std::vector<std::pair<std::string, std::string>> inputs;
-  /// A function that returns more notes, given the share of the run's time that each phase took. It
-  /// may be empty. It is called while the job still exists.
+  /// A function that returns more notes, given facts about the phases of the run's clock (see
+  /// report::facts_of()). It may be empty. It is called while the job still exists.
   std::function<std::vector<report::Note>(const report::NoteFacts&)> advise;
   std::unique_ptr<const report::JobPage> page;  // nullptr: a run without figures
 };

@@ -28,8 +28,9 @@ struct SessionsEnd {
   /// `incomplete` if a session failed or is incomplete, otherwise `done`.
   ExitCode exit = ExitCode::done;
 
-  /// The warnings and failures of the sessions, on rank 0; empty on other ranks. The job that calls
-  /// SessionHost::close() copies them into its JobOutcome::notes, which report.html shows.
+  /// The first warnings and failures of the sessions and the number of the others, on rank 0; empty
+  /// on other ranks. The job that calls SessionHost::close() copies them into its
+  /// JobOutcome::notes, which report.html shows.
   std::vector<report::Note> notes{};
 };
 

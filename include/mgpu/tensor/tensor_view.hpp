@@ -18,7 +18,7 @@ Device mgpu_device(const at::Tensor& tensor);
 /// Returns a view of a tensor's elements, for modules without libtorch.
 ///
 /// Memory: the tensor keeps ownership and must outlive the view.
-/// Errors: ShapeError when the tensor is not contiguous.
+/// Errors: ShapeError when the tensor is not contiguous; those of dtype_of().
 BufferView view_of(const at::Tensor& tensor);
 
 /// Does the same as view_of() for a tensor in host memory. Errors: those of view_of(), and Error

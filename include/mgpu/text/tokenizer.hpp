@@ -28,10 +28,11 @@ public:
   static Tokenizer open(const fs::path& tokenizer_json);
 
   /// Parses the content of a tokenizer.json; `name` replaces the path in messages.
+  /// Errors: Failure E541 (malformed), E542 (not supported)
   static Tokenizer parse(std::string_view json, const fs::path& name = "tokenizer.json");
 
-  /// Encodes a text. With `add_special_tokens`, the post-processor of tokenizer.json adds special
-  /// tokens such as <s>.
+  /// Encodes a text. With `add_special_tokens`, adds the special tokens of the post-processor of
+  /// tokenizer.json, such as <s>. Tokenizers of a TextFolder may add those of their class instead.
   /// Errors: Failure E543 when the text is not UTF-8 (with the offset), or cannot be encoded
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 

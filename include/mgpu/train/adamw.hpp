@@ -31,6 +31,7 @@ struct UpdateReport {
 class Adamw {
 public:
   /// Keeps a reference to `parameters`, which must outlive this object.
+  /// Errors: Error unless the weights are float32.
   Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
   /// A function that returns whether the gradients are finite on all ranks that update together.

@@ -19,6 +19,7 @@ public:
     std::int64_t good_updates = 0;  // finite updates since the scale last changed
   };
 
+  /// `is_dynamic`: whether the training uses fp16.
   explicit LossScaler(bool is_dynamic);
 
   /// Returns whether the scale is above 1. If so, an infinite gradient may become finite with a

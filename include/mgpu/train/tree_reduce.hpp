@@ -22,6 +22,7 @@ using Accumulate = std::function<void(BufferView into, BufferView from, CUstream
 
 /// Adds `from` to `into`, both f32 in host memory, and ignores `stream`. It can be used as an
 /// Accumulate.
+/// Errors: Error when the values are not f32; ShapeError when `from` is shorter than `into`.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Checks that `ranks` ranks can share `lanes` lanes.

@@ -30,7 +30,8 @@ PromptStrategy strategy_of(const ClassifyConfig& config, const std::string& stra
 }
 
 /// Combines the rows, the keys and the prompt strategy into the inputs of the job. `strategies` is
-/// the value of classify.prompt if it is a text, or the content of the file that it names.
+/// the value of classify.prompt if it is a text, or the content of the file that it names; "" if it
+/// is null.
 ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                             const std::string& strategies) {
   ClassifyInputs inputs{std::move(read)};

@@ -48,7 +48,8 @@ struct ClassifyConfig {
   std::int64_t batch_size = 0;  // texts in one batch of a model; 0: auto
 };
 
-/// Checks the rules between keys of job classify. It reads no file.
+/// Checks the rules between keys of job classify. It reads no files except those of the data set
+/// (data.dataset).
 /// Errors: Failure (exit 78) if a rule is broken.
 void check_classify_keys(const Config& config);
 

@@ -58,8 +58,8 @@ public:
   std::int64_t batch_size() const { return generators_.front().batch_size(); }
   void set_batch_size(std::int64_t batch_size);
 
-  /// Sets the callback that receives how many rows the current call of run() has processed. The
-  /// number counts first attempts only, so a row whose answer is sampled again counts once.
+  /// Sets the callback that receives how many rows the current call of run() has processed. Only
+  /// the first answer of a row counts, so a row whose answer is sampled again counts once.
   void set_progress(const lm::SeeProgress& see) { generators_.front().set_progress(see); }
 
 private:
@@ -72,8 +72,8 @@ private:
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
   AnswerParser parser_;
-  /// One generator for each attempt. With classify.on_unparsed=retry, there are up to three
-  /// attempts to get an answer that names a label.
+  /// One generator for each time that an answer of a row may be drawn: three with
+  /// classify.on_unparsed=retry, otherwise one.
   std::vector<lm::Generator> generators_;
 };
 

@@ -62,7 +62,9 @@ struct ClassifyPlots {
     ShownRate recall;
     double f1 = 0.0;
     bool has_f1 = false;  // false: no row has the label, and no row got it
-    report::Curve roc{};  // empty if labels have no probabilities, or if has_positive is true
+    /// Empty if labels have no probabilities, if has_positive is true, or if all rows or no rows
+    /// have this label.
+    report::Curve roc{};
     double roc_auc = 0.0;
   };
 
@@ -80,7 +82,7 @@ struct ClassifyPlots {
   std::vector<Metric> metrics;                   // accuracy, F1 and so on
   bool has_probabilities = false;  // true: labels were scored, so each has a probability
   report::Curve roc;               // x: false positive rate, y: true positive rate
-  report::Curve calibration;       // x: mean confidence, y: accuracy of each bin
+  report::Curve calibration;       // x: mean confidence, y: accuracy of each bin with rows
   std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
   std::vector<double> calibration_low{};   // lower end of the confidence interval of each accuracy
   std::vector<double> calibration_high{};  // upper end of the confidence interval of each accuracy

@@ -133,9 +133,9 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
   return static_cast<std::int64_t>(longest);
 }
 
-/// Sets the tokens of the sample. If there are too many, cuts the text of the row, but not the
-/// prompt around this text. Gives the row the status too_long if data.too_long=drop, or if no cut
-/// is enough.
+/// Sets the tokens of the sample. If there are too many and data.too_long=truncate, cuts the text
+/// of the row, but not the prompt around this text. Gives the row the status too_long if
+/// data.too_long=drop, or if no cut is enough. Throws if data.too_long=error.
 void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
                               const fs::path& file) const {
   const std::int64_t length = encode(sample, row.object);

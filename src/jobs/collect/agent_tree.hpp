@@ -15,7 +15,8 @@ namespace mgpu::jobs {
 struct AgentNode {
   std::int32_t agent = -1;       // -1: the question
   std::int32_t path = -1;        // number of the path among the paths of the agent, from 0
-  std::int32_t parent = -1;      // index of the node whose path is continued; -1: the question
+  std::int32_t parent = -1;      // index of the node whose path is continued; -1: this node is the
+                                 // question
   std::int32_t answer = -1;      // index of the judger's solution; -1: a node without an answer
   std::int32_t target = -1;      // node of the same agent into which this one merged; -1: none
   double score = 0.0;            // score of the path up to this node
@@ -29,7 +30,7 @@ struct AgentNode {
 /// Makes the tree of a question from `nodes`. The first node must be the question, and children
 /// must have higher indices than their parents. The value of a node with an answer is 1 if the
 /// answer is right, else 0. The value of another node is the mean value of its children. A node
-/// that merged into another one has the children of that node. A node with neither children nor an
+/// that merged into another one has the value of that node. A node with neither children nor an
 /// answer has the value 0, and no visits. The visits of a node count each answer below the node
 /// once.
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);

@@ -25,9 +25,9 @@ std::vector<Agent> default_agents();
 
 /// Parses `file`, the content of the file of agents `path`: {"agents": [{"name", "prompt",
 /// "system_prompt"}]}. The last agent must be called `judger`. It gives the answer, and its prompt
-/// must contain {question}. With text_mas, the prompt of the judger must also contain {context}.
-/// collect.latent.branch_entropy and collect.latent.merge_similarity need at least two agents
-/// before the judger.
+/// must contain {question}. With text_mas and more than one agent, the prompt of the judger must
+/// also contain {context}. collect.latent.branch_entropy and collect.latent.merge_similarity need
+/// at least two agents before the judger.
 /// Errors: Failure E538 (exit 65) that names the agent and what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 const AgentKeys& keys);

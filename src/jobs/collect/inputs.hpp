@@ -42,7 +42,8 @@ struct CollectInputs : rows::ModelRows {
   /// Returns the index in the data set of the question in row `row` of this run.
   std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }
 
-  /// Returns the largest Question::longest that the model's positions allow; 0 means no limit.
+  /// Returns the largest Question::longest that the model allows: its number of positions if they
+  /// are learned, otherwise rows::context_of(). 0 means no limit.
   std::int64_t longest_question() const;
 
   /// Returns the encoder that turns rows into questions.
@@ -50,9 +51,9 @@ struct CollectInputs : rows::ModelRows {
   ///         are used.
   QuestionEncoder encoder() const;
 
-  /// Encodes `count` questions from row `first` of the run on. If a row cannot be used, the facts
-  /// of its question have the reason. With data.on_bad_row=stop the reason is also added to
-  /// `problems`.
+  /// Encodes `count` questions from row `first` of the run on. If a row cannot be used or its
+  /// question is too long, the facts of the question have the reason. With data.on_bad_row=stop the
+  /// reason is also added to `problems`.
   std::vector<Question> encode(std::int64_t first, std::int64_t count, QuestionEncoder& encoder,
                                formats::LineProblems& problems) const;
 

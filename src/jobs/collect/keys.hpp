@@ -29,7 +29,8 @@ struct CollectKeys {
   std::int64_t rollouts = 8;     // completions that are sampled after a step
   StepLabel label = StepLabel::monte_carlo;
   OmegaRules omega{};                 // collect.omega.*
-  AgentKeys agents{};                 // collect.agents.*, collect.latent.*
+  AgentKeys agents{};                 // collect.agents.*, collect.latent.*,
+                                      // collect.num_parent_paths
   std::int64_t max_new_tokens = 256;  // most tokens of a solution; a rollout counts with the steps
                                       // before it
   double temperature = 1.0;

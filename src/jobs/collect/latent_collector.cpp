@@ -148,7 +148,8 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many paths `agent` makes in all from the current paths.
+/// Returns how many paths `agent` makes in all from the current paths. The result does not count if
+/// shares_of() divides no path.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))

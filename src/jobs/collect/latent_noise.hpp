@@ -18,10 +18,10 @@ std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::in
 /// Source: guide of latent_mas_multipath.
 class LatentNoise {
 public:
-  /// `stream` is a result of stream_of_agent().
+  /// `stream` is a result of stream_of_agent(). `keys` must outlive this object.
   LatentNoise(const AgentKeys& keys, std::uint64_t seed, std::uint64_t stream);
 
-  /// Adds noise to the state from which the input of step `step` is made. With
+  /// Adds noise to the state from which the input of step `step` (from 0) is made. With
   /// Diversity::temperature the noise is N std(state) U(0.01, 2) 0.2 (1 - 0.2 step / steps). With
   /// Diversity::noise it is 0.3 N U(0.01, 1.5) (1 - 0.3 step / steps) min(T / T0, 2).
   /// Diversity::hybrid first adds the noise of Diversity::temperature, and then that of

@@ -25,16 +25,17 @@ struct PathScore {
 /// Smoothness is exp(-p / 15), where p is 10 (1 + v) / (c + 0.1), clipped to [1, 100]. If c is at
 /// most -0.1, p is 100. Here c is the mean cosine of consecutive states, and v is the coefficient
 /// of variation of the norms of the states. Quality is the mean of 1 / (1 + v) and 1 / (1 + s),
-/// where s is the standard deviation of the cosines of consecutive states.
+/// where s is the standard deviation of the cosines of consecutive states. If a path has one state,
+/// c is 1 and s is 0.
 ///
 /// Shapes: states P x [M * D]; returns [P]
 std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> states,
                                    std::int64_t width);
 
 /// Returns the indices of the paths that pruning keeps, in descending order of their scores. The
-/// number of kept paths is (0.3 + 0.5 `progress`) times the number of all paths, rounded up, and at
-/// least 2 if there are 2 paths. Paths with a consistency of 0.9 or more are kept before others.
-/// `progress` is in [0, 1]; after the first agent it is 0.
+/// number of kept paths is (0.3 + 0.5 `progress`) times the number of all paths, rounded up, but at
+/// least 2 if there are 2 or more paths. Paths with a consistency of 0.9 or more are kept before
+/// others. `progress` is in [0, 1]; after the first agent it is 0.
 std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress);
 
 /// Returns the indices of the paths in descending order of their scores. Paths with equal scores

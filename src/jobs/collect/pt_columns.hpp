@@ -25,15 +25,16 @@ struct PtRow {
   std::vector<double> error{};
   std::vector<std::int32_t> visits{};
   std::vector<std::int32_t> right{};
-  std::vector<std::int32_t> agent{};              // empty: steps of text
-  std::vector<double> score{};                    // empty: steps of text
+  std::vector<std::int32_t> agent{};              // empty: the run has no agents
+  std::vector<double> score{};                    // empty: the run has no agents
   std::vector<std::vector<std::string>> steps{};  // texts of the steps of each path
   std::vector<std::string> answers{};             // answer of each path
   std::vector<std::uint8_t> path_right{};
 };
 
-/// The columns of table `samples` from which --export pt makes questions. The optional columns are
-/// nullopt if the run has no agents, or has stored no latent states.
+/// The columns of table `samples` from which --export pt makes questions. `votes`, `agent_of` and
+/// `scores` are nullopt if the run has no agents. `latent_steps` and `latents` are nullopt if the
+/// run has stored no latent states.
 /// Ranks:  local.
 class PtColumns {
 public:

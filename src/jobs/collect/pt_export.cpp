@@ -82,7 +82,8 @@ std::string task_of(const Config& config, const CollectKeys& keys) {
   return dataset != nullptr ? std::string(dataset->name) : keys.rows.options.path.stem().string();
 }
 
-/// Returns how the steps were made: collect.label for steps of text, or the method of the agents.
+/// Returns how the steps were made: collect.label without agents, or the method of the agents. If
+/// agents think along several paths, the result ends with "_multipath".
 std::string method_of(const CollectKeys& keys) {
   if (!keys.agents.is_used) return name_of(keys.label);
   const std::string method = name_of(keys.agents.method);
@@ -196,8 +197,8 @@ private:
   std::string time_;
 };
 
-/// Writes a file for each part, and a file with the questions of all parts. Returns these
-/// questions.
+/// Writes a file for each part and, unless all parts are empty, a file with the questions of all
+/// parts. Returns the questions of all parts.
 Questions write_parts(const PtFiles& files, const PtReader& reader, std::int64_t parts) {
   Questions all;
   JsonValue::List metadata;

@@ -21,8 +21,9 @@ void add_pt_key(KeyTable& table);
 ///
 /// Ranks:  local.
 /// Memory: the states of all questions.
-/// Errors: Failure E143 (exit 64) if the run has no solutions; E601 (exit 73) if the folder cannot
-///         be made; those of PtReader and tensor::write_pickle().
+/// Errors: Failure E143 (exit 64) if the run has no solutions; E610 (exit 65) if the file of agents
+///         has changed since the run; E601 (exit 73) if the folder cannot be made; those of
+///         PtReader, tensor::write_pickle() and write_file_durably().
 std::int64_t export_pt(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

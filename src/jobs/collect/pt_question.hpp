@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// A node of a stored tree: the work of an agent, or steps of text.
+/// A node of a stored tree: the work of an agent or, if the run has no agents, steps of text.
 struct PtNode {
   std::int32_t parent = 0;       // number of the parent node; 0: the question
   std::int32_t depth = 0;        // number of ancestors, without the question

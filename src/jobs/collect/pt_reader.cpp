@@ -20,8 +20,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Returns the names of the agents; an empty list for steps of text. Column node_agent of table
-/// `samples` has indices into this list.
+/// Returns the names of the agents; an empty list if the run has no agents. Column node_agent of
+/// table `samples` has indices into this list.
 std::vector<std::string> agent_names(const AgentKeys& keys) {
   std::vector<std::string> names;
   if (!keys.is_used) return names;
@@ -132,8 +132,8 @@ void PtReader::add_latents(std::int64_t row, PtQuestion& question) const {
   }
 }
 
-/// Adds the final answer of a question. With agents it is the stored vote. For steps of text it is
-/// the most frequent answer of the sampled solutions; of equally frequent answers, the first.
+/// Adds the final answer of a question. With agents it is the stored vote. Without agents it is the
+/// most frequent answer of the sampled solutions; of equally frequent answers, the first.
 /// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_vote(std::int64_t row, const PtRow& read, PtQuestion& question) const {
   if (columns_.votes) {

@@ -17,7 +17,8 @@ namespace mgpu::jobs {
 /// Ranks:  local.
 class PtReader {
 public:
-  /// `keys`: the settings of the run. The constructor reads the file collect.agents.path.
+  /// `keys`: the settings of the run. If the run has agents, the constructor also reads the file
+  /// that collect.agents.path names.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80); those of read_agents().
   PtReader(const std::filesystem::path& results, const CollectKeys& keys);
@@ -40,7 +41,7 @@ private:
 
   std::filesystem::path path_;
   CollectKeys keys_;
-  std::vector<std::string> agents_;  // names; empty: steps of text
+  std::vector<std::string> agents_;  // names; empty: the run has no agents
   PtColumns columns_;
 };
 

@@ -7,17 +7,19 @@
 
 namespace mgpu::jobs {
 
-/// The tokens of an agent's prompt. The texts of other agents come between `before` and `after`.
+/// The tokens of an agent's prompt. With method text_mas, the texts of earlier agents come between
+/// `before` and `after`.
 struct AgentPrompt {
   std::vector<std::int64_t> before{};
-  std::vector<std::int64_t> after{};  // empty unless the prompt has {context}, with text_mas
+  std::vector<std::int64_t> after{};  // empty unless the method is text_mas and the prompt has
+                                      // {context}
 
   std::int64_t size() const { return std::ssize(before) + std::ssize(after); }
 };
 
 /// A question as tokens. With agents, `ids` has the tokens of all agents' prompts.
 struct Question : rows::EncodedPrompt {
-  std::vector<AgentPrompt> agents{};  // empty: steps of text
+  std::vector<AgentPrompt> agents{};  // empty: the run has no agents
   std::int64_t longest = 0;  // tokens before the text that the model draws: size of `ids`; with
                              // agents, result of AgentEncoder::longest_of()
 };

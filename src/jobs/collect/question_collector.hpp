@@ -21,7 +21,7 @@ struct CollectedQuestion {
   std::int64_t rollouts = 0;
   std::int64_t rollout_tokens = 0;  // tokens of all rollouts; with agents, of the texts of all
                                     // agents before the judger
-  std::vector<AgentNode> agents{};  // one per node of the tree; empty: steps of text
+  std::vector<AgentNode> agents{};  // one per node of the tree; empty: the run has no agents
   std::string vote{};               // with agents, the answer that vote() chooses; "": none
   bool vote_is_right = false;
 };
@@ -50,7 +50,9 @@ public:
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
-  /// Sets a callback that receives how many solutions of the current run() are finished.
+  /// Sets a callback for the progress of run(). With agents, it receives how many solutions are
+  /// finished. Without agents, it receives the number of solutions times the share of finished
+  /// rollouts; with omega_prm it is not called.
   void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
 
 protected:

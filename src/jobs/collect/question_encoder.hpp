@@ -50,7 +50,7 @@ private:
 /// Returns the heading of an agent's text in the prompts of later agents.
 std::string heading_of(const Agent& agent);
 
-/// Encodes the questions of a run, for steps of text or for agents.
+/// Encodes the questions of a run with or without agents.
 class QuestionEncoder : public rows::PromptEncoder {
 public:
   QuestionEncoder(rows::PromptEncoder encoder, std::optional<AgentEncoder> agents)
@@ -58,7 +58,7 @@ public:
 
   Question question(const input::Row& row);
 
-  /// Returns the encoder of agents; nullptr for steps of text.
+  /// Returns the encoder of agents; nullptr if the run has no agents.
   const AgentEncoder* agents() const { return agents_ ? &*agents_ : nullptr; }
 
 private:

@@ -73,6 +73,7 @@ StepTree with_children(std::vector<StepNode> nodes);
 /// answers of its rollouts. The value of the last step of a path counts only the answer of the
 /// path. With monte_carlo, each step also counts the answer of its path, because the rest of the
 /// path is a draw from the same distribution as a rollout.
+/// Errors: Error if `paths` is empty.
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
 
 }  // namespace mgpu::jobs

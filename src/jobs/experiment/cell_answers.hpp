@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,
                   std::vector<CellResult>& cells);
 
-/// Returns a table of the CellResult::answers of all cells, ordered by prompt. The table has no
+/// Returns a table of the CellResult::answers of all cells, grouped by prompt. The table has no
 /// rows if no cell has answers.
 report::Table answer_table(const std::vector<CellResult>& cells);
 

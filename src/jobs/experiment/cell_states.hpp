@@ -11,7 +11,8 @@ namespace mgpu::jobs {
 /// evaluation waits, directly or not.
 enum class CellState {
   not_started,
-  data_generated,  // the evaluation waits for stages that make data, and these are done
+  data_generated,  // the evaluation waits for stages with jobs other than train, and all of these
+                   // are done
   model_trained,   // the evaluation waits for stages, and all of these are done
   eval_completed,  // the evaluation is done
   failed,          // a stage of the cell failed or was left out

@@ -108,8 +108,9 @@ bool Coordinator::reuse_ready() {
   return has_changed;
 }
 
-/// Looks for an earlier run of the stage with the same settings and files. If there is one, marks
-/// the stage as reused. If the files of the stage are wrong, marks the stage as failed. Returns
+/// Writes the joined files that the stage reads (join_rounds()). Then looks for an earlier run of
+/// the stage with the same settings and files. If there is one, marks the stage as reused. If an
+/// exception is thrown, for example because a file is missing, marks the stage as failed. Returns
 /// whether ranks must still run the stage.
 bool Coordinator::prepare(std::size_t index) {
   const Stage& stage = stages_[index];

@@ -32,9 +32,9 @@ inline constexpr const char* kOutcomeFile = "outcome.json";
 /// The settings with which a stage would run, and an earlier run whose results it can reuse.
 struct PreparedStage {
   std::string chunk_size;  // value of run.chunk_size
-  /// Identity of a run of the stage (see store::RunRequest). It covers the stage's keys, and for
-  /// every file that they name its size and the time of its last change. Of files that other stages
-  /// write, only the path counts.
+  /// Identity of a run of the stage (see store::RunRequest). It covers the stage's keys, and the
+  /// name, size and time of the last change of every file that these keys name. Of files that other
+  /// stages write, only the path counts.
   std::string identity;
   /// Run directory of the newest finished run with this identity that has its result file,
   /// outcome.json and all exports that other stages read; "" if there is no such run.

@@ -10,10 +10,11 @@
 
 namespace mgpu::jobs {
 
-/// In the file of a stage, ${rounds.NAME} stands for a folder called kAllRounds in the run
-/// directory of stage NAME. Each file in this folder has the rows of all rounds up to the round of
-/// the stage that reads it. With ${rounds.FIRST.LATER}, the rows of round 0 are those of stage
-/// FIRST, and the rows of later rounds are those of stage LATER.
+/// In the file of a stage, ${rounds.NAME} stands for the folder kAllRounds in the run directory of
+/// stage NAME. This folder does not exist. find_rounds() recognizes paths into the folder, and
+/// path_of() replaces them by paths of existing files. Such a file has the rows of all rounds up to
+/// the round of the stage that reads it. With ${rounds.FIRST.LATER}, the rows of round 0 are those
+/// of stage FIRST, and the rows of later rounds are those of stage LATER.
 inline constexpr const char* kAllRounds = "all_rounds";
 
 /// If the path of `input` begins with the folder kAllRounds of a stage, removes this folder from

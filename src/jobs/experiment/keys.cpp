@@ -62,8 +62,8 @@ void check_ranks(const Config& config) {
                            "experiment.ranks={" + names[i] + ": 2}");
 }
 
-/// Refuses run.schedule=dynamic, and a run.worker_id that is not below run.total_workers. If
-/// experiment.algorithms is empty, also refuses any run.worker_id and run.total_workers (--only).
+/// Refuses run.schedule=dynamic. If experiment.algorithms is empty, also refuses run.total_workers
+/// above 1 (--only). Otherwise, also refuses a run.worker_id that is not below run.total_workers.
 void refuse_chunk_keys_of(const Config& config) {
   if (config.texts("experiment.algorithms").empty())
     run::refuse_chunk_keys(config);

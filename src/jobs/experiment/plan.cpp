@@ -114,7 +114,7 @@ private:
   }
 
   /// Returns advice for stages that do not fit into memory: experiment.models without their models.
-  /// If no models remain, or no stage has a model, returns other advice.
+  /// If no models remain, or none of these stages has a model, returns other advice.
   std::string help_for(const std::vector<std::size_t>& unfit) const {
     std::set<std::string> large;
     for (const std::size_t s : unfit)

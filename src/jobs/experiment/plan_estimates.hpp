@@ -42,13 +42,14 @@ public:
   /// Estimates a stage on `ranks` ranks. Each stage whose output it reads must be reused, or be
   /// estimated or skipped before.
   /// Ranks:  local.
-  /// Errors: those of Job::plan(). If the cause is that output of another stage does not exist yet,
-  ///         does not throw, but sets StageEstimate::unknown.
+  /// Errors: those of Job::plan() and StandIns::make(). If Job::plan() fails because output of
+  ///         another stage does not exist yet, sets StageEstimate::unknown instead of throwing.
   StageEstimate estimate(std::size_t stage, int ranks);
 
   /// Makes the stand-in of a stage (StandIns) without estimating the stage. Then stages that read
   /// its output can be estimated.
   /// Ranks:  local.
+  /// Errors: those of StandIns::make().
   void skip(std::size_t stage);
 
 private:

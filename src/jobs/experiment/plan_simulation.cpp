@@ -11,7 +11,8 @@ namespace mgpu::jobs {
 namespace {
 
 /// Computes the earliest possible end of a stage. This is the end of the longest chain of stages
-/// that leads to the stage, if each stage has its largest number of ranks. Computes each end once.
+/// that leads to the stage, if each stage has its largest number of ranks. Keeps the computed ends
+/// for later calls.
 class LongestChains {
 public:
   LongestChains(const std::vector<StageNeed>& stages, const std::vector<double>& work)

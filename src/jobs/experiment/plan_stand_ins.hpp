@@ -25,7 +25,7 @@ ModelFiles trained_model_files(const Config& config);
 /// the folders.
 class StandIns {
 public:
-  /// Errors: Failure E601 (exit 73) if there is no temporary folder.
+  /// Errors: Failure E601 (exit 73) if the temporary folder cannot be made.
   StandIns();
   ~StandIns();
   StandIns(const StandIns&) = delete;

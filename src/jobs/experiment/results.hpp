@@ -14,6 +14,7 @@ namespace mgpu::jobs {
 /// Writes results.h5 with table `stages`, and table `cells` if there are cells. The tables do not
 /// depend on the number of ranks or on times. `records` and `cells` are used on rank 0 only.
 /// Ranks:  collective over the world.
+/// Errors: those of store::seal().
 void seal_stages(run::RunContext& run, const std::vector<Stage>& stages,
                  const std::vector<StageRecord>& records, const std::vector<CellResult>& cells);
 

@@ -98,8 +98,8 @@ run::JobOutcome run_whole(run::RunContext& run, const Stage& stage, const StageO
   return outcome;
 }
 
-/// If the stage needs memory on this node, frees the weights of models that no rank uses now. Only
-/// the first rank of the stage on each node frees weights.
+/// If the free memory of this node is too small for the stage, frees weights of models that no rank
+/// uses now. Only the first rank of the stage on each node frees weights.
 void make_room(run::SessionHost& host, const StageOrder& order) {
   const cluster::Topology& topology = host.run().topology;
   const auto node_of = [&](int rank) {

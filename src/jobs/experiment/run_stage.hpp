@@ -11,8 +11,8 @@
 namespace mgpu::jobs {
 
 /// Runs a stage as a run::Session on the ranks StageOrder::members. The results of the stage equal
-/// those of its job without an experiment. Writes outcome.json unless the job was stopped. If the
-/// job is done, also writes the exports that other stages read.
+/// those of its job without an experiment. Writes outcome.json unless the job was stopped or threw
+/// an exception. If the job is done, also writes the exports that other stages read.
 ///
 /// Ranks:   collective over the ranks StageOrder::members.
 /// Returns: the end of the stage on the first member. On other members only StageEnd::exit is

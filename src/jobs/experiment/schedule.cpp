@@ -111,8 +111,7 @@ void Schedule::unload(std::size_t stage) {
 }
 
 /// Returns whether a stage that needs `bytes` of memory on a node fits there, together with the
-/// stages that already run on the node. It always fits if no memory of the node is reserved, or if
-/// the memory of the node is unknown.
+/// stages that already run on the node. Each stage fits if the memory of the node is unknown.
 bool Schedule::fits(int node, std::uint64_t bytes) const {
   const std::uint64_t used = used_.at(static_cast<std::size_t>(node));
   const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
@@ -160,7 +159,7 @@ std::optional<Assignment> Schedule::assign(std::size_t stage, int count, bool ma
 
 /// Assigns free ranks to the stage: the largest number in StageNeed::sizes that is not above `most`
 /// and for which there is enough memory. A stage that does not even fit alone gets the smallest
-/// number.
+/// number once no other stage uses the nodes. Returns nullopt if the stage has to wait.
 std::optional<Assignment> Schedule::assign_most(std::size_t stage, int most) {
   const std::vector<int>& sizes = stages_[stage].sizes;
   const auto end = std::ranges::upper_bound(sizes, most);

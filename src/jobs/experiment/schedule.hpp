@@ -27,7 +27,8 @@ enum class Urgency {
 };
 
 enum class StageState {
-  waiting,   // another stage must be done first, or ranks or memory are not free
+  waiting,   // it has not begun, or begins again after a failure; after Schedule::stop(), it does
+             // not begin in this run
   running,   // ranks work on it
   done,      // it ran to its end in this run
   reused,    // the results of an earlier run of the same stage are used
@@ -61,7 +62,8 @@ struct NodeMemory {
 /// A stage with StageNeed::wish 0 gets at most the number of free ranks divided by the number of
 /// ready stages, or an eighth of all ranks if that is more. Because of the second number, only
 /// about eight such stages run at a time. Otherwise the last stages could run for a long time on
-/// few ranks.
+/// few ranks. If the smallest of StageNeed::sizes is larger than both numbers, the stage gets that
+/// many ranks.
 ///
 /// Stages on a node run at the same time only if they fit into the node's memory together.
 /// Otherwise a stage gets fewer ranks, or waits. A stage that needs more memory than a node has

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   Config shared = config;
   if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
-  if (!shared.is_given("run.deterministic"))  // otherwise results depend on the free ranks
+  if (!shared.is_given("run.deterministic"))  // makes results independent of the free ranks
     shared = shared.with("run.deterministic", "layout");
   return shared;
 }
@@ -197,9 +197,10 @@ std::string StageReader::previous_output(const std::string& file_name, Open& ope
   return output_of(file_name, values, open);
 }
 
-/// Returns the path that replaces ${rounds.NAME}: a folder whose files have the rows of all rounds
-/// up to that of the open stage. `names` is NAME, or FIRST.LATER for one stage in round 0 and
-/// another stage in later rounds.
+/// Returns the path that replaces ${rounds.NAME}: the folder kAllRounds (joined_rounds.hpp) in the
+/// output of stage NAME in the round of the open stage. Adds the stages of earlier rounds to
+/// Open::rounds. `names` is NAME, or FIRST.LATER for one stage in round 0 and another stage in
+/// later rounds.
 std::string StageReader::output_of_rounds(const std::string& names, Open& open) {
   const std::string first = names.substr(0, names.find('.'));
   const std::string later = names.substr(names.find('.') + 1);  // all of `names` if it has no dot

@@ -27,8 +27,8 @@ namespace mgpu::jobs {
 ///                      far; see joined_rounds.hpp
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
-/// its file has the placeholder of the value, or if it reads the output of a stage that uses the
-/// value.
+/// its file has the placeholder of the value. It also uses the values of the stages whose output it
+/// reads. ${phase}, ${previous.NAME} and ${rounds.NAME} also use the round.
 class StageReader {
 public:
   /// Keeps references to all arguments, which must outlive this object.

@@ -34,8 +34,8 @@ struct Stage {
                                  // read the output have paths in this folder
   std::string file_name{};       // name of `file` without .yaml
   CellValues values{};           // values that the stage uses (see StageReader)
-  /// For each stage that the file names as ${rounds.NAME}: the same stage in earlier rounds, in
-  /// ascending order of rounds.
+  /// The placeholders ${rounds.NAME} in the file. The key is the stage that a placeholder names in
+  /// the round of this stage. The value lists the stages that it names in earlier rounds, in order.
   std::map<std::size_t, std::vector<std::size_t>> rounds{};
   std::vector<StageInput> inputs{};    // files that the stage reads from other stages
   std::vector<std::size_t> after{};    // indices of the stages for which it waits, ascending
@@ -63,8 +63,8 @@ struct StageGraph {
 /// Ranks:  collective over the group of `files`.
 /// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
 ///         or experiment.ranks that is not the file name of a stage. E124 for a stage that is an
-///         experiment itself, for an algorithm without a file, and for a placeholder without a
-///         value. E124 also for two stages with the same name or output, and for a cycle.
+///         experiment itself, for an algorithm without a file, and for a placeholder that has no
+///         value or names no stage. E124 also for a cycle of stages; those of find_order().
 StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
                       const FileProvider& files);
 

@@ -25,7 +25,8 @@ struct MetricDifference {
 struct Comparison {
   std::vector<std::int64_t> prompts{};      // column prompt_index of table prompts
   std::vector<MetricDifference> metrics{};  // the metrics that both runs have
-  std::size_t main = 0;  // index of the metric for headlines: score, else pass_1, reward or kl
+  std::size_t main = 0;  // index of the metric for headlines: score, else pass_1, reward, kl or the
+                         // first metric
   std::vector<double> changes{};  // change of the main metric, for each prompt; NaN: no value
 };
 

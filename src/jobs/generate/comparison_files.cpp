@@ -22,7 +22,7 @@ namespace {
 
 using formats::JsonValue;
 
-constexpr std::size_t kShownChanges = 6;       // prompts that changed most, in each direction
+constexpr std::size_t kShownChanges = 6;       // prompts shown from each end of their order
 constexpr std::size_t kShownTextLength = 300;  // characters of a text on the page
 
 /// Reads table `prompts` of a run. Errors: Failure E145 if the run has no such table.
@@ -109,8 +109,8 @@ report::Table difference_table(const Comparison& comparison) {
   return table;
 }
 
-/// Returns the indices of the prompts whose main metric changed most, the largest gains first and
-/// the largest losses last.
+/// Returns the indices of the prompts whose main metric changed, in descending order of the change.
+/// If there are many, returns only the first kShownChanges and the last kShownChanges of them.
 std::vector<std::size_t> most_changed(const Comparison& comparison) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < comparison.changes.size(); ++i)

@@ -43,6 +43,8 @@ public:
 
   /// Completes prompts. Prompt i has the global id `first` + i, which selects its random numbers.
   /// On the CPU the completions of a prompt depend only on the prompt and its id.
+  /// Ranks:  collective over the ranks of the model.
+  /// Errors: those of lm::Generator::run(); after use_beams(), also those of BeamSearch::run().
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 

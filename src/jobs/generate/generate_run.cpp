@@ -68,7 +68,8 @@ std::string GenerateRun::memory_text() const {
 }
 
 /// Returns the object with which the ranks of a node share the weights of models that judge
-/// completions. Makes this object if RunContext::models is nullptr.
+/// completions. If RunContext::models is nullptr, the first call makes this object.
+/// Ranks: collective over the ranks of the node.
 lm::ResidentModels* GenerateRun::judging_models() {
   if (run_.models != nullptr) return run_.models;
   if (!own_models_) own_models_ = std::make_unique<lm::ResidentModels>(run_.topology.node());

@@ -20,8 +20,8 @@ struct GuideKeys {
 /// Adds the keys generate.guide.*.
 void add_guide_keys(KeyTable& table);
 
-/// Checks the rules between the keys generate.guide.* and other keys. It reads no file.
-/// Errors: Failure (exit 78).
+/// Checks the rules between the keys generate.guide.*. It reads no file.
+/// Errors: Failure E107 or E124 (exit 78).
 void check_guide_keys(const Config& config);
 
 /// Returns the values of the keys generate.guide.*; nullopt if generate.guide.path is null.

@@ -50,8 +50,8 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
 
 /// Cuts the completion of the row at a random token, and appends the part before the cut to the
 /// prompt. At least one token remains after the cut, not counting a final stop token. The appended
-/// part is shorter than generate.max_new_tokens. A row with ids outside the vocabulary gets the
-/// status bad_row.
+/// part is shorter than generate.max_new_tokens. A row whose `completion_ids` are not a list of ids
+/// of the vocabulary gets the status bad_row.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {
   std::vector<std::int64_t> ids;

@@ -80,8 +80,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// Errors: those of open_rows() and of reading the folders of the models.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// Returns a note about reward `match` if the first row has an `answer`, but neither rewards nor a
-/// data set judge the completions. Otherwise returns "".
+/// Returns a note about reward `match` if completions are requested and the first row has an
+/// `answer`, but neither rewards nor a data set judge the completions. Otherwise returns "".
 std::string answer_note(const GenerateInputs& inputs);
 
 /// Returns the number of rows of the data, or 0 if the data cannot be read. The run reports the

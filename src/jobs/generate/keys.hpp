@@ -32,7 +32,8 @@ enum class BeyondContext {
 };
 
 /// The values of the keys of job generate. A sampling parameter that is nullopt has the value in
-/// the model's generation_config.json, or a default of this program if that file lacks it.
+/// the model's generation_config.json, or a default of this program if that file lacks it. The
+/// comments on the members name the exceptions.
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
@@ -44,7 +45,7 @@ struct GenerateKeys {
   BeyondContext beyond_context = BeyondContext::warn;
   /// True with generate.roll_in=random: the completion in a row is cut, and the model continues it.
   bool rolls_in = false;
-  std::optional<bool> do_sample;
+  std::optional<bool> do_sample;  // nullopt: true if asks_for_draws(), else the folder's value
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
   std::optional<double> top_p;
@@ -52,9 +53,9 @@ struct GenerateKeys {
   std::vector<std::string> stops;  // generate.stop
   bool prompt_log_probs = true;
   bool add_special_tokens = true;
-  std::optional<bool> add_generation_prompt;
-  std::optional<std::int64_t> batch_size;
-  std::filesystem::path reference;  // generate.reference; empty: no KL is computed
+  std::optional<bool> add_generation_prompt;  // nullopt: true unless prompts are only scored
+  std::optional<std::int64_t> batch_size;     // nullopt: the run chooses it
+  std::filesystem::path reference;            // generate.reference; empty: no KL is computed
 
   /// Returns whether the KL from a reference model is computed.
   bool has_reference() const { return !reference.empty(); }
@@ -90,7 +91,7 @@ struct GenerateConfig {
   std::filesystem::path model;  // model.path
   lm::GenerationConfig generation;
   bool has_auto_batch = false;          // generate.batch_size=auto: the run chooses the batch size
-  std::int64_t num_samples = 1;         // number of completions of each prompt
+  std::int64_t num_samples = 1;         // rows of each prompt, one per completion; 1 for scoring
   std::vector<std::string> stops;       // generate.stop
   rows::PromptEncoder::Options prompt;  // how prompts are encoded; `vocab` is not set
 };
@@ -100,7 +101,8 @@ struct GenerateConfig {
 void check_generate_keys(const Config& config);
 
 /// Returns the settings `keys`, completed with the defaults of the model's folder. If
-/// generate.do_sample is auto, tokens are sampled if a key in draw_keys() is set.
+/// generate.do_sample is auto, tokens are sampled if a key in draw_keys() is set, or if the
+/// folder's default is to sample.
 GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& defaults);
 
 /// Describes for the banner how tokens are sampled: "sampling, temperature 0.7, top k 50, top p 1

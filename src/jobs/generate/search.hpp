@@ -39,7 +39,7 @@ struct SearchKeys {
 void add_search_keys(KeyTable& table);
 
 /// Checks the rules between the keys of add_search_keys() and other keys. It reads no file.
-/// Errors: Failure (exit 78).
+/// Errors: Failure E124 (exit 78).
 void check_search_keys(const Config& config);
 
 /// Returns the values of the keys of add_search_keys(); nullopt if generate.search is none or
@@ -57,8 +57,8 @@ bool judges_steps(const SearchKeys& keys);
 ///
 /// Errors: Failure E603 (exit 66) without such a folder; E553 (exit 65) for a folder of another
 ///         kind, or without a tokenizer; those of read_step_head(); E107 (exit 78) for another
-///         tokenizer or a smaller vocabulary; E124 (exit 78) for generate.reward keys about steps
-///         with a reward model that judges no steps.
+///         tokenizer or a smaller vocabulary; E124 (exit 78) for beams or generate.reward keys
+///         about steps with a reward model that judges no steps.
 void check_search_files(const Config& config, const SearchKeys& keys,
                         const std::filesystem::path& model, bool needs_weights);
 

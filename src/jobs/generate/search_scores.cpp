@@ -60,8 +60,8 @@ private:
     return sequence;
   }
 
-  /// Encodes the texts of the prompt and the steps. If steps are lines, blanks and line breaks at
-  /// their ends are removed, as in --export trl.
+  /// Encodes the texts of the prompt and the steps. If steps are lines, white space at the end of
+  /// each step is removed, as in --export trl.
   lm::SteppedSequence sequence_of_texts(const std::string& prompt,
                                         std::span<const rows::TextStep> steps) const {
     std::vector<std::string> texts;

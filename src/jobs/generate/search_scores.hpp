@@ -38,8 +38,9 @@ struct CompletionScore {
 /// A process reward model gives each step a probability. It reads the kind of tokens that it was
 /// trained on: the sampled tokens, or the tokens of the texts of the steps and of separators. A
 /// reward model gives each completion one number; the score is the logistic function of that
-/// number. A completion has no score if it is longer than the learned positions of the model, or if
-/// the tokenizer or the chat template of the model refuses its text.
+/// number. A completion has no score if the model has fewer learned positions than the prompt and
+/// the completion have tokens. The same holds if the model's tokenizer or chat template refuses its
+/// text.
 class CompletionScorer {
 public:
   CompletionScorer() = default;

@@ -20,8 +20,9 @@ namespace mgpu::jobs {
 enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, none };
 const char* name_of(Finish finish);
 
-/// Describes table `samples` of results.h5 of job generate. It has one row per completion, sorted
-/// by prompt in the order of the input.
+/// Describes table `samples` of results.h5 of job generate. Each prompt has
+/// GenerateConfig::num_samples rows, one per completion, in the order of the input. A prompt
+/// without completions has the same number of rows.
 store::TableSpec completion_table(const GenerateInputs& inputs);
 
 /// The reward functions and the search scorer that judge the completions of a chunk.

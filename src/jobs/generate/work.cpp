@@ -42,7 +42,8 @@ std::vector<CompletedPrompt> CompletionWorker::work(std::span<const rows::Encode
   return completed;
 }
 
-/// Computes the KL divergence from the reference model for each token, and adds it to `completed`.
+/// Computes the KL divergence from the reference model for each token. Replaces
+/// CompletedPrompt::divergences of each prompt by these values.
 void CompletionWorker::compare(std::span<const rows::EncodedPrompt> prompts, std::int64_t first,
                                std::vector<CompletedPrompt>& completed) {
   std::vector<lm::SequenceDivergence::Sequence> sequences;

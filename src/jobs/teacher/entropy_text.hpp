@@ -12,7 +12,8 @@ namespace mgpu::jobs {
 /// predictions for that token. Returns "" without texts.
 std::string entropy_html(const std::vector<ShownText>& texts);
 
-/// Returns a token in quotes, with visible blanks and line ends.
+/// Returns a token in quotes, with visible blanks, tabs and line ends. For an empty text, returns a
+/// note that the next token completes it.
 std::string quoted_token(const std::string& text);
 
 }  // namespace mgpu::jobs

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kTopK = 64;
 constexpr std::int64_t kDraws = 50;
 
-/// The possible contents of a row, in the order in which messages name them.
+/// The possible contents of a row, in the order in which error reports name them.
 const std::vector<std::string> kContents = {"text", "prompt", "messages", "token_ids"};
 
 rows::ModelRowKeys read_rows(const Config& config) {

@@ -58,7 +58,7 @@ struct RankPart {
   std::int64_t first_layer = 0;
   std::int64_t last_layer = 0;  // one past the last layer
   std::int64_t first_head = 0;
-  std::int64_t last_head = 0;
+  std::int64_t last_head = 0;  // one past the last head
   double busy_s = 0.0;
   double waiting_s = 0.0;  // seconds of waiting for other ranks of its group
   double idle_s = 0.0;     // seconds without samples to process
@@ -81,7 +81,7 @@ struct TeacherPlots {
   std::int64_t longest = 0;                      // tokens of the longest sample
   std::int64_t max_length = 0;                   // tokens that a sample may have
   std::vector<std::int64_t> lengths;  // number of tokens of each sample, before the sample was cut
-  std::vector<std::uint8_t> is_cut;   // [samples] whether each sample was cut or left out
+  std::vector<std::uint8_t> is_cut;   // as `lengths`: whether the sample was cut or left out
   std::int64_t samples = 0;           // samples with at least one used token
   double bytes_per_token = 0.0;       // bytes of the stored predictions of a token
   std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: the group was idle

@@ -27,7 +27,7 @@ void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 /// summary.json and report.html are made.
 ///
 /// Ranks:  collective over the world.
-/// Errors: those of read_table().
+/// Errors: those of read_table() and add_targets().
 void add_target_results(run::RunContext& run, const TeacherInputs& inputs,
                         const std::vector<run::GroupWork>& groups, RankMap ranks,
                         run::JobOutcome& outcome);

@@ -13,7 +13,8 @@ namespace mgpu::lm {
 
 /// Reads the members of an object of a JSON configuration file by name, and checks their types. A
 /// member that is null counts as absent. If a field has several names, they are tried in order.
-/// Functions whose names end with `_or` return `standard` for an absent field.
+/// Functions whose names end with `_or` return `standard` for an absent field. The object keeps
+/// references to the arguments of its constructor.
 ///
 /// Errors: Failure E702, which names the file and the field, for a missing or invalid value.
 class ConfigFields {

@@ -70,8 +70,8 @@ void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   }
 }
 
-/// Returns the newest hidden state of each sequence, [S, D]. Only ranks with the head may call it.
-/// If these states are consecutive rows of one tensor, they are not copied.
+/// Returns the newest hidden state of each sequence, [sequences, D]. Only ranks with the head may
+/// call this function. If these states are consecutive rows of one tensor, they are not copied.
 at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const {
   std::vector<at::Tensor> parts;
   for (std::size_t s = 0; s < sequences.size();) {

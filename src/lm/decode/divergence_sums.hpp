@@ -11,7 +11,7 @@
 namespace mgpu::lm {
 
 /// The sums of one token of a sequence, over the blocks of the vocabulary that were added so far.
-/// They refer to logits divided by the temperature. add() takes the logits before this division.
+/// They refer to logits divided by the temperature.
 struct DivergenceSums {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
 
@@ -21,7 +21,8 @@ struct DivergenceSums {
   double reference_top = kNone;  // largest logit of the reference
   double reference_sum = 0.0;    // sum of exp(logit of the reference - reference_top)
 
-  /// Updates the sums with one block of logits of both models, after division by `temperature`.
+  /// Updates the sums with one block of logits of both models, which the function first divides by
+  /// `temperature`.
   void add(std::span<const float> of_model, std::span<const float> of_reference,
            double temperature);
 
@@ -30,7 +31,7 @@ struct DivergenceSums {
   void add(const DivergenceSums& other);
 
   /// Returns the KL divergence in nats, which is never negative; NaN or infinity if a logit was NaN
-  /// or infinite.
+  /// or infinite. But a model logit of -infinity counts as probability 0.
   double divergence() const;
 
 private:

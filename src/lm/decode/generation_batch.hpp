@@ -41,7 +41,8 @@ public:
 
   /// Takes the results of the session's turn (a pass and its draws) that the last call started, and
   /// starts the next turn. If several tokens can be drawn without a host read, the call draws these
-  /// tokens instead of starting a turn. Returns false when all work is done or a rank has failed.
+  /// tokens instead of starting a turn. Returns false if this batch has no sequences to work on,
+  /// which may change while other batches work, or if a rank has failed.
   bool step();
 
   /// Discards the results of the turn that the last step() started.
@@ -57,7 +58,8 @@ private:
     std::int64_t sequence = 0;
     std::int64_t seen = 0;         // number of prompt tokens in the cache
     std::int64_t next_sample = 0;  // number of started completions
-    at::Tensor last{};             // [1, D] state of the last token; undefined until it is computed
+    at::Tensor last{};             // [1, D] state of the last token, on ranks with the head if the
+                                   // prompt has continuations; undefined until it is computed
   };
 
   /// An unfinished completion.

@@ -22,7 +22,7 @@ struct HeadStage {
 
   /// Computes the log-probabilities that `requests` asks for, draws one token per site, and returns
   /// all results. `rows` returns the hidden states to draw from, [N, D], one per site.
-  /// Ranks:  those that have the head
+  /// Ranks:  collective over the ranks that have the head
   PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
                   const std::function<at::Tensor()>& rows) const;
 

@@ -16,7 +16,7 @@ namespace mgpu::lm {
 /// The sums over the vocabulary from which divergence_of() computes the KL divergence of N draws.
 /// Logits and offsets are divided by the temperature.
 struct OffsetSums {
-  OnlineLogits rest;      // sums over all tokens that are not candidates; without best tokens
+  OnlineLogits rest;      // sums over all tokens that are not candidates; best_ids is empty
   at::Tensor candidates;  // [N, K] float32: logits without offsets; -infinity: not seen yet
   at::Tensor offsets;     // [N, K] float64
 
@@ -25,7 +25,7 @@ struct OffsetSums {
 
 /// Returns KL(p || q), [N] float64 in nats, on the device of the sums. p is the distribution with
 /// offsets, q the one without. The result is never negative, exactly 0 for offsets of 0, and NaN if
-/// a logit is not finite. On the CPU the bits of a row's result depend on that row only.
+/// a logit is NaN or +infinity. On the CPU the bits of a row's result depend on that row only.
 at::Tensor divergence_of(const OffsetSums& sums);
 
 /// Computes divergence_of() for sums in host memory, row by row.
@@ -36,9 +36,9 @@ at::Tensor divergence_by_rows(const OffsetSums& sums);
 at::Tensor divergence_by_tensors(const OffsetSums& sums);
 
 /// Computes KL(p || q) for each row of a draw, where p = softmax((logits + offsets) / temperature)
-/// and q = softmax(logits / temperature). Neither includes repetition penalty, block processors,
-/// top k and top p sampling. The class needs no separate pass over the vocabulary, because the draw
-/// calls fold() once for each piece of the logits.
+/// and q = softmax(logits / temperature). Both ignore the repetition penalty, block processors,
+/// and truncation with top k or top p. The class needs no separate pass over the vocabulary,
+/// because the draw calls fold() once for each piece of the logits.
 ///
 /// The tokens that are not candidates contribute one sum of exponentials. This sum is computed
 /// without the candidates, so it is accurate even if the candidates have almost all probability.

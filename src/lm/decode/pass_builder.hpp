@@ -16,7 +16,7 @@ namespace mgpu::lm {
 struct BuiltPass {
   std::vector<SequenceSpan> spans;
   std::vector<std::int64_t> fed;
-  std::vector<SeenPiece> pieces;
+  std::vector<SeenPiece> pieces;  // without SeenPiece::row, which DecodeSession sets later
 };
 
 /// The sequences with pending input, in the order in which they are processed.

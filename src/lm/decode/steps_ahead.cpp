@@ -1,5 +1,5 @@
-// Implements the functions of a decode session that draw several tokens without host reads: steps()
-// and read().
+// Implements the functions with which a DecodeSession draws several tokens before the host reads
+// them: can_step_ahead(), steps() and read().
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -31,8 +31,8 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 ///
 /// `best` is sorted by is_better(). `log_total` is the log of the sum of exp(logit / temperature)
 /// over the vocabulary. If `log_total` is given, probabilities are relative to that sum, otherwise
-/// to the sum over the tokens that top k keeps. With top p, the probabilities of the result are
-/// scaled to the sum 1.
+/// to the sum over the tokens of `best` that top k keeps. With top p, the probabilities of the
+/// result are scaled to the sum 1.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751. The nucleus of top p is the smallest set of the most
 ///         probable tokens whose total probability is at least p.

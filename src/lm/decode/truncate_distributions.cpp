@@ -76,7 +76,7 @@ at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& 
 }
 
 /// One attempt to find the candidates of each row among its `best` most probable tokens. fold()
-/// adds each piece of the logits to all members.
+/// adds each piece of the logits to the members that are needed. The other members stay empty.
 struct Attempt {
   OnlineLogits folded;          // sums over the changed logits, and the best tokens
   OnlineLogits tempered;        // sums over the changed logits, divided by the temperature
@@ -106,7 +106,8 @@ struct Attempt {
     divergence.fold(raw);
   }
 
-  /// Returns the results of all ranks, on the device.
+  /// Returns the results for the parts of the vocabulary on all ranks together, on the device.
+  /// Ranks: collective over the ranks of a tensor-parallel model
   HostSums results(const SampledRows& rows, const SamplingConfig& config) {
     for (OnlineLogits* sums : {&folded, &tempered, &unchanged})
       sums->combine(rows.model, {});
@@ -192,8 +193,8 @@ TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConf
   return {*top_k_top_p(tokens, config, std::nullopt), {}, row.divergence};
 }
 
-/// Returns the numbers of best tokens for the attempts, in order. A row for which every attempt
-/// fails is processed with the whole vocabulary.
+/// Returns how many best tokens each attempt considers, in the order of the attempts; empty: there
+/// are no attempts. A row for which every attempt fails is processed with the whole vocabulary.
 std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t vocab) {
   if (config.top_k > kMaxBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
   if (config.top_k > 0) return {std::min(config.top_k, vocab)};

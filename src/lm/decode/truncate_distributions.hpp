@@ -25,7 +25,8 @@ struct TruncatedDistribution {
 /// top p have been applied. The function first looks at the best few tokens of each row, then at
 /// more tokens for the rows that need them. Rows that need the whole vocabulary are processed one
 /// at a time.
-/// Errors: Failure E704 when a logit is NaN or infinity, or all logits of a row are -infinity.
+/// Ranks:  collective over the ranks of a tensor-parallel model
+/// Errors: Failure E704 when a logit is NaN or +infinity, or all logits of a row are -infinity.
 std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& rows,
                                                           const SamplingConfig& config);
 

@@ -6,7 +6,8 @@
 #include "lm/config/family.hpp"
 
 // Functions for Llama and similar families. These families have RMS norms, rotary position
-// embeddings, grouped-query attention, a gated MLP, and the same tensor names.
+// embeddings, grouped-query attention, a gated MLP or a mixture of experts, and the same names of
+// all tensors outside the MLP.
 namespace mgpu::lm {
 
 /// The largest numbers of layers and experts that a configuration may have. The limits prevent a
@@ -15,13 +16,14 @@ inline constexpr std::int64_t kMaxLayers = 1024;
 inline constexpr std::int64_t kMaxExperts = 4096;
 
 /// Reads the fields of config.json that all of these families have. Fields about biases and sliding
-/// windows are not read, because they depend on the family.
+/// windows are not read, because they depend on the family. Errors: Failure E701 for an activation
+/// or a rotation that is not supported, E702 for a missing or invalid value.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
-/// Sets the sliding windows of Qwen models, unless `use_sliding_window` is false or
+/// Sets the sliding windows of Qwen models, unless `use_sliding_window` is false or absent, or
 /// `sliding_window` is null. `layer_types` says which layers have a window. If this field is
 /// absent, all layers with index >= `max_window_layers` have one. Errors: those of
-/// read_layer_types().
+/// read_layer_types(); Failure E702 for an invalid value.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
 /// Sets LayerConfig::window to `window` in the layers whose entry of `layer_types` is

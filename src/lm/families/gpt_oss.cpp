@@ -6,8 +6,8 @@ namespace {
 constexpr double kTheta = 150000.0;    // default of rope_theta
 constexpr std::int64_t kWindow = 128;  // default of sliding_window
 
-/// Sets the sliding windows of the layers. If `layer_types` is absent, every second layer has a
-/// window, beginning with the first layer.
+/// Sets the sliding windows of the layers, unless `sliding_window` is null. If `layer_types` is
+/// absent, every second layer has a window, beginning with the first layer.
 void read_windows(const ConfigFields& fields, LmConfig& config) {
   const bool has_window = !fields.is_null("sliding_window");
   const std::int64_t window = has_window ? fields.integer_or({"sliding_window"}, kWindow) : 0;

@@ -26,7 +26,7 @@ std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits);
 /// Applies the mixture of experts to each token. A token uses the ExpertConfig::used experts with
 /// the largest router logits. If logits are equal, lower expert indices are preferred. The outputs
 /// of the used experts are weighted by the softmax of their router logits, and added in the order
-/// of the expert indices. So the bits of a row depend on that row only.
+/// of the expert indices. So on the CPU the bits of a row depend on that row only.
 ///
 /// Shapes: x [N, D] for N tokens of width D; returns [N, D]
 /// Source: transformers 5.23, modeling_gpt_oss.py.

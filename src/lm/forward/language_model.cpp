@@ -38,7 +38,7 @@ void extend_cache(std::span<const SequenceSpan> spans, PagedCache& cache) {
     cache.extend(span.sequence, tokens_of(span));
 }
 
-/// Returns the matrices of the linear layers, in the order in which a pass reads them.
+/// Returns all linear layers, including undefined ones, in the order in which a pass reads them.
 std::vector<Linear*> linears_of(LmWeights& weights) {
   std::vector<Linear*> linears;
   for (LayerWeights& layer : weights.layers) {

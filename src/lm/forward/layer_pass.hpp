@@ -32,7 +32,7 @@ struct Call {
   Rotation rotation;  // undefined with learned positions
   PagedCache* cache;  // nullptr: keys and values exist only while their layer runs
   const Shard& shard;
-  ShardPeers* peers;
+  ShardPeers* peers;       // nullptr: the model is on one rank
   at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all
 };
 

@@ -41,7 +41,7 @@ ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 
 /// Returns the positions of the tokens of each span. The first position of a span is the length of
-/// its sequence in `cache`, or 0 if `cache` is nullptr.
+/// its sequence in `cache` before PagedCache::extend(), or 0 if `cache` is nullptr.
 /// Errors: ShapeError when there are too few learned positions.
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);

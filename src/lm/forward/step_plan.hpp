@@ -22,8 +22,8 @@ class StepPlan {
 public:
   /// Extends the sequences in the cache by `steps` tokens. The tensors of the plan are on the
   /// device of `like`.
-  /// Errors: ShapeError when there are too few learned positions or free pages; some of the
-  ///         sequences may already be extended.
+  /// Errors: ShapeError when there are too few learned positions; ShapeError when there are too few
+  ///         free pages, after some of the sequences may have been extended.
   StepPlan(const LmConfig& config, std::span<const std::int64_t> sequences, std::int64_t steps,
            PagedCache& cache, const at::Tensor& like);
 

@@ -29,8 +29,8 @@ public:
   /// the other rank about the failure.
   ~AsyncSender();
 
-  /// Queues a tensor; waits while the queue is full. Errors: the exception of an earlier send that
-  /// failed.
+  /// Queues a tensor; waits while the queue is full. The caller must not change the tensor
+  /// afterwards. Errors: the exception of an earlier send that failed.
   void put(const at::Tensor& values);
 
 private:

@@ -51,8 +51,8 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
   return list;
 }
 
-/// Returns the sorted ranks as texts. They are a valid list to suggest to the user, in which each
-/// rank has as many layers as in `ranks`.
+/// Returns the sorted ranks as texts, which can be suggested to the user. Each rank has as many
+/// layers in this list as in `ranks`.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

@@ -22,7 +22,7 @@ public:
     begin_work();
   }
 
-  /// Ends a pass. Appends the CPU time of this thread since the last end_pass() to
+  /// Ends a pass. Appends the CPU time of this thread since the last end_pass() or start() to
   /// StageTimes::passes, without the CPU time in waiting().
   void end_pass();
 

@@ -123,7 +123,7 @@ struct PaddedLists {
 };
 
 /// The columns of a piece's logits that belong to the ids of the teacher's lists. Ids outside the
-/// piece get column 0, and `is_here` marks them as invalid.
+/// piece get column 0, and `is_here` is false for them.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;

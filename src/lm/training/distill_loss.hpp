@@ -8,7 +8,7 @@
 
 #include "grad_head.hpp"
 
-// Shapes in this header: N tokens of a pass, D the teacher's width.
+// In this header, N is the number of tokens of a batch, and D is the teacher's width.
 namespace mgpu::lm::grad {
 
 /// Returns the function that computes StoredTargetLoss for one HeadBlock.

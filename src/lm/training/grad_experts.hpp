@@ -13,8 +13,8 @@ namespace mgpu::lm::grad {
 /// float32 and has no gradient.
 ///
 /// Shapes: x [tokens, hidden size]; the result has the same shape
-/// Memory: until the backward pass, the inputs and the outputs of the gate and up projections of
-///         all experts that a token uses.
+/// Memory: until the backward pass, the inputs and the outputs of the gate, up and down projections
+///         of all experts that a token uses.
 at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x,
                        tensor::ComputeKind compute);
 

@@ -56,7 +56,7 @@ at::Tensor project(const at::Tensor& x, const Linear& linear, tensor::ComputeKin
 /// Returns the RMS norm of x over the last dimension.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// Returns the norm of each row of x: a layer norm or RMS norm, as LmConfig::norm says.
+/// Returns x after a layer norm or an RMS norm of each row, depending on LmConfig::norm.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
 /// Returns x, [N, H, C], after a rotation of the pairs of elements (c, c + C / 2) of each head. If
@@ -93,8 +93,9 @@ struct AttendedSequences {
 /// Returns the attention outputs, [N, H * C].
 ///
 /// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined
-/// Memory: attention scores of 128 queries of one sequence at a time. In float32, only 8 queries
-///         are processed at a time in both passes on the CPU, and in the forward pass on a GPU.
+/// Memory: attention scores of 128 queries of one sequence at a time. In float32, at most 8 queries
+///         are processed at a time in the forward pass, and at most 16 in the backward pass on the
+///         CPU.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended);
 

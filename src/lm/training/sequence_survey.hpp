@@ -32,6 +32,7 @@ struct ItemBatch {
 };
 /// Returns items [first, first + count) as a batch. `clock`, if not nullptr, counts the time of the
 /// call as "waiting for data".
+/// Errors: ShapeError when some sequences have a group, and others do not.
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock* clock);
 

@@ -10,8 +10,8 @@ namespace mgpu::lm {
 inline constexpr std::int64_t kMxfp4Block = 32;  // number of values that share one scale
 
 /// Decodes 4-bit numbers (one bit of sign, two of exponent, one of mantissa) in blocks of 32. The
-/// numbers of a block are multiplied by the block's scale, a power of two. The result is exact. A
-/// stored scale of 255 gives NaN.
+/// numbers of a block are multiplied by the block's scale, a power of two. The result is exact, or
+/// infinite if it exceeds the range of float32. A stored scale of 255 gives NaN.
 ///
 /// Shapes: N blocks; blocks [N, 16], two numbers per byte, the first in the low half; scales [N],
 ///         each the exponent of two plus 127; returns [N, 32]

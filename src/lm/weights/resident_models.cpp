@@ -51,8 +51,8 @@ struct Slot {
   std::atomic<State> state;
   std::atomic<std::int32_t> users;  // open() calls whose tensors exist, plus about() calls so far
   std::uint64_t last_use;           // value of Table::uses at the last open() or about()
-  std::uint64_t bytes;              // size of the weights; 0: the slot has a text
-  std::uint64_t key;                // from key_of(); of a text: its bitwise complement
+  std::uint64_t bytes;              // size of the weights; 0: a text, or not filled yet
+  std::uint64_t key;                // key_of() of a folder with weights; ~key_of() for a text
   std::int32_t process;
   std::int32_t file;
   std::uint32_t length;
@@ -183,8 +183,8 @@ struct ResidentModels::Shared {
   }
   void unlock() { table().is_locked = 0; }
 
-  /// The result of claim(): a slot, and the state that it had. If `is_mine`, the caller of claim()
-  /// has to fill the slot.
+  /// The result of claim(): a slot, and its state when claim() returned. If `is_mine`, the caller
+  /// of claim() has to fill the slot.
   struct Claim {
     Slot* slot;
     State state;

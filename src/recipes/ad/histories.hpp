@@ -27,8 +27,9 @@ bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
 /// Reads the histories of the file `path` on every rank.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: Failure E603 if the file is missing, E605 if it has no table of histories, E521 if it
-///         belongs to another environment; on all ranks.
+/// Errors: on all ranks: Failure E603 if the file is missing, E604 if it is damaged, E605 if it has
+///         no table of histories. E521 if its histories are incomplete or do not fit the
+///         environment.
 ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                               const ad::Environment& environment);
 
@@ -37,8 +38,7 @@ ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem
 /// run directory. Returns nullopt if a stop was requested before all histories were complete.
 ///
 /// Ranks:  collective over the world.
-/// Errors: E603 if the file is missing, E605 if it has no table of histories, E521 if it belongs to
-///         another environment; those of the journal and of seal(). All are thrown on all ranks.
+/// Errors: those of read_histories(), of the journal and of seal(), on all ranks.
 std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const AdSettings& settings,
                                                 const ad::Environment& environment);
 

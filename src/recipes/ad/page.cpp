@@ -14,8 +14,8 @@ namespace {
 
 using PerEpisode = AdPlots::PerEpisode;
 
-/// Describes a curve over the episodes of a context: its name in summary.json, its label, its CSS
-/// class, and the members of PerEpisode with its values and its band. The curve of the early
+/// Describes a curve over the episodes of a context: its name (see series_name()), its label, its
+/// CSS class, and the members of PerEpisode with its values and its band. The curve of the early
 /// checkpoint has no band, because only its means are kept.
 struct EpisodeCurve {
   const char* name;

@@ -38,7 +38,7 @@ public:
   /// marks files that lack rows. The run can still be resumed.
   ///
   /// Ranks:  collective over `world`.
-  /// Errors: those of CheckpointStore and seal(), on all ranks.
+  /// Errors: those of merged_training(), is_sealed() and seal(), on all ranks.
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;
 

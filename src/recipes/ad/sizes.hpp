@@ -25,8 +25,8 @@ struct TrainSizes {
   std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
   std::int64_t curve_bytes = 0;    // size of the curves in each checkpoint
 
-  /// Returns the floating-point operations of one forward pass over `tokens` tokens, in windows of
-  /// `context` tokens with causal attention.
+  /// Returns the floating-point operations of the layers in one forward pass over `tokens` tokens,
+  /// in windows of `context` tokens with causal attention.
   double forward_flops(double tokens, double context) const;
 
   /// Returns the number of windows in the largest pass of rank 0, which no other rank exceeds, with

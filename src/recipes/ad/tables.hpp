@@ -44,7 +44,7 @@ struct EvaluationGrid {
 };
 
 /// Describes table `samples` of results.h5, which has one row per episode: row = rollout id *
-/// episodes + episode.
+/// episodes + episode, where `episode` is counted from 0. Column `episode` counts from 1.
 store::TableSpec sample_table(const EvaluationGrid& grid);
 
 /// Encodes the rollouts of one chunk for the journal.

@@ -49,8 +49,8 @@ void check_teacher(const Config& config) {
          "remove one of them");
 }
 
-/// Refuses keys that have no effect with the chosen loss and targets, and stored targets with which
-/// the loss would be infinite.
+/// Refuses keys that have no effect with the chosen loss and targets, and distill.tail=renormalize
+/// with reverse KL, which would be infinite.
 void check_loss(const Config& config) {
   if (config.number("distill.beta") != kBeta && !config.is("distill.loss", "jsd"))
     refuse(config, "distill.beta", "means something with distill.loss=jsd only",
@@ -64,10 +64,10 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
-/// Checks distill.on_policy. If it is 0, the keys of sampling (kDrawingKeys) are refused. If it is
-/// above 0, the student samples completions. Then the data must have prompts, the teacher must be a
-/// model that computes distributions for the new completions, and distill.ce_weight must be below
-/// 1.
+/// Checks distill.on_policy. If it is 0, keys of sampling (kDrawingKeys) that differ from their
+/// defaults are refused. If it is above 0, the student samples completions. Then the data must have
+/// prompts, the teacher must be a model that computes distributions for the new completions, and
+/// distill.ce_weight must be below 1.
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {
@@ -91,8 +91,8 @@ void check_on_policy(const Config& config) {
            "distill.ce_weight=0.5");
 }
 
-/// Refuses data keys together with stored targets, because the file of distill.targets also has the
-/// examples.
+/// Refuses data.path and the choice of a data set together with stored targets, because the file of
+/// distill.targets also has the examples.
 void check_data(const Config& config) {
   if (config.is("distill.targets", "null")) return;
   if (!config.is("data.path", "null"))

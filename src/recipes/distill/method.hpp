@@ -31,8 +31,9 @@ public:
   bool needs_tokenizer() const override { return !has_targets(); }
 
   /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
-  /// tokenizer.json, and stored targets must fit the loss. The vocabularies may end with different
-  /// numbers of unused ids; for stored targets, see StoredTargets::require_ids_below().
+  /// tokenizer.json or tokenizer.model, and stored targets must fit the loss. The vocabularies may
+  /// end with different numbers of unused ids; for stored targets, see
+  /// StoredTargets::require_ids_below().
   ///
   /// Errors: ConfigFailure E107 (exit 78) for a teacher that does not fit, Failure E603 (exit 66)
   ///         for a missing file, and those of read_lm_config() and StoredTargets.

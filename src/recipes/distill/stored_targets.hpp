@@ -31,13 +31,13 @@ struct StoredPlace {
   std::int64_t first = 0;  // index of the first token of the example in the row
 };
 
-/// numbers_of() converts positions of examples to numbers that ranks can exchange, two for each
-/// position. places_of() converts them back.
+/// numbers_of() converts places of examples to numbers that ranks can exchange, two for each place.
+/// places_of() converts the numbers back.
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
-/// Examples that were read from the results of job teacher. `places` has the position of each
-/// example in table `samples`.
+/// Examples that were read from the results of job teacher. `places` has the place of each example
+/// in table `samples`.
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
@@ -75,7 +75,7 @@ public:
   /// Errors: Failure E605 (exit 65); those of ListColumn.
   void require_ids_below(std::int64_t vocab) const;
 
-  /// Sets the position of each example in the file. Call this function before append().
+  /// Sets the place of each example in the file. Call this function before append().
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
   /// Appends the teacher's next-token distributions for an example to `lists`: one list of tokens
@@ -114,7 +114,7 @@ private:
   std::optional<store::ListColumn> tails_;      // unset for sampled or packed targets
   std::optional<store::ListColumn> num_drawn_;  // set only for sampled targets
   std::optional<store::ListColumn> counts_;     // set only for sampled targets that are not packed
-  std::optional<store::ListColumn> ids_;        // ids of tokens, packed or not
+  std::optional<store::ListColumn> ids_;        // ids of tokens; packed draws also have counts
   std::vector<StoredPlace> places_;
 };
 

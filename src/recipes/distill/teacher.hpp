@@ -16,9 +16,9 @@ namespace mgpu::recipes {
 /// The teacher of a student: a model that each rank holds completely, or stored targets.
 class LmTeacher final : public OpenMethod {
 public:
-  /// Opens the teacher. With stored targets, takes the positions of the examples from `data`. With
-  /// distill.on_policy above 0, moves the token ids that end completions (LmData::stop_ids) out of
-  /// `data`.
+  /// Opens the teacher. With stored targets, takes the places of the examples (StoredPlace) from
+  /// `data`. With distill.on_policy above 0, moves the token ids that end completions
+  /// (LmData::stop_ids) out of `data`.
   ///
   /// Ranks:  collective over the world.
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.

@@ -26,7 +26,7 @@ public:
 
   /// Checks that the reference has the same tokenizer as the trained model, and that its vocabulary
   /// is large enough for that tokenizer.
-  /// Errors: ConfigFailure (exit 66 or 78).
+  /// Errors: ConfigFailure (exit 66 or 78), and errors of reading the folders.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 

@@ -55,8 +55,8 @@ struct BatchNumbers {
   double zero_variance_share = 0.0;  // share of the groups whose rewards are all equal
   double clip_share = 0.0;           // share of the ratios whose gradient is clipped
   double unscored_share = 0.0;       // share of the completions without a score
-  double kl = 0.0;                   // mean over the tokens, nats
-  double entropy = 0.0;              // mean over the tokens, nats
+  double kl = 0.0;                   // mean over the learned tokens, nats
+  double entropy = 0.0;              // mean over the learned tokens, nats
   double difference = 0.0;           // largest CompletionFacts::difference, nats
   double first_reward = 0.0;         // mean reward before groups were replaced
   double refilled_groups = 0.0;      // number of groups that replaced others

@@ -24,8 +24,9 @@ public:
   /// Draws a new prompt for each group. The first prompt is number `next`.
   void begin(std::uint64_t next);
 
-  /// Draws a new prompt for each group whose rewards are all equal, and returns the indices of
-  /// these groups in ascending order. Returns no groups after `max_refills` calls since begin().
+  /// Draws a new prompt for each group whose rewards are all equal (RewardStats::are_equal), and
+  /// returns the indices of these groups in ascending order. Returns no groups after `max_refills`
+  /// calls since begin().
   ///
   /// Shapes: rewards [groups * completions of a prompt], in the order of the groups
   std::vector<std::size_t> refill(std::span<const double> rewards);

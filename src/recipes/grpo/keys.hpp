@@ -13,7 +13,7 @@ void add_grpo_keys(KeyTable& table);
 /// Returns whether a key grpo.* differs from its default.
 bool has_grpo_keys(const Config& config);
 
-/// Checks the keys grpo.* and reward.*.
+/// Checks the keys grpo.* and reward.*, and that keys data.* and train.* fit the recipe.
 /// Errors: one Failure (exit 78) about keys that are missing, contradict each other or have no
 ///         effect.
 void check_grpo_keys(const Config& config);

@@ -11,13 +11,14 @@ namespace mgpu::recipes {
 
 /// The losses of recipe `grpo`. p is the current probability of a token, and r is p divided by the
 /// token's probability when it was sampled. A is the advantage of the completion, and b is
-/// PolicyRule::beta. A lane is one of GrpoSettings::lanes equal parts of the global batch.
+/// PolicyRule::beta. A lane is one of GrpoSettings::lanes equal parts of the global batch. The
+/// factor min(r, clip.high) of cispo has no gradient.
 enum class PolicyVariant : std::uint8_t {
   grpo,          // -min(r A, clip(r) A), mean per completion; arXiv 2402.03300
   dr_grpo,       // grpo divided by max_new_tokens, not by the length; arXiv 2503.20783
   dapo,          // mean over the tokens of the global batch; arXiv 2503.14476
   bnpo,          // mean over the tokens of each lane
-  cispo,         // -min(r, clip.high) A log p; the min has no gradient; arXiv 2506.13585
+  cispo,         // -min(r, clip.high) A log p, mean as for dapo; arXiv 2506.13585
   gspo,          // one ratio per completion, the geometric mean of r; arXiv 2507.18071
   rloo,          // one ratio per completion, the product of r; arXiv 2402.14740
   reinforce,     // -A log p, where p is the probability of the whole completion

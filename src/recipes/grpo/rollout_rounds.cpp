@@ -49,7 +49,8 @@ bool RolloutItems::read(const std::vector<std::string>& results) {
   return true;
 }
 
-/// Stores the reward of a completion and, if the completion belongs to this rank, the completion.
+/// Stores the reward of a completion. After the first round, also stores the completion if it
+/// belongs to this rank.
 void RolloutItems::take(const SentRollout& sent) {
   rewards_[sent.place] = sent.reward;
   if (is_first_round_) return;

@@ -40,8 +40,8 @@ struct Rollout {
 /// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
 class RolloutState {
 public:
-  /// If GrpoSettings::iterations is 1, each step samples new completions, and tensors() has no
-  /// completions.
+  /// If GrpoSettings::iterations is 1, each step samples new completions. Then tensors() has no
+  /// completions, and clear(), put() and add_ranks() do nothing.
   explicit RolloutState(const GrpoSettings& settings);
 
   std::vector<KeptTensor> tensors() const;

@@ -41,17 +41,17 @@ struct LmTrainSettings {
   lm::FolderWeights weights() const {
     return is_fresh ? lm::FolderWeights::ignored : lm::FolderWeights::used;
   }
-  /// Options to read the rows of data.path, or of the training split of a data set. Unset:
-  /// LmMethod::read() returns the examples.
+  /// Options to read the rows of data.path, or of the chosen split of a data set (by default
+  /// `train`). Unset: LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;
   /// Options to read the rows of data.eval_path, of the validation split of a data set, or, if
-  /// LmMethod::held_out_share() is above 0, of data.path. Unset: the loss on held-out rows is not
-  /// measured.
+  /// LmMethod::held_out_share() is above 0, the same rows as `rows`. Unset: the loss on held-out
+  /// rows is not measured.
   std::optional<input::RowOptions> eval_rows;
   /// The template of data.template and data.labels, which makes a prompt and a completion from a
   /// row with a text and a label. Unset: the rows are not changed.
   std::optional<rows::RowTemplate> row_template{};
-  bool needs_tokenizer = true;  // false: the examples are token ids
+  bool needs_tokenizer = true;  // false: `folder` may lack a tokenizer
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // train.seq_len, tokens of a window
   lm::TrainingOptions options;  // options of the model; the head of LmMethod::head() is not set

@@ -160,8 +160,7 @@ public:
   /// samples. 0: no completion is sampled.
   virtual std::int64_t completion_room() const { return 0; }
 
-  /// Returns the file from which read() takes the examples, for messages, or "" if the examples
-  /// come from rows.
+  /// Returns the file from which read() takes the examples, or "" if the examples come from rows.
   virtual std::string source() const { return {}; }
 
   /// Returns whether the model's folder must have a tokenizer even if all rows are token ids.
@@ -187,7 +186,7 @@ public:
   virtual void check_weights(const Config& /*config*/) const {}
 
   /// Returns how messages to the user name the training data. nullopt: the data are the rows of
-  /// data.path.
+  /// data.path or of a built-in data set.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
   /// Opens the files and models that the loss of training needs, and returns the object that holds

@@ -134,7 +134,7 @@ std::string shown(const std::string& generated) {
 }
 
 /// Returns a table of the texts that the trained model writes after some prompts. If the start
-/// model also wrote texts, the column before has these texts.
+/// model also wrote texts, an additional column has these texts.
 report::Table sample_table(const LmPlots& plots) {
   const bool compares = !plots.samples.empty() && plots.samples.front().before.has_value();
   const std::string prompts =

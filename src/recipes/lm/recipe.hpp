@@ -15,9 +15,9 @@
 
 namespace mgpu::recipes {
 
-/// A recipe that trains a language model. It packs examples from rows of a file, trains on them,
-/// saves checkpoints as Hugging Face folders, and writes the curves of loss and accuracy to
-/// results.h5.
+/// A recipe that trains a language model. It packs examples from rows or from LmMethod::read(),
+/// trains on them, saves checkpoints as Hugging Face folders, and writes the curves of loss and
+/// accuracy to results.h5.
 class LmRecipe final : public Recipe {
 public:
   /// `config` must outlive the recipe.

@@ -105,8 +105,8 @@ bool is_intact(run::RunContext& run, const std::filesystem::path& path) {
   }
 }
 
-/// Computes the rows that the journal lacks, and writes the file `path`. Returns whether the file
-/// has all rows.
+/// Computes the rows that the journal lacks, and writes the file `path`. Returns false, and writes
+/// no file, if a stop was requested.
 bool make_file(run::RunContext& run, const std::filesystem::path& path,
                const lm::TrainableModel& model, const ReferenceExamples& examples) {
   const store::TableSpec spec = reference_table(static_cast<std::int64_t>(examples.size()));

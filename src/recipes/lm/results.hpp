@@ -14,8 +14,8 @@
 namespace mgpu::recipes {
 
 /// Returns a request to write the tables metrics/train, with the first `steps` steps, and
-/// metrics/eval, with all evaluations. `held_out_values` describes the values of an evaluation
-/// other than loss and accuracy.
+/// metrics/eval, with all evaluations if there are any. `held_out_values` describes the values of
+/// an evaluation other than loss and accuracy.
 store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
                               std::int64_t steps, const std::string& loss_unit,
                               std::span<const ReportedValue> held_out_values);

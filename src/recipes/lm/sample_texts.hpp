@@ -26,9 +26,9 @@ struct SampleText {
 inline constexpr std::int64_t kSampledBytes = std::int64_t{1} << 30;
 
 /// Returns greedy completions for some examples, which are evenly spread over `examples`. An
-/// example without a prompt is divided in the middle, and its first half is completed. Returns none
-/// if the model is too large (kSampledBytes). The result depends only on the weights, the examples
-/// and the tokenizer.
+/// example whose prompt has fewer than two tokens is divided in the middle, and its first half is
+/// completed. Returns none if the model is too large (kSampledBytes). The result depends only on
+/// the weights, the examples and the tokenizer.
 ///
 /// Memory: on the CPU a packed copy of the weights.
 /// Errors: those of TrainableModel::decoder() and Generator::run().

@@ -58,8 +58,8 @@ public:
 
   /// Passes the current weights to OpenMethod::begin(). If the method needs a reference, adds the
   /// log-probabilities of the reference to all examples. The reference is the model of
-  /// LmMethod::reference_folder(), or the current weights. Call this function before the first step
-  /// and after load_weights(). Returns false if a stop was requested.
+  /// LmMethod::reference_folder(), or the current weights if this folder is "". Call this function
+  /// before the first step and after load_weights(). Returns false if a stop was requested.
   /// Ranks:  collective over the world.
   /// Errors: those of reference_log_probs().
   bool add_reference();
@@ -71,7 +71,8 @@ public:
   const lm::LmWindows& windows() const { return windows_; }
   /// Returns the number of items of an epoch.
   std::uint64_t epoch_size() const { return items_->epoch_size(); }
-  /// The held-out examples; empty without data.eval_path or a validation split.
+  /// The held-out examples: those of data.eval_path, of a validation split, or of the questions
+  /// that the method holds out. Empty if the training has no such examples.
   const lm::LmWindows& held_out() const { return held_out_; }
   const lm::TrainableModel& model() const { return model_; }
   const LmMethod& method() const { return method_; }
@@ -91,7 +92,7 @@ private:
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t data_crc_;
-  std::string chat_template_;  // chat template of the examples; "": that of the model's folder
+  std::string chat_template_;  // rank 0: the chosen chat template; "": that of the model's folder
 };
 
 }  // namespace mgpu::recipes

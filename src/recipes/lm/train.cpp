@@ -195,7 +195,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     open = method_->open(run, data);
     const bool samples = method_->costs().sampled > 0.0;
     cluster::run_together(world, [&] {
-      if (!samples) keep_step_memory(run);  // a model that samples packs its weights in each step
+      // A model that samples packs its weights in each step, which gives the kept memory back.
+      if (!samples) keep_step_memory(run);
       const LmTaskParts parts{settings, *method_, *open};
       task.emplace(run, parts, std::move(config), std::move(data));
       trainer.emplace(run, settings.loop, *task);

@@ -10,9 +10,10 @@
 
 namespace mgpu::recipes {
 
-/// Reads the solutions in a result file of job collect. Each solution gives a row with the members
-/// `prompt`, `completions` (the texts of the steps), `labels` and `values`, as in rows of text
-/// files. The row also has these members:
+/// Reads the solutions in a result file of job collect. Each solution gives a row. The steps of the
+/// row are the nodes of the tree on the path of the solution. A node may join several steps of the
+/// solution. The row has the members `prompt`, `completions` (the texts of the steps), `labels` and
+/// `values`, as in rows of text files. It also has these members:
 ///
 /// - `prompt_ids` and `output_ids`, the token ids of the question and of the sampled solution,
 /// - `ends`, for each step the number of tokens of the solution up to the end of the step,
@@ -22,8 +23,8 @@ namespace mgpu::recipes {
 /// the file contradict each other. Only one thread at a time may use the object.
 class CollectedRows final : public input::GeneratedRows {
 public:
-  /// Errors: Failure E603 (missing, exit 66), E605 (no result file of job collect, exit 65), E604
-  ///         (a checksum differs, exit 80).
+  /// Errors: Failure E603 (missing, exit 66), E605 (no result file of job collect, or no solution
+  ///         in it, exit 65), E604 (a checksum differs, exit 80).
   explicit CollectedRows(std::filesystem::path path);
   CollectedRows(const CollectedRows&) = delete;
   CollectedRows& operator=(const CollectedRows&) = delete;
@@ -34,7 +35,8 @@ public:
   std::string name() const override { return path_.string(); }
   std::int64_t rows() const override;
 
-  /// Errors: Failure E605 (exit 65) if the lists of the question contradict each other.
+  /// Errors: Failure E605 (exit 65) if the lists of the question contradict each other, its steps
+  ///         are no texts, or the file cannot be read.
   std::string row(std::int64_t index) const override;
 
 private:

@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 LatentSettings read_latent_settings(const Config& config);
 
 /// Refuses keys that have no effect with latent states, or need text steps.
-/// Errors: Failure (exit 78) E107, E114 or E124.
+/// Errors: Failure (exit 78) E107 or E124.
 void check_latent_keys(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -57,9 +57,9 @@ struct NodeColumns {
   }
 
   store::ListColumn states;  // [latent steps, D] of all nodes
-  store::ListColumn steps;   // latent steps of each node
-  store::ListColumn right;   // right answers found below each node
-  store::ListColumn visits;  // answers found below each node
+  store::ListColumn steps;   // number of latent steps of each node
+  store::ListColumn right;   // number of right answers found below each node
+  store::ListColumn visits;  // number of answers found below each node
   store::ReadColumn questions;
 };
 

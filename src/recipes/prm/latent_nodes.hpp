@@ -12,8 +12,8 @@
 
 namespace mgpu::recipes {
 
-/// Nodes of the trees of agents, which job collect has stored. N is the number of nodes, and D the
-/// hidden size of the model.
+/// Nodes with latent states, from the trees in a result file of job collect. N is the number of
+/// nodes, and D the hidden size of the model that made the states.
 struct LatentNodes {
   std::int64_t width = 0;                 // D
   std::vector<float> states{};            // [N, D] mean of the states of a node's latent steps
@@ -30,7 +30,7 @@ struct LatentData {
   std::uint32_t crc = 0;   // checksum of the training nodes
 };
 
-/// Two nodes of a question. The first one has the larger label.
+/// The indices of two nodes of a question. The first node has the larger label.
 using NodePair = std::pair<std::int64_t, std::int64_t>;
 
 /// Returns pairs of nodes of a question. The first pair of a question has the nodes with the
@@ -47,8 +47,8 @@ std::vector<NodePair> required_pairs(const LatentNodes& nodes, const std::string
 /// settings.learns_values is false, it is 1 if there is a right answer, otherwise 0.
 ///
 /// Ranks:  local.
-/// Errors: Failure E605 (exit 65) if the file has no latent states, or its lists contradict each
-///         other; those of store::ListColumn.
+/// Errors: Failure E605 (exit 65) if the file has no latent states, if a state is not finite, or if
+///         the lists contradict each other; those of store::ListColumn.
 LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettings& settings);
 
 /// Reads the nodes on rank 0, shuffles labels if settings.shuffles_labels says so, and divides the

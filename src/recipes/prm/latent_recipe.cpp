@@ -23,7 +23,7 @@ namespace {
 
 using report::Plan;
 
-constexpr double kAssumedFlops = 1e10;  // of a core, for products of small matrices
+constexpr double kAssumedFlops = 1e10;  // FLOP/s of a core in products of small matrices
 
 LossMeaning latent_meaning(PrmLossKind kind) {
   LossMeaning meaning{.name = "binary cross-entropy of nodes",
@@ -104,7 +104,7 @@ std::vector<run::FileCheck> LatentPrmRecipe::file_checks() const {
 
 std::uint64_t LatentPrmRecipe::disk_bytes() const {
   const LoopSettings& loop = settings_.loop;
-  // Curves have six numbers of each step, and eight of each evaluation.
+  // Curves have at most six numbers of each step, and eight of each evaluation.
   const std::int64_t curves =
       8 * (6 * loop.optimizer.schedule.max_steps + 8 * loop.planned_evaluations());
   return static_cast<std::uint64_t>(loop.checkpoint.keep + 2) *

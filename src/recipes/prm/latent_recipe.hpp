@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 
 /// Recipe prm with prm.input=latents: trains a reward head on latent states that job collect has
 /// stored. It needs no language model. A checkpoint is a folder with model.safetensors and
-/// config.json, which only this program describes.
+/// config.json, which transformers cannot load.
 class LatentPrmRecipe final : public Recipe {
 public:
   /// `config` must outlive the recipe.

@@ -18,7 +18,9 @@
 namespace mgpu::recipes {
 namespace {
 
-constexpr std::int64_t kNodesAtOnce = 256;  // of an evaluation; their bits do not depend on ranks
+// Number of nodes in each pass of an evaluation. It does not depend on the number of ranks, so that
+// the bits of the logits do not depend on it either.
+constexpr std::int64_t kNodesAtOnce = 256;
 
 /// Returns the mean loss and the share of right predictions on held-out nodes or pairs of nodes.
 std::pair<double, double> loss_and_accuracy(const PrmSettings& settings, const LatentNodes& nodes,

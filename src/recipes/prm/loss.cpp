@@ -11,7 +11,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Reads SequenceFacts::values of a solution: the number of its question, the number of steps, the
+/// Reads SequenceFacts::values of a solution: the id of its question, the number of its steps, the
 /// logits of the steps, and the labels of the steps. Logits and labels are each padded with zeros,
 /// so that all solutions have the same number of values.
 class SolutionFacts {

@@ -15,14 +15,15 @@ namespace mgpu::recipes {
 
 /// The token column with the label of the step that ends with the next token.
 inline constexpr const char* kStepLabelColumn = "step_label";
-/// The sequence column with the number of the solution's question.
+/// The sequence column with the id of the solution's question, which number_questions() assigns.
 inline constexpr const char* kQuestionColumn = "question";
 /// The sequence column that holds the largest number of steps of any solution in the data. All
 /// sequences have the same value.
 inline constexpr const char* kMostStepsColumn = "most_steps";
 
 /// The losses of recipe `prm`. The label of a step is y, and s is the sigmoid function. The logit z
-/// is the output of the head at the last token of the step, or of the separator after it.
+/// of the step is lm::StepHead::logit() at its last token, or at the separator after it. For latent
+/// states, a step is a node, and z is the output of LatentHead.
 enum class PrmLossKind : std::uint8_t {
   bce,       // -y log s(z) - (1 - y) log s(-z)
   mse,       // (s(z) - y)^2
@@ -34,7 +35,7 @@ struct PrmSettings {
   PrmLossKind kind = PrmLossKind::bce;
   lm::StepHead head{};
   bool learns_values = true;       // true: learn `values` if a row has them; false: learn `labels`
-  double threshold = 0.5;          // a step whose learned number is above it counts as right
+  double threshold = 0.5;          // a step whose value or label is above it counts as right
   bool shuffles_labels = false;    // true: steps of a question exchange their labels, as a control
   double held_out = 0.0;           // share of questions that are held out
   std::int64_t latent_hidden = 0;  // hidden units of the head for latent states; 0: half its inputs

@@ -38,8 +38,8 @@ public:
   /// for held-out rows all others. Numbers the questions. With prm.shuffle_labels, the steps of
   /// each question exchange their labels. For prm.loss=pairwise, makes groups of two solutions of
   /// the same question from the training rows.
-  /// Errors: Failure E531 (exit 65) if no question is left, or if no question has two solutions
-  ///         with different labels, which pairwise training needs.
+  /// Errors: Failure E531 (exit 65) if no question is left, or if pairwise training has no question
+  ///         with two solutions whose steps have different labels.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;
 
   std::int64_t group_size() const override {

@@ -27,7 +27,7 @@ struct HeldOutPart {
 bool holds_out(const HeldOutPart& part, const std::string& question);
 
 /// Permutes labels[places[0]], labels[places[1]], ... at random. The permutation depends on the
-/// seed, the number of the question, and the number of places.
+/// seed, on `question` (the index of the question), and on the number of places.
 void exchange_labels(std::uint64_t seed, std::uint64_t question,
                      std::span<const std::size_t> places, std::vector<double>& labels);
 

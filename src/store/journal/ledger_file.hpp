@@ -58,23 +58,26 @@ private:
 /// A broken frame at the end was torn when the process that wrote it was killed. A broken frame
 /// before an intact one means that the file is damaged.
 ///
-/// Errors: Failure E603 (cannot be read); E605 (exit 65) when another version of the program wrote
-///         the file.
+/// Errors: Failure E603 (cannot be read), E604 (exit 80) when the file becomes shorter while it is
+///         read, E605 (exit 65) when another version of the program wrote the file.
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt);
 
 /// Writes one ledger file. No other process or object may write the same file.
 class LedgerWriter {
 public:
+  /// Creates the file, which must not exist. Errors: Failure E601 (cannot be created), E602 (write
+  /// failed).
   LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
 
   /// Writes a frame, and returns its ids and where its payload is. Syncs if the last sync was at
   /// least `sync_s` seconds ago.
   ///
-  /// Errors: Failure E601 (cannot be created), E602 (write failed). The file may then end in a torn
+  /// Errors: Failure E601 (cannot be opened), E602 (write failed). The file may then end in a torn
   ///         frame, and later calls fail.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
-  /// Syncs and closes the file; the next append() opens it again.
+  /// Syncs and closes the file; the next append() opens it again. Errors: Failure E602 (write
+  /// failed).
   void close();
 
 private:

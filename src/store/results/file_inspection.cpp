@@ -65,7 +65,7 @@ struct SpawnSettings {
   posix_spawnattr_t attributes;
 
   /// Makes the child write its stdout to `output`, and discards its stderr. Blocks stop signals in
-  /// the child, because only this process reacts to them.
+  /// the child, because only the parent process reacts to them.
   explicit SpawnSettings(int output) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

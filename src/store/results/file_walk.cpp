@@ -21,8 +21,8 @@ namespace {
 using hdf5::Hid;
 
 /// Reads a file object by object. It makes the same HDF5 calls as the functions that read tables
-/// later. The program runs FileWalk in a separate process first, so a bad file can crash only that
-/// process.
+/// later. If set_inspector() was called, FileWalk runs in a separate process first, so a bad file
+/// can crash only that process.
 class FileWalk {
 public:
   FileWalk(hid_t file, std::uint64_t file_bytes,

@@ -15,8 +15,8 @@
 #include <mgpu/base/unique_handle.hpp>
 #include <mgpu/store/results/table.hpp>
 
-// Wrappers for the HDF5 C API. Each id has one owner, each call is checked, and HDF5 prints no
-// error stack to stderr.
+// Wrappers for the HDF5 C API. Each id has one owner. Each call is checked, and the functions throw
+// Hdf5Error if a call fails. While a Quiet exists, HDF5 prints no error stack to stderr.
 namespace mgpu::store::hdf5 {
 
 struct HidTraits {
@@ -140,6 +140,7 @@ bool has_attribute(hid_t object, const std::string& name);
 /// Returns the value of an attribute that is one whole number. There is no such function for text
 /// attributes, which lie in a heap without checksums. On a damaged file HDF5 1.10 can loop forever
 /// in that heap.
+/// Errors: Hdf5Error, also if the attribute is missing or is not one whole number.
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
 /// Returns rows [first, first + rows) of a data set of HDF5 strings, which may be padded or lie in

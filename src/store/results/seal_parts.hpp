@@ -15,7 +15,8 @@
 // The steps by which seal() writes a result file, in order.
 namespace mgpu::store {
 
-/// Rows of one column that this rank wrote, and their checksum.
+/// Rows of one column, and their checksum. This rank wrote them, or compressed them for rank 0 to
+/// write.
 struct WrittenSlice {
   std::uint64_t column = 0;  // index into SealPlan::columns
   std::int64_t first_row = 0;
@@ -31,7 +32,7 @@ struct SealWork {
   const SealPlan& plan;
   std::filesystem::path temporary;
   RowReader reader;
-  std::vector<WrittenSlice> slices{};  // rows that this rank has written
+  std::vector<WrittenSlice> slices{};  // rows that this rank has written or compressed
   SealResult report{};
 };
 
@@ -57,7 +58,7 @@ void write_contiguous(SealWork& work);
 /// Ranks:  collective.
 void write_serial(SealWork& work);
 
-/// Reads back the rows that this rank wrote, and compares their checksums.
+/// Reads back the rows that this rank wrote or compressed, and compares their checksums.
 /// Ranks:  collective.
 /// Errors: Failure E606 on all ranks if a checksum differs.
 void verify(SealWork& work);

@@ -27,7 +27,7 @@ enum class ColumnPart { whole, offsets, values };
 struct TablePlan {
   const ChunkedTable* table = nullptr;
   std::vector<ChunkEntry> entries;  // by chunk id; entry i begins at sealed row i * chunk_rows
-  std::int64_t rows = 0;            // number of sealed rows; in a partial file fewer than spec.rows
+  std::int64_t rows = 0;            // sealed rows; a partial file may have fewer than spec.rows
   // [columns][entries + 1]: for each entry, the number of items of the column in earlier entries;
   // the last element is the number of all items. Empty for columns without lists.
   std::vector<std::vector<std::int64_t>> list_starts;
@@ -67,8 +67,9 @@ struct SealPlan {
 };
 
 /// Returns the plan of a seal.
-/// Errors: Error when a table has a column `id`, when two columns would be written to the same data
-///         set, or when chunks are missing and SealRequest::partial is not set.
+/// Errors: Error when a table has a column `id`, or when two columns would be written to the same
+///         data set. Error when the journal has a chunk beyond the end of a table, or when chunks
+///         are missing and SealRequest::partial is not set.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
 /// Fills in TablePlan::list_starts of all tables. Each rank reads some of the journaled chunks.

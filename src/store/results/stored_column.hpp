@@ -88,9 +88,9 @@ private:
 /// Size in bytes of the pieces in which a column is read.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
-/// Reads a whole column in pieces, and calls visit(piece) with each of them in order. Compares the
-/// CRC-32C of the column with the checksum in the file, and returns it. Errors: Failure E604 (exit
-/// 80); Hdf5Error.
+/// Reads a whole column in pieces, and calls visit(piece) with each of them in order. Returns the
+/// CRC-32C of the column. Errors: Failure E604 (exit 80) if the file has another checksum for the
+/// column; Hdf5Error.
 template <class Visit>
 std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   ReadColumn piece{stored.spec(), {}};

@@ -107,7 +107,8 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
 
 /// Returns the folders of the unfinished runs with the name and identity of the request, newest
 /// first. Finished runs are included if RunRequest::reopens is set.
-/// Errors: Failure E608 when the only such runs have format 1.
+/// Errors: Failure E608 if there is no such run, but an unfinished run of format 1 for which
+///         is_same_run() is true.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
   std::vector<fs::path> old;

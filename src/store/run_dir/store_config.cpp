@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::size_t kLongestName = 255;  // of a file, in bytes
 
-/// Returns why a run cannot have this name; nullptr if it can. The name becomes a folder, so it has
-/// no separators, blanks or colons, and does not begin with a dot.
+/// Returns why a run or its result file cannot have this name; nullptr if it can. The name becomes
+/// a folder or a file. So it has no separators, blanks or colons, and begins with a letter, a digit
+/// or an underscore.
 const char* why_no_name(const std::string& name) {
   if (name.size() > kLongestName) return "becomes a file name: at most 255 characters";
   const bool is_name = !name.empty() && has_only_alphanumeric_or("_.+-", name) &&

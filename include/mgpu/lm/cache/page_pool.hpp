@@ -8,8 +8,9 @@
 namespace mgpu::lm {
 
 /// A fixed number of cache pages, with the number of sequences that use each page (its users). An
-/// extent is a block of `extent` consecutive pages. A sequence of up to `extent` pages gets
-/// consecutive pages if a whole extent is free, because contiguous memory is read faster.
+/// extent is a block of `extent` consecutive pages; the last one may have fewer. As long as unused
+/// extents are left, a sequence of up to `extent` pages that shares no page gets consecutive pages,
+/// because contiguous memory is read faster.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);

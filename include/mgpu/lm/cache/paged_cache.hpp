@@ -33,6 +33,7 @@ public:
 
   /// Allocates the cache on the device of `options`.
   /// Memory: 2 * layers * pages * page_tokens * G * C elements, in one allocation.
+  /// Errors: ShapeError when page_tokens is below 1.
   PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options);
 
   std::int64_t page_tokens() const { return page_tokens_; }
@@ -43,8 +44,8 @@ public:
   std::int64_t add();
   /// Adds a sequence that shares all pages of `sequence`, and returns its number.
   std::int64_t fork(std::int64_t sequence);
-  /// Adds a sequence that shares the first `pages` pages of `sequence`, which have to be full, and
-  /// returns its number.
+  /// Adds a sequence that shares the first `pages` pages of `sequence`, and returns its number.
+  /// Errors: Error when these pages are not full.
   std::int64_t fork(std::int64_t sequence, std::int64_t pages);
   /// Removes a sequence and frees the pages that no other sequence shares.
   void remove(std::int64_t sequence);
@@ -76,6 +77,7 @@ public:
   /// Stores the keys and values of N tokens of a layer in the given slots, rounded to the cache's
   /// type.
   /// Shapes: slots [N] int64; keys, values [N, G, C]
+  /// Errors: on the CPU, ShapeError when the shapes do not fit, or a slot does not exist.
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);
 

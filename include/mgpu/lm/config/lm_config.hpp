@@ -51,7 +51,7 @@ struct ExpertConfig {
 };
 
 /// Default settings for generation, from config.json. Values in generation_config.json take
-/// precedence.
+/// precedence. If that file exists, the two lists of unsupported keys are from that file alone.
 struct GenerationDefaults {
   std::vector<std::int64_t> eos_ids;  // ids that end a completion; may be empty
   bool do_sample = false;
@@ -65,12 +65,12 @@ struct GenerationDefaults {
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
 };
 
-/// The name of the vocabulary head's matrix in every model folder.
+/// The name of the vocabulary head's matrix in the weight files of every model family.
 constexpr const char* kHeadName = "lm_head.weight";
 
 /// Says which matrix is the vocabulary head. If config.json ties the head to the embedding, the
-/// value depends on the tensors in the weight files, as in transformers. In all other cases, the
-/// value is `as_configured`.
+/// value depends on the tensors in the safetensors files, as in transformers. In all other cases,
+/// or if the weights are ignored (FolderWeights), the value is `as_configured`.
 enum class StoredHead : std::uint8_t {
   as_configured,  // as in config.json; if the head is tied, it is not stored, or is stored with the
                   // same values as the embedding
@@ -115,9 +115,10 @@ enum class FolderWeights : std::uint8_t { used, ignored };
 /// If config.json ties the head to the embedding and `weights` is `used`, the function also checks
 /// which head the weight files have (StoredHead).
 ///
-/// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (unsupported family or
-///         feature, with a list of the supported ones), E702 (invalid value). If the function
-///         checks the stored head and the folder has safetensors files, also those of WeightFiles.
+/// Errors: Failure E603 (no config.json, or a file that is unreadable or above 16 MiB), E623 (not a
+///         JSON object), E701 (unsupported family or feature) or E702 (invalid value). E701 lists
+///         what is supported. If the function checks the stored head and the folder has
+///         safetensors files, also those of WeightFiles.
 LmConfig read_lm_config(const fs::path& folder, FolderWeights weights = FolderWeights::used);
 
 /// The input of parse_lm_config(). One rank can read it from disk and send it to other ranks.
@@ -127,7 +128,7 @@ struct LmConfigTexts {
   StoredHead head = StoredHead::as_configured;
 };
 /// Reads config.json and, if it exists, generation_config.json. Does not set LmConfigTexts::head.
-/// Errors: Failure E603 (no config.json).
+/// Errors: Failure E603 (no config.json, or a file that is unreadable or above 16 MiB).
 LmConfigTexts read_config_texts(const fs::path& folder);
 /// Reads the same files as the overload above. If `weights` is `used`, also sets
 /// LmConfigTexts::head. Errors: those of read_lm_config().

@@ -77,7 +77,8 @@ struct SeenPiece {
 
 /// The results of a pass.
 struct PassView {
-  at::Tensor hidden;              // [W, D]; [0, D] on ranks that do not have the head
+  at::Tensor hidden;              // [W, D]: one row per drawn token or token of feed(), then the
+                                  // rows of `pieces`; [0, D] on ranks without the head
   std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of the rows of `hidden`
 };
 
@@ -102,7 +103,8 @@ struct Drawn {
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is NaN or +inf
+  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is NaN or +inf,
+                                // or all logits are -inf
   at::Tensor divergences;       // [T, S] float64, DrawnToken::divergence
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
@@ -136,8 +138,10 @@ public:
   /// them writes to it.
   std::int64_t fork(std::int64_t origin, std::uint64_t sample);
 
-  /// Adds a sequence that shares the first `pages` cache pages of `origin`, which have to be full.
-  /// Returns the number of the new sequence.
+  /// Adds a sequence that shares the first `pages` cache pages of `origin`. Returns the number of
+  /// the new sequence. It has no hidden state until it gets input.
+  ///
+  /// Errors: Error when these pages are not full.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
   /// Adds a sequence with copies of the cached keys and values of some tokens of `origin`, and
@@ -165,17 +169,20 @@ public:
   /// tokens of all prefills together. It takes prefills with goes_first before the others, and
   /// otherwise follows the order of the calls. For embeddings see SequenceSpan::embeddings.
   ///
-  /// Errors: Error when the sequence has pending input. With ids outside the vocabulary, the pass
-  ///         that processes them fails.
+  /// Errors: Error when the sequence has pending input; ShapeError when `embeddings` is not a
+  ///         matrix. With ids outside the vocabulary, the pass that processes them fails.
   void prefill(std::int64_t sequence, std::span<const std::int64_t> ids,
                const PrefillOptions& options = {});
   void prefill(std::int64_t sequence, const at::Tensor& embeddings,
                const PrefillOptions& options = {});
 
   /// Queues one token for each of the given sequences. The next pass processes all of these tokens,
-  /// regardless of config.prefill_tokens. The repetition penalty ignores them.
+  /// regardless of config.prefill_tokens. The repetition penalty ignores them, and logit processors
+  /// are not told of them.
   ///
   /// Shapes: sequences S; ids [S] int64 on the model's device, in the vocabulary
+  /// Errors: Error when a sequence has pending input; ShapeError when there is not one id per
+  ///         sequence.
   void feed(std::span<const std::int64_t> sequences, const at::Tensor& ids);
 
   /// has_input() returns whether any sequence has pending input. is_waiting() returns whether the
@@ -190,7 +197,9 @@ public:
   /// pending input it runs nothing and returns an empty PassView. The result is valid until the
   /// next draw() or pass().
   ///
-  /// Errors: ShapeError when the pool has too few pages.
+  /// Errors: ShapeError when the pool has too few pages. A failed rank of a pipeline, or a
+  ///         tensor-parallel rank that runs out of memory, does not throw. The next take() then
+  ///         returns an empty result on all ranks.
   const PassView& pass();
 
   /// Returns the hidden state of each sequence's newest token, after the last norm, [S, D] float32
@@ -223,13 +232,14 @@ public:
   bool can_step_ahead() const;
 
   /// Draws `count` tokens for each sequence, one per pass. Each sequence must have one pending
-  /// token, and no other input may be pending. The host sends all positions and cache slots before
-  /// the first pass, and the random numbers before each draw. The host reads nothing back from the
-  /// device, unless the model has experts or a logit processor reads tensors. A sequence continues
-  /// after a stop id; read() omits the tokens after the stop id.
+  /// token from a draw or from feed(), and no other input may be pending. The host sends all
+  /// positions and cache slots before the first pass, and the random numbers before each draw. The
+  /// host reads nothing back from the device, unless the model has experts or a logit processor
+  /// reads tensors. A sequence continues after a stop id; read() omits the tokens after the stop
+  /// id.
   ///
-  /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
-  ///         are too few positions or free pages.
+  /// Errors: Error when other input is pending, a draw is unfinished, or can_step_ahead() is false;
+  ///         ShapeError when there are too few positions or free pages.
   DrawnSteps steps(std::span<const std::int64_t> sequences, std::int64_t count);
 
   /// Returns the tokens of each sequence, up to and including its first stop id. The host reads all

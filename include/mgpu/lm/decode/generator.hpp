@@ -18,7 +18,7 @@ namespace mgpu::lm {
 struct GenerationConfig {
   SamplingConfig sampling;
   std::int64_t max_new_tokens = 256;   // 0: no completions, only scores
-  std::vector<std::int64_t> stop_ids;  // a completion ends with the first of these
+  std::vector<std::int64_t> stop_ids;  // a completion ends when it draws one of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
   std::int64_t prefill_tokens = 0;  // maximum of prompt tokens per pass; 0: LanguageModel::sizes()
   std::int64_t page_tokens = 16;    // tokens per page of the KV cache
@@ -56,12 +56,13 @@ struct Completion {
 };
 
 struct PromptResult {
-  std::vector<float> prompt_log_probs;  // one per token after the first; empty: not requested
+  std::vector<float> prompt_log_probs;  // nats, one per token after the first; empty: not requested
   std::vector<Completion> completions;  // Prompt::num_samples, or none with max_new_tokens 0
 
-  /// One list per continuation, with one log-probability per token. On the CPU these values have
-  /// the same bits as if prompt and continuation were scored as one prompt. RopeKind::dynamic is an
-  /// exception, because its rotation depends on the length of the prompt that is scored.
+  /// One list per continuation, with one log-probability per token, in nats. On the CPU these
+  /// values have the same bits as if prompt and continuation were scored as one prompt.
+  /// RopeKind::dynamic is an exception, because its rotation depends on the length of the prompt
+  /// that is scored.
   std::vector<std::vector<float>> continuation_log_probs;
 };
 
@@ -105,18 +106,20 @@ using SeeProgress = std::function<void(std::int64_t ended)>;
 ///         The cache is kept for the next call, and grows if that call needs more.
 class Generator {
 public:
-  /// The model has to outlive the generator. Errors: Error when a value is out of range.
+  /// The model has to outlive the generator. Errors: Error when max_new_tokens, batch_size or
+  /// prefill_tokens is out of range.
   Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text = {},
             SeeHidden see_hidden = {});
 
   /// Completes or scores prompts. Returns results in the order of the prompts.
   /// Errors: ShapeError for a prompt or continuation that is empty, has ids outside the vocabulary,
   ///         or is longer than the learned positions, and for num_samples below 1. Error for
-  ///         continuations with max_new_tokens above 0, or for Prompt::begun out of range. Failure
-  ///         E704 when logits are not finite. When memory runs out, all ranks of the group throw
-  ///         std::bad_alloc or a Failure with ExitCode::out_of_memory, and may retry with a smaller
-  ///         batch. DivergedFailure when the ranks can no longer make the same calls, for example
-  ///         after a pass fails on one tensor-parallel rank for another reason than lack of memory.
+  ///         continuations with max_new_tokens above 0, or for Prompt::begun or a sampling setting
+  ///         out of range. Failure E704 when logits are not finite. When memory runs out, all ranks
+  ///         of the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
+  ///         retry with a smaller batch. DivergedFailure when the ranks can no longer make the same
+  ///         calls, for example after a pass fails on one tensor-parallel rank for another reason
+  ///         than lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }
@@ -124,7 +127,8 @@ public:
   /// Sets the callback for the progress of run(); an empty function removes it.
   void set_progress(SeeProgress see_progress) { see_progress_ = std::move(see_progress); }
 
-  /// Sets the batch size for the next call of run(), and frees the cache.
+  /// Sets the batch size for later calls of run(), and frees the cache. Errors: Error when
+  /// `batch_size` is below 1.
   void set_batch_size(std::int64_t batch_size);
 
   /// Frees the cache; the next call of run() allocates it again.

@@ -29,12 +29,14 @@ public:
   // The functions below may be called only inside the `work` function of PathSession::run().
 
   /// Makes `steps` latent steps with each sequence. Returns the states from which the inputs were
-  /// made, after `change` has changed them, [S, M, D] float32 in host memory.
+  /// made, after `change` has changed them, [S, M, D] float32 in host memory. Errors: Error when a
+  /// sequence has pending input.
   at::Tensor think(std::span<const std::int64_t> sequences, std::int64_t steps,
                    const ChangeStates& change = {});
 
   /// Returns, for each state, the entropy of the model's distribution of the next token, [N]
-  /// float64 in nats. `states` is [N, D] float32 in host memory, the same on all ranks.
+  /// float64 in nats, in host memory. `states` is [N, D] float32 in host memory, the same on all
+  /// ranks.
   at::Tensor entropies(const at::Tensor& states);
 
 private:

@@ -29,13 +29,14 @@ struct GivenTokens {
 
 /// The largest sizes that a call of Generator::run() needs.
 struct PoolDemand {
-  PagedCache::Sizes cache;  // sizes of a cache for all sequences of the call
+  PagedCache::Sizes cache;  // sizes of a cache for all sequences that exist at the same time
   std::int64_t rows = 0;    // rows of a draw
 };
 
 /// An observer of the sequences of one DecodePool. On ranks with the head, one of its functions is
-/// called for each change, in the order of the changes. begins() and reset() are called on every
-/// rank. The functions must not throw; work that may fail belongs in process() or offsets().
+/// called for each change, in the order of the changes. Only tokens of DecodeSession::feed() are
+/// not reported. begins() and reset() are called on every rank. The functions must not throw; work
+/// that may fail belongs in process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -56,7 +57,7 @@ public:
   /// on the model's device.
   virtual void drawn(std::span<const DrawSite> /*rows*/, const at::Tensor& /*ids*/) {}
   virtual void dropped(std::int64_t /*sequence*/) {}
-  /// Called after a failure, when all sequences have been removed.
+  /// Called after Generator::run() has failed and removed all sequences.
   virtual void reset() {}
 };
 
@@ -95,10 +96,11 @@ public:
 struct CandidateOffsets {
   at::Tensor ids;     // [N, K] int64; -1: no candidate
   at::Tensor values;  // [N, K] float32
-  at::Tensor logits;  // [N, K] float32: the candidates' logits without the offsets
+  at::Tensor logits;  // [N, K] float32: the candidates' logits without the offsets; undefined in
+                      // the result of OffsetRecord::of()
 };
 
-/// The processors of decode sessions, which have to outlive the sessions. A processor serves one
+/// The processors of decode sessions. They have to outlive the sessions. A processor serves one
 /// pool at a time.
 struct LogitProcessors {
   std::vector<BlockProcessor*> blocks{};    // applied in this order

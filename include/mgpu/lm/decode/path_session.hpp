@@ -32,7 +32,8 @@ public:
   PathSession(const LanguageModel& model, DecodeConfig config);
 
   /// Calls `work` with an empty session, whose pool has at least sizes.pages free pages. The pool
-  /// is kept for the next call. If `work` fails, the pool is freed.
+  /// is kept for later calls that need no more pages. Such a call ignores the other members of
+  /// `sizes`. If `work` fails, the pool is freed.
   ///
   /// Errors: those of `work`. In a group, cluster::DivergedFailure for an exception that may have
   ///         been thrown on this rank alone. When memory runs out, std::bad_alloc or a Failure with

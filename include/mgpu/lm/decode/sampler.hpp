@@ -24,8 +24,9 @@ struct SamplingConfig {
   std::uint32_t round = 0;  // < 2^24; each round has separate random numbers
 };
 
-/// Returns how many copies of a block of logits are in memory at once during a draw. The result is
-/// 3 for sampling with a repetition penalty and with top_p but without top_k, otherwise 2.
+/// Returns how many copies of a block of logits are in memory at once during a draw without logit
+/// processors. The result is 3 for sampling with a repetition penalty and with top_p but without
+/// top_k, otherwise 2.
 std::int64_t logit_copies(const SamplingConfig& config);
 
 /// Identifies a draw by its sample and its position in the sample. The random numbers of the draw
@@ -51,7 +52,8 @@ struct DrawnToken {
 struct DrawnRows {
   at::Tensor ids;          // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;    // [N] float32
-  at::Tensor log_sums;     // [N] float32 logsumexp; not finite if a logit is NaN or +inf
+  at::Tensor log_sums;     // [N] float32 logsumexp; not finite if a logit is NaN or +inf, or all
+                           // logits are -inf
   at::Tensor divergences;  // [N] float64, DrawnToken::divergence
 };
 
@@ -70,8 +72,9 @@ public:
   /// once.
   ///
   /// Shapes: hidden [N, D], one site per row
-  /// Errors: Failure E704 when logits are not finite; ShapeError when there is not one site per
-  ///         row.
+  /// Ranks:  collective over the ranks of a tensor-parallel model
+  /// Errors: Failure E704 when a logit is NaN or infinity, or all logits of a row are -infinity;
+  ///         ShapeError when there is not one site per row.
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites) const;
 

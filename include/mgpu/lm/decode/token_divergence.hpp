@@ -23,9 +23,10 @@ struct ModelStates {
 /// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
 /// models, divided by `temperature`. Before this division, `offsets` are added to the candidates'
 /// logits of p. The divergence is never negative. It is exactly 0 for a token for which these
-/// logits of p and q are equal. The vocabulary heads are applied in blocks, so the logits [N,
-/// vocabulary] are never in memory. Sums are float64. On the CPU the bits of a token's result
-/// depend on its two states and its offsets only.
+/// logits of p and q are equal, and not finite if a model has logits that are not finite. The
+/// vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never in memory. Sums
+/// are float64. On the CPU the bits of a token's result depend on its two states and its offsets
+/// only.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks
@@ -64,7 +65,8 @@ public:
   ///
   /// Memory: hidden states of the tokens of batch_size completions.
   /// Ranks:  collective over the group of the models; all ranks get the result.
-  /// Errors: those of Generator::run(); Failure E704 when logits of the reference are not finite.
+  /// Errors: those of Generator::run(); Failure E704 when logits of one of the models are not
+  ///         finite; Error when the record of use_offsets() lacks a draw.
   std::vector<std::vector<double>> run(std::span<const Sequence> sequences);
 
   void set_batch_size(std::int64_t batch_size);

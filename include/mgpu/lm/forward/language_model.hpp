@@ -69,8 +69,9 @@ public:
   LanguageModel(LmConfig config, LmWeights weights);
 
   /// Makes one shard of a model, with weights from shard_weights(). `peers` connects to the ranks
-  /// with the other shards and has to outlive the model. hidden(), apply_head() and functions that
-  /// call them are then collective over those ranks.
+  /// with the other shards and has to outlive the model. hidden() and functions that call it are
+  /// then collective over those ranks. With tensor parallelism, apply_head() is collective, too. In
+  /// a pipeline, only the last rank may call apply_head().
   LanguageModel(LmConfig config, LmWeights weights, const Shard& shard, ShardPeers& peers);
 
   /// Loads config and weights of a folder to the CPU. Errors: those of read_lm_config(),
@@ -100,8 +101,9 @@ public:
   /// and values of these tokens to the cache. No sequence may occur twice.
   ///
   /// Shapes: returns [W, D] float32; [0, D] on a rank without the head
-  /// Errors: those of hidden() without a cache; ShapeError when the cache has too few pages, which
-  ///         leaves it unchanged.
+  /// Errors: those of hidden() without a cache; Error when a sequence does not exist; ShapeError
+  ///         when a sequence occurs twice, or the cache has too few pages. All these errors leave
+  ///         the cache unchanged.
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache) const;
 
   /// Reserves cache slots, and computes positions, for the next `steps` tokens of sequences that
@@ -152,6 +154,7 @@ struct HeadResult {
 /// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best at most min(V,
 ///         kernels::kMaxBest)
 /// Memory: one block of logits; the model's PassSizes set its size.
+/// Ranks:  those that have the head; collective over the ranks of a tensor-parallel model
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);
@@ -166,6 +169,7 @@ struct DrawsWithReplacement {
 /// of the vocabulary. The draws of a row depend on that row and its uniforms only.
 ///
 /// Shapes: hidden [N, D]; uniforms [N, M] float64 in [0, 1), ascending in each row
+/// Ranks:  those that have the head; collective over the ranks of a tensor-parallel model
 /// Errors: ShapeError when the shapes do not fit.
 DrawsWithReplacement draw_with_replacement(const LanguageModel& model, const at::Tensor& hidden,
                                            const at::Tensor& uniforms);

@@ -19,8 +19,8 @@ namespace mgpu::lm {
 /// For a supported family, tests compare the outputs with those of transformers.
 bool has_sequence_classifier(const LmConfig& config);
 
-/// Returns the model families for which has_sequence_classifier() is true, as a text for messages:
-/// "`gpt2`, `llama`".
+/// Returns the model families for which has_sequence_classifier() is true, as a text for messages
+/// such as "`gpt2`, `llama`".
 std::string families_of_sequence_classifiers();
 
 /// Facts about a folder with a ForSequenceClassification model. read_scorer_facts() finds them

@@ -25,8 +25,8 @@ struct GroupPlan {
 
 /// Adds the keys model.parallel, model.device_map and model.dtype to `table`.
 void add_model_group_keys(KeyTable& table);
-/// Reads the keys model.parallel and model.device_map. Errors: Failure E124 (exit 78) if both
-/// model.parallel=tensor and model.device_map are set.
+/// Reads the keys model.parallel and model.device_map. Errors: Failure E124 (exit 78) if
+/// model.parallel is `tensor`, and model.device_map is not `balanced`.
 GroupPlan read_group_plan(const Config& config);
 
 /// Returns the free memory, in bytes, that this rank may use on `device`. On a GPU, this is the

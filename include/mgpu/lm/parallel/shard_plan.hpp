@@ -14,7 +14,7 @@ namespace mgpu::lm {
 
 /// How the ranks of a group split a model.
 enum class Split : std::uint8_t {
-  pipeline,  // splits by layers; results have the same bits as on one rank
+  pipeline,  // splits by layers; on the CPU, results have the same bits as on one rank
   tensor,    // splits by heads, MLP columns and vocabulary (tensor parallelism)
 };
 /// Returns the name of `split` as a value of the key model.parallel.
@@ -57,9 +57,10 @@ std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> 
 /// vocabulary are split as evenly as possible. If there are fewer key-value heads than ranks,
 /// several ranks hold the same key-value head and split its query heads.
 ///
-/// Errors: Failure E126 (exit 78) when a rank would have no head, MLP column or token, or the
-///         vocabulary could have more than kDrawBlocks blocks. Also when there are more ranks than
-///         key-value heads, and the number of ranks is not a multiple of the number of these heads.
+/// Errors: Failure E126 (exit 78) when a rank would have no head, MLP column or token, or all ranks
+///         together could have more than kDrawBlocks blocks of the vocabulary (draw_words.hpp).
+///         Also when there are more ranks than key-value heads, and the number of ranks is not a
+///         multiple of the number of these heads.
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
 /// Returns the weights of a shard, as views of the complete model's tensors.

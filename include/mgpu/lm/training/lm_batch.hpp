@@ -36,7 +36,8 @@ struct TeacherTargets {
 struct LmSums {
   double loss = 0.0;             // nats
   std::int64_t predictions = 0;  // number of targets that are not ignored
-  std::int64_t correct = 0;      // number of targets that have the largest logit
+  std::int64_t correct = 0;      // number of targets that have the largest logit; for a
+                                 // SequenceLoss, the sum of SequenceTerm::correct
   double cross_entropy = 0.0;    // of the targets, nats; 0 if the loss does not compute it
 
   LmSums& operator+=(const LmSums& other);

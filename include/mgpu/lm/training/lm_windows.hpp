@@ -32,7 +32,7 @@ struct LmExamples {
   std::int64_t predictions(std::size_t example) const;
 
   /// Returns the number of tokens of an example before its completion. The completion is the last
-  /// contiguous block of tokens whose `is_learned` is 1.
+  /// contiguous block of tokens whose `is_learned` is 1. Returns 0 if there is no such token.
   std::int64_t prompt_length(std::size_t example) const;
 };
 

@@ -21,7 +21,8 @@ struct OnPolicyConfig {
 /// Completions that the student samples at each training step. They replace the stored completions
 /// of a random OnPolicyConfig::share of the examples. The choice of these examples and their random
 /// numbers depend only on seed, epoch and example, not on the number of ranks or passes. In the
-/// first epoch, an example has the random numbers that its row of the data has in a job `generate`.
+/// first epoch, example i has the random numbers of row i in a job `generate` with one completion
+/// per row.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {

@@ -22,7 +22,7 @@ class SequenceLoss;
 enum class HeadRows : std::uint8_t {
   none,
   learned,  // the states of all tokens that have a target, in the order of the tokens
-  reached,  // the states of the tokens after these, at which the targets are the input
+  reached,  // the states of the targets themselves, one token after each state of `learned`
   last,     // the state of the last token of each sequence
 };
 

@@ -37,7 +37,7 @@ public:
 
   /// Returns the tensors of a folder as float32 on the CPU, with the given shapes, in the order of
   /// `shapes`. The function calls `read`, which has to fill the tensors, only if the node has no
-  /// copy of the folder's present files.
+  /// copy of the folder's present files with these shapes.
   ///
   /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
   ///         own `read`. Error if the node already stores 4096 models and texts.
@@ -46,7 +46,8 @@ public:
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
   /// Returns the text about a folder that make() returns. On each node, only the first rank that
-  /// calls this function for the folder calls make(), and the other ranks get the same text.
+  /// calls this function for the folder's present files calls make(), and the other ranks get the
+  /// same text.
   /// Errors: whatever make() throws; Error if the text is longer than 400 bytes, or if the node
   ///         already stores 4096 models and texts.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);

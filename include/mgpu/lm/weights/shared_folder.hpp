@@ -38,8 +38,8 @@ public:
   /// kernels. Each rank may pass a different shard.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
-  /// Returns all weights of a classifier, on every rank. Its `head` replaces the vocabulary head; a
-  /// stored lm_head.weight is ignored.
+  /// Returns all weights of a classifier, on every rank. `head` describes the layer that replaces
+  /// the vocabulary head; a stored lm_head.weight is ignored.
   ClassifierWeights load_classifier(const ModelHead& head, Device device = {}) const;
 
 private:

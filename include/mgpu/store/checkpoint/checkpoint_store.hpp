@@ -21,7 +21,7 @@ struct Restored {
 /// state (DDP). Rank 0 writes and reads the files, and load_newest() broadcasts the data to the
 /// other ranks.
 ///
-/// Memory: all tensors in host memory.
+/// Memory: all tensors have to be in host memory.
 /// Ranks:  save() and load_newest() are collective over the group.
 /// Errors: save() and load_newest() throw the same CollectiveFailure on all ranks.
 class CheckpointStore {

@@ -44,6 +44,7 @@ struct LedgerDamage {
 class ChunkJournal {
 public:
   /// Reads the ledgers of earlier attempts, and opens the ledgers of this attempt, one per rank.
+  /// `group` must outlive the journal.
   ///
   /// append() syncs the ledger if the last sync was at least `sync_s` seconds ago (ledger.sync_s).
   /// A power failure loses the chunks that were appended after the last sync.

@@ -91,12 +91,12 @@ public:
   const std::vector<Death>& deaths() const { return deaths_; }
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
-  /// Ends the quarantine of all samples, so that the run processes them again. Voids the chunks of
-  /// these samples in the journal, and renames quarantine.jsonl to quarantine.before_ATTEMPT.jsonl.
-  /// `chunk_rows` is the number of samples per chunk.
+  /// Ends the quarantine of all samples, so that the run processes them again, and forgets all
+  /// deaths. Voids the chunks of these samples in the journal, and renames quarantine.jsonl to
+  /// quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per chunk.
   ///
   /// Ranks:  collective.
-  /// Errors: Failure E602 on all ranks.
+  /// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 
   /// Removes the files in working/ that name the current samples of ranks of this and earlier

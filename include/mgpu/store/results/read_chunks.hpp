@@ -17,8 +17,8 @@ namespace mgpu::store {
 ///
 /// Memory: all columns that are read, on every rank.
 /// Ranks:  collective.
-/// Errors: the same Failure on all ranks: E603, E604 (a chunk is damaged). Error for a column that
-///         the table lacks, or that has lists or texts.
+/// Errors: the same Failure on all ranks: E603 (a ledger cannot be read), E604 (a chunk is
+///         damaged). Error for a column that the table lacks, or that has lists or texts.
 ReadTable read_chunks(const cluster::Group& group, const ChunkJournal& journal,
                       const ChunkedTable& table, std::span<const std::string> columns);
 

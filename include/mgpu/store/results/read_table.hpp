@@ -40,7 +40,8 @@ struct ReadTable {
   const ReadColumn& column(std::string_view name) const;
 };
 
-/// Reads the number columns of one table of an HDF5 file on every rank; texts are left out.
+/// Reads the number columns of one table of an HDF5 file on every rank; texts and lists are left
+/// out.
 ///
 /// Rank 0 reads the file, and broadcasts the data to the other ranks. The file is not trusted:
 /// types, shapes, lengths, links and sizes are checked, and the CRC-32C if the file has one.

@@ -51,9 +51,9 @@ std::vector<std::string> read_texts(const std::filesystem::path& path, const std
                                     std::int64_t rows);
 
 /// text_columns() returns the names of a table's text columns, and list_columns() those of its list
-/// columns of numbers. Both are in order of creation.
+/// columns of numbers. Both are in the order of creation if the file has recorded it, else sorted.
 /// Ranks:  local.
-/// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, not a table that this program
+/// Errors: Failure E603 (exit 66, missing file), E605 (exit 65, not an HDF5 file that this program
 ///         reads).
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
 std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);

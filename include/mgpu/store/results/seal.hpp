@@ -46,7 +46,7 @@ struct SealRequest {
   std::string what = "results";       // name of the file in messages and failpoints
   std::uint32_t attempt = 0;          // number of this attempt of the run
   int gzip = 0;                       // gzip level 1 to 9; 0: no compression
-  bool text = true;                   // false: leave text columns out
+  bool text = true;                   // false: leave text columns of `tables` out
   bool partial = false;               // true: leave missing chunks out; false: they are an error
   std::vector<Attribute> attributes;  // attributes of the root group
   std::vector<AttributeGroup> groups;
@@ -68,8 +68,8 @@ struct SealResult {
 ///
 /// All ranks write the uncompressed columns collectively. All ranks compress the rows of the other
 /// columns, and rank 0 writes the compressed rows. Lists and texts are never compressed. Every rank
-/// reads back the rows that it wrote and compares their checksums. Then the file gets its final
-/// name.
+/// reads back the rows of chunked tables that it wrote or compressed, and compares their checksums.
+/// Then the file gets its final name.
 ///
 /// Root attribute `status` is "complete" or "partial", and `missing_rows` counts the rows left out.
 /// Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of a small table are
@@ -78,12 +78,13 @@ struct SealResult {
 /// NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .close .sync .verify .rename .dirsync
-/// Memory: about 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB per
-///         rank while it gathers compressed columns.
+/// Memory: about 16 MiB per rank, and 8 bytes per chunk and column of lists or texts; on rank 0
+///         also 4 MiB per rank while it gathers compressed columns.
 /// Ranks:  collective.
-/// Errors: the same Failure on all ranks, and no file is published: E602 (I/O, disk full), E604 (a
-///         chunk is damaged), E606 (other bytes are read back than were written); Error when chunks
-///         are missing and `partial` is not set.
+/// Errors: the same Failure on all ranks: E602 (I/O, disk full), E603 (a ledger cannot be read),
+///         E604 (a chunk is damaged), E606 (other bytes are read back than were written). That of
+///         SealRequest::check_current. Error when chunks are missing and `partial` is not set. No
+///         file is published then.
 SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 

@@ -76,10 +76,11 @@ struct ColumnSpec {
   }
 };
 
-/// One table of a result file: an HDF5 group with a data set per column. Columns whose rows have
-/// different lengths are stored outside this group, as Arrow stores lists. Row r of such a column
-/// `x` of table `t` is values[row_offsets[r] : row_offsets[r + 1]]. The data sets `values` and
-/// `row_offsets` are in group arrays/t/x. The values of a text are its UTF-8 bytes.
+/// One table of a result file: an HDF5 group with a data set per column. In a ChunkedTable, columns
+/// whose rows have different lengths are stored outside this group, as Arrow stores lists. Row r of
+/// such a column `x` of table `t` is values[row_offsets[r] : row_offsets[r + 1]]. The data sets
+/// `values` and `row_offsets` are in group arrays/t/x. The values of a text are its UTF-8 bytes. A
+/// SmallTable has its texts as HDF5 strings in the group.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  // number of rows
@@ -87,12 +88,12 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot (y axis); "" for none
   std::string axis;    // NeXus: the column of the x axis; "" for none
 
-  /// Checks the path, the plot, and the names, widths and types of the columns.
+  /// Checks the path, the plot, the number of rows, and the names, widths and types of the columns.
   /// Errors: Error when a column name is empty, repeated or contains a slash, when a width is not
   ///         positive, or when a text column is ragged or wide. Error when the path is empty or
-  ///         begins or ends with a slash, when there are no columns, or when `signal` or `axis` is
-  ///         no column. Error when `names` is set for a column that is not u8 with one value per
-  ///         row.
+  ///         begins or ends with a slash, when there are no columns, when `rows` is negative, or
+  ///         when `signal` or `axis` is no column. Error when `names` is set for a column that is
+  ///         not u8 with one value per row.
   void validate() const;
 
   /// Returns the index of a column in `columns`. Errors: Error when no column has that name.

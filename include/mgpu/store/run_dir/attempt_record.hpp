@@ -31,8 +31,8 @@ struct AttemptRecord {
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// Returns the records of all attempts of a run, by ascending number. If a record is damaged or is
-/// not a regular file, only its number is set.
+/// Returns the records of all attempts of a run, by ascending number. If a record is damaged or
+/// cannot be opened, only its number is set.
 ///
 /// Ranks:  local.
 /// Errors: Failure E603 (exit 74) when the disk fails.

@@ -19,7 +19,7 @@ struct RunRequest {
   std::string name = "run";                  // run.name
   std::string resume = "auto";               // run.resume: auto, never, or a run directory
   std::string job;                           // name of the job: "train"
-  std::string identity;                      // Config::identity()
+  std::string identity;                      // see run::run_identity()
   std::map<std::string, std::string> keys;   // keys that identify the run, with their values
   std::vector<std::string> command;          // argv
 
@@ -138,7 +138,7 @@ std::string identity_of_run(const std::filesystem::path& run_directory);
 std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory);
 
 /// Returns the checksums that RunDirectory::record_inputs() wrote last, by key; empty for runs of
-/// versions that did not write it.
+/// versions that did not write them.
 /// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> inputs_of_run(const std::filesystem::path& run_directory);

@@ -9,7 +9,8 @@
 
 namespace mgpu::store {
 
-/// The values of the keys run.name, run.output, run.resume, output.* and ledger.*.
+/// The values of the keys run.name, run.output, run.resume, output.file, output.compression,
+/// output.text, output.max_failed and ledger.sync_s.
 struct StoreConfig {
   std::string run_name;                    // run.name
   std::filesystem::path output_folder;     // run.output
