@@ -136,8 +136,8 @@ TEST(AgentsTest, FilesOfAnotherFormAreRefused) {
   EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": 3})"), HasSubstr("`prompt`"));
   EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": "{question}", "system": "s"})"),
               HasSubstr("agent `judger` has the unknown member `system`"));
-  EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": "{question}\u001e"})"),
-              HasSubstr("agent `judger` has the control character U+001E"));
+  EXPECT_THAT(refusal_of(R"({"name": "judger", "prompt": "{question}\u0002"})"),
+              HasSubstr("agent `judger` has the control character U+0002"));
   for (const char* file : {"{}", R"({"agents": {}})", R"({"agents": "judger"})"}) {
     const ErrorReport report = report_of([&] { parse_agents("a/agents.json", file, {}); });
     EXPECT_EQ(report.code, "E538") << file;

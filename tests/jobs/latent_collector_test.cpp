@@ -32,6 +32,9 @@ constexpr const char* kQuestions =
 constexpr const char* kAgents = R"({"agents": [{"name": "planner", "prompt": "plan {question}."},
   {"name": "critic", "prompt": "mistakes of {context}?"},
   {"name": "judger", "prompt": "{question} {context} is "}]})";
+constexpr const char* kSpecialists = R"({"agents": [{"name": "math", "prompt": "sum {question}."},
+  {"name": "code", "prompt": "run {question}."},
+  {"name": "judger", "prompt": "{question} {context} is "}]})";
 
 class LatentCollectorTest : public testing::Test {
 protected:
@@ -49,6 +52,10 @@ protected:
     const Config config = made_.config("collect", keys);
     return read_collect_inputs(config, read_collect_keys(config));
   }
+
+  /// Collects texts of agents, and compares the answers with completions of prompts that are put
+  /// together here. has_context[a]: the prompt of agent a has {context}.
+  void check_texts(const std::vector<bool>& has_context);
 
   static std::vector<Question> questions_of(const CollectInputs& inputs) {
     QuestionEncoder encoder = inputs.encoder();
@@ -281,7 +288,7 @@ TEST_F(LatentCollectorTest, MergedBytesDoNotDependOnTheBatchSize) {
   }
 }
 
-TEST_F(LatentCollectorTest, TextsOfAgentsAreReadByTheNextOnes) {
+void LatentCollectorTest::check_texts(const std::vector<bool>& has_context) {
   const CollectInputs inputs = this->inputs({{"collect.agents.method", "text_mas"}});
   const auto questions = questions_of(inputs);
   const auto collected = collect(inputs);
@@ -289,7 +296,7 @@ TEST_F(LatentCollectorTest, TextsOfAgentsAreReadByTheNextOnes) {
   const auto drawn = [&](std::size_t q, std::size_t agent, std::int64_t path,
                          const std::vector<std::int64_t>& context) {
     std::vector<std::int64_t> ids = questions[q].agents[agent].before;
-    ids.insert(ids.end(), context.begin(), context.end());
+    if (has_context[agent]) ids.insert(ids.end(), context.begin(), context.end());
     const auto& after = questions[q].agents[agent].after;
     ids.insert(ids.end(), after.begin(), after.end());
     const lm::Prompt prompt{
@@ -313,6 +320,15 @@ TEST_F(LatentCollectorTest, TextsOfAgentsAreReadByTheNextOnes) {
                        completion.ids.end() - (stops ? 1 : 0));
       }
     }
+}
+
+TEST_F(LatentCollectorTest, TextsOfAgentsAreReadByTheNextOnes) {
+  check_texts({false, true, true});
+}
+
+TEST_F(LatentCollectorTest, APromptWithoutContextReadsNoTexts) {
+  made_.write("agents.json", kSpecialists);
+  check_texts({false, false, true});
 }
 
 TEST_F(LatentCollectorTest, TheJudgerAloneHasOneNodeForEachAnswer) {

@@ -160,8 +160,8 @@ TEST(AgentEncoderTest, RowsThatCannotBeUsedSayWhy) {
             "agents need a question as text, and it has token ids");
   EXPECT_EQ(reason_of(options, R"({"messages": [{"role": "system", "content": "a"}]})"),
             "its messages have no question of a user");
-  EXPECT_EQ(reason_of(options, R"({"prompt": "a\u001eb"})"),
-            "its question has the control character U+001E");
+  EXPECT_EQ(reason_of(options, R"({"prompt": "a\u0002b"})"),
+            "its question has the control character U+0002");
   EXPECT_THAT(reason_of(options, R"({"prompt": 3})"), HasSubstr("`prompt`"));
   input::Row row = row_of(kRow);
   row.problem = "it is an empty line";

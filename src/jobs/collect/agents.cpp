@@ -62,7 +62,7 @@ Agent agent_of(const JsonValue& object) {
     if (name != "name" && name != "prompt" && name != "system_prompt")
       throw JsonError("agent `" + agent.name + "` has the unknown member `" + name + "`");
   if ((agent.prompt + agent.system_prompt).find(kContextMark) != std::string::npos)
-    throw JsonError("agent `" + agent.name + "` has the control character U+001E");
+    throw JsonError("agent `" + agent.name + "` has the control character U+0002");
   return agent;
 }
 

@@ -9,8 +9,9 @@
 namespace mgpu::jobs {
 
 /// The character that stands for {context} (the texts of other agents) while a prompt is rendered.
-/// Prompts and questions must not contain this character.
-inline constexpr const char* kContextMark = "\x1e";
+/// Prompts and questions must not contain this character. It is no white space, which many chat
+/// templates remove from the ends of a message.
+inline constexpr const char* kContextMark = "\x02";
 
 /// An agent that works on each question. Its prompt may have the placeholders {question} and
 /// {context}.

@@ -35,9 +35,9 @@ struct CollectPlots {
   void add(const ReadTree& tree);
 };
 
-/// Draws the first 16 solutions of a question with at most 16 steps each, one below the other. Each
-/// step is a rectangle whose color is stronger for a higher value. The step's text and value appear
-/// on hover.
+/// Draws the first 16 solutions of a question, one below the other, and the first 16 steps of each
+/// of them. Each step is a rectangle whose color is stronger for a higher value. The step's text
+/// and value appear on hover.
 std::string svg_step_tree(const CollectPlots::Shown& shown);
 
 /// Makes the contents of report.html of job collect, and adds value_by_step to summary.json.

@@ -7,12 +7,12 @@
 
 namespace mgpu::jobs {
 
-/// The tokens of an agent's prompt. With method text_mas, the texts of earlier agents come between
-/// `before` and `after`.
+/// The tokens of an agent's prompt. If the agent reads the texts of the agents before it, these
+/// come between `before` and `after`.
 struct AgentPrompt {
   std::vector<std::int64_t> before{};
-  std::vector<std::int64_t> after{};  // empty unless the method is text_mas and the prompt has
-                                      // {context}
+  std::vector<std::int64_t> after{};  // empty unless reads_texts
+  bool reads_texts = false;           // true: the method is text_mas, and the prompt has {context}
 
   std::int64_t size() const { return std::ssize(before) + std::ssize(after); }
 };

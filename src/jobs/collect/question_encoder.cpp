@@ -49,7 +49,7 @@ Question AgentEncoder::encode(const input::Row& row) const {
 
 Question AgentEncoder::encode_text(const std::string& text) const {
   if (text.find(kContextMark) != std::string::npos)
-    throw JsonError("its question has the control character U+001E");
+    throw JsonError("its question has the control character U+0002");
   Question question;
   question.text = text;
   for (const Agent& agent : options_.agents) {
@@ -68,6 +68,7 @@ AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
                                        const std::string& question) const {
   const bool has_texts = options_.keys.method == AgentMethod::text_mas;
   std::string text = filled_prompt(agent.prompt, question, has_texts ? kContextMark : "");
+  const bool reads_texts = text.find(kContextMark) != std::string::npos;
   if (chat_) {
     std::vector<text::ChatMessage> messages;
     if (!agent.system_prompt.empty()) messages.push_back({"system", agent.system_prompt});
@@ -81,12 +82,15 @@ AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
   }
   const bool begins = is_first || !options_.keys.thinks();
   const std::size_t end = text.find(kContextMark);
+  if (reads_texts && end == std::string::npos)
+    throw JsonError("the chat template removes {context} from the prompt of agent `" + agent.name +
+                    "`");
   const auto ids_of = [&](const std::string& part, bool add_special_tokens) {
     const std::vector<text::TokenId> ids = folder_.tokenizer.encode(part, add_special_tokens);
     return std::vector<std::int64_t>(ids.begin(), ids.end());
   };
-  AgentPrompt prompt{ids_of(text.substr(0, end), begins && !chat_)};
-  if (end != std::string::npos) prompt.after = ids_of(text.substr(end + 1), false);
+  AgentPrompt prompt{ids_of(text.substr(0, end), begins && !chat_), {}, reads_texts};
+  if (reads_texts) prompt.after = ids_of(text.substr(end + 1), false);
   if (prompt.before.empty())
     throw JsonError("the prompt of agent `" + agent.name + "` begins without a token");
   return prompt;
@@ -105,7 +109,10 @@ std::int64_t AgentEncoder::longest_of(const std::vector<AgentPrompt>& prompts) c
   std::int64_t longest = 0;
   for (std::size_t a = 0; a < prompts.size(); ++a) {
     const std::int64_t own = prompts[a].size() + (a + 1 < prompts.size() ? keys.steps : 0);
-    longest = std::max(longest, before + (keys.thinks() ? own : prompts[a].size()));
+    if (keys.thinks())
+      longest = std::max(longest, before + own);
+    else
+      longest = std::max(longest, prompts[a].size() + (prompts[a].reads_texts ? before : 0));
     if (!keys.thinks())
       before += std::ssize(separator(heading_of(options_.agents[a]))) + options_.max_new_tokens;
     else if (keys.carry == Carry::all)

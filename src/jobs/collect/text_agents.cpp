@@ -49,7 +49,8 @@ std::vector<lm::Completion> TextAgentCollector::completions_of(std::size_t agent
   for (std::size_t c = 0; c < chains.size(); c += shared) {
     const AgentPrompt& prompt = questions_[chains[c].question].agents[agent];
     ids.push_back(prompt.before);
-    ids.back().insert(ids.back().end(), chains[c].context.begin(), chains[c].context.end());
+    if (prompt.reads_texts)
+      ids.back().insert(ids.back().end(), chains[c].context.begin(), chains[c].context.end());
     ids.back().insert(ids.back().end(), prompt.after.begin(), prompt.after.end());
   }
   std::vector<lm::Prompt> prompts;
