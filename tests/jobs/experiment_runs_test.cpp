@@ -275,6 +275,20 @@ TEST_F(CoordinatorTest, AFailureMayEndTheExperiment) {
   EXPECT_THAT(ranks.tell(1, 2), ElementsAre("0:end", "1:end"));
 }
 
+TEST_F(CoordinatorTest, NoStageBeginsAgainAfterAFailureHasEndedTheExperiment) {
+  keys_.stops_on_failure = true;
+  keys_.retries = 1;
+  Ranks ranks = start(2);
+  ranks.ask(0);
+  EXPECT_THAT(ranks.ask(1), ElementsAre("0:0", "1:2"));
+  EXPECT_THAT(ranks.tell(0, 0, ExitCode::data), ElementsAre("0:0"));
+  EXPECT_THAT(ranks.tell(0, 0, ExitCode::data), IsEmpty());
+  EXPECT_THAT(ranks.tell(1, 2, ExitCode::data), ElementsAre("0:end", "1:end"));
+  EXPECT_THAT(states_of(ranks),
+              ElementsAre(StageState::failed, StageState::left_out, StageState::failed));
+  EXPECT_EQ((*ranks).records()[2].end.exit, ExitCode::data);
+}
+
 TEST_F(CoordinatorTest, AStageWithAMissingFileFailsBeforeItBegins) {
   graph_.stages[0] = stage("s0", {{"data.path", (folder_.path() / "nothing.h5").string()}});
   graph_.stages[0].sizes = {1};

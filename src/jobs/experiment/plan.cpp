@@ -113,8 +113,10 @@ private:
                    table_lines(rows), help_for(unfit)});
   }
 
-  /// Returns advice for stages that do not fit into memory: experiment.models without their models.
-  /// If no models remain, or none of these stages has a model, returns other advice.
+  /// Returns the help text for stages that do not fit into memory. It suggests a value of the key
+  /// experiment.models that leaves out the models of these stages. If no model would be left, or if
+  /// none of the stages has a model, it suggests a smaller value in the file of the stage, or a
+  /// larger GPU.
   std::string help_for(const std::vector<std::size_t>& unfit) const {
     std::set<std::string> large;
     for (const std::size_t s : unfit)

@@ -42,7 +42,7 @@ store::SmallTable stage_table(const std::vector<Stage>& stages,
   }
   return store::make_small_table("stages", {{"name", names, "name of the stage"},
                                             {"job", jobs, "job of the stage"},
-                                            {"state", states, "done, failed or left out"},
+                                            {"state", states, "done, failed, left out or waiting"},
                                             {"after", after, "stages that it waited for"}});
 }
 

@@ -111,6 +111,7 @@ public:
 
   /// Prevents all waiting stages from beginning.
   void stop() { is_stopped_ = true; }
+  bool is_stopped() const { return is_stopped_; }
 
   /// Returns the stages for which there were enough free ranks at some time, but not enough memory.
   const std::set<std::size_t>& waited_for_memory() const { return waited_for_memory_; }
