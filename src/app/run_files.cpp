@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/run_files.hpp>
@@ -102,6 +103,7 @@ void RunFiles::event(const Event& event) {
     crash_->add_event(event.word + " " + report::event_fields(event));
     if (rank_log_) rank_log_->event(event);
   }
+  if (event.word == "warn") warnings_.push_back(report::event_fields(event));
   if (log_) log_->event(event);
 }
 
@@ -130,7 +132,7 @@ void RunFiles::print_last_line(std::string_view line) {
 }
 
 void RunFiles::sync_warnings() {
-  const auto mine = rank_log_ ? rank_log_->take_warnings() : std::vector<std::string>{};
+  const std::vector<std::string> mine = std::exchange(warnings_, {});
   for (const report::SharedWarning& warning : report::gather_warnings(*world_, mine)) {
     // Rank 0 printed its own warnings immediately.
     if (warning.ranks.front() != 0 && log_) log_->event(warning.as_event());

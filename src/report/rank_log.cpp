@@ -25,12 +25,7 @@ RankLog::RankLog(const fs::path& folder, const RankIdentity& who, Verbosity verb
 
 void RankLog::event(const Event& event) {
   if (event.word == "debug" && verbosity_ != Verbosity::verbose) return;
-  if (event.word == "warn") warnings_.push_back(event_fields(event));
   file_.line(event_line(event, clock_.utc()));
-}
-
-std::vector<std::string> RankLog::take_warnings() {
-  return std::exchange(warnings_, {});
 }
 
 std::string rank_log_name(int rank, int ranks) {

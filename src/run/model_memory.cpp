@@ -164,7 +164,7 @@ void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::M
       work.set_batch_size(batch / 2);
     }
     if (!group.is_leader()) continue;
-    run.log.event({"note",
+    run.log.event({"warn",
                    {{"text", "out of memory with " + at_once_text(batch, names) +
                                  ": these rows are processed again with " +
                                  std::to_string(batch / 2) + batch_promise(run)}}});

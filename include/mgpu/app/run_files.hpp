@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <mgpu/app/cli.hpp>
 #include <mgpu/base/crash_file.hpp>
@@ -54,8 +55,7 @@ public:
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
   /// Prints on rank 0 the warnings that other ranks have logged since the last call. Warnings with
-  /// the same text are printed once. event() has already printed the warnings of rank 0. If
-  /// log.rank_files is false, the warnings of other ranks are not printed.
+  /// the same text are printed once. event() has already printed the warnings of rank 0.
   ///
   /// Ranks:  collective over the topology's world.
   /// Errors: E602 on all ranks if an earlier write to a log failed.
@@ -66,6 +66,7 @@ private:
   std::unique_ptr<report::EventLog> log_;                 // nullptr on ranks other than 0
   std::unique_ptr<report::TensorBoardFile> tensorboard_;  // nullptr: other ranks, or switched off
   std::unique_ptr<report::RankLog> rank_log_;             // nullptr: switched off
+  std::vector<std::string> warnings_;                     // since the last sync_warnings()
   std::unique_ptr<CrashFile> crash_;
 };
 

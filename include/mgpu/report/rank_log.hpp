@@ -19,8 +19,7 @@ struct RankIdentity {
   std::string device;           // "cuda:0 GPU-e7b3bccd", "cpu"
 };
 
-/// Writes the events of one rank to logs/rank_NN.log. It writes "debug" events only with -v. It
-/// also keeps "warn" events until take_warnings() returns them.
+/// Writes the events of one rank to logs/rank_NN.log. It writes "debug" events only with -v.
 class RankLog : public EventSink {
 public:
   /// Opens the log in `folder` and writes its header.
@@ -31,16 +30,12 @@ public:
   /// Writes an event. A failed write, such as on a full disk, is not thrown here but by check().
   void event(const Event& event) override;
 
-  /// Returns event_fields() of each "warn" event since the last call of take_warnings().
-  std::vector<std::string> take_warnings();
-
   void check() const { file_.check(); }
 
 private:
   LineFile file_;
   Verbosity verbosity_;
   ReportClock clock_;
-  std::vector<std::string> warnings_;
 };
 
 /// Returns "rank_05.log", with as many digits as the highest rank has, but at least two.
