@@ -70,16 +70,15 @@ void log_part(const RunContext& run, const JobKeys& keys) {
                                "; ./mgpu_spmd --merge with the folders of all parts joins them"}}});
 }
 
-ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
-                          const Chunk& last, std::int64_t done_here) {
-  const std::int64_t total = samples_of_part(phase);
-  if (keys.is_dynamic) return {samples_up_to(phase, last), total};
-  return {done_here, total / run.topology.num_groups()};
+ChunkProgress progress_of(const JobKeys& keys, const ChunkPhase& phase, const Chunk& last,
+                          const AttemptSamples& samples) {
+  if (keys.is_dynamic) return {samples_up_to(phase, last), samples_of_part(phase)};
+  return {samples.done, samples.total};
 }
 
-ChunkProgress progress_before(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
-                              const Chunk& next, std::int64_t done_here) {
-  ChunkProgress progress = progress_of(run, keys, phase, next, done_here);
+ChunkProgress progress_before(const JobKeys& keys, const ChunkPhase& phase, const Chunk& next,
+                              const AttemptSamples& samples) {
+  ChunkProgress progress = progress_of(keys, phase, next, samples);
   if (keys.is_dynamic) progress.done -= next.count;
   return progress;
 }

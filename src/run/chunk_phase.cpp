@@ -45,8 +45,8 @@ std::pair<std::int64_t, std::int64_t> range_of_part(const ChunkPhase& phase) {
           begin_of_part(chunks, phase.part.index + 1, phase.part.count)};
 }
 
-/// A function that returns the index of this group's next block. The loop ends at kNoBlock or an
-/// index past the last block. Only leaders call the function.
+/// A function that returns the index of the next block of this group. GroupLoop ends when the
+/// function returns kNoBlock or an index past the last block. Only rank 0 of each group calls it.
 using NextBlock = std::function<std::int64_t()>;
 
 NextBlock one_by_one(std::int64_t first, std::int64_t end) {
@@ -154,6 +154,16 @@ std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::
     pending.push_back({index, first, std::min(phase.chunk_rows, phase.samples - first)});
   }
   return pending;
+}
+
+std::int64_t static_samples(const ChunkPhase& phase, std::span<const std::uint64_t> done, int group,
+                            int groups, bool repeats_blocks) {
+  const std::vector<Chunk> chunks =
+      repeats_blocks ? pending_chunks(phase, {}) : pending_chunks(phase, done);
+  std::int64_t samples = 0;
+  for (const Chunk& chunk : static_share(chunks, group, groups))
+    if (!std::ranges::binary_search(done, chunk.index)) samples += chunk.count;
+  return samples;
 }
 
 std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts) {

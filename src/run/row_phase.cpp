@@ -90,6 +90,10 @@ bool RowPhase::run_all(const BlockWork& work, std::int64_t batch_size) {
   look_for_idle_groups();
   const auto waiting = run_.clock.enter("waiting for ranks");
   const double begin_s = run_.clock.elapsed_s();
+  const ChunkSharing sharing = this->sharing(batch_size);
+  static_total_ = static_samples(options_.chunks, run_.journal.done(options_.chunks.id),
+                                 run_.topology.group_index(), run_.topology.num_groups(),
+                                 sharing.repeats_blocks);
   const auto finished = [&](std::int64_t rows) {
     work_.rows += rows;
     log_progress();
@@ -100,7 +104,7 @@ bool RowPhase::run_all(const BlockWork& work, std::int64_t batch_size) {
       run_chunks(options_.chunks, run_.topology, run_.journal,
                  {work.pack, [&] { return run_.stop.poll() != StopReason::none; }, finished,
                   &run_.clock, work.begin},
-                 sharing(batch_size));
+                 sharing);
   seconds_ = run_.clock.elapsed_s() - begin_s;
   return is_complete;
 }
@@ -108,7 +112,8 @@ bool RowPhase::run_all(const BlockWork& work, std::int64_t batch_size) {
 /// Logs the progress of this group after a chunk. Only the group's leader calls it. The screen
 /// shows the progress of rank 0's group.
 void RowPhase::log_progress() {
-  const ChunkProgress progress = progress_of(run_, keys_.run, options_.chunks, last_, work_.rows);
+  const ChunkProgress progress =
+      progress_of(keys_.run, options_.chunks, last_, {work_.rows, static_total_});
   log_samples(progress.done * options_.results_per_row, progress.total * options_.results_per_row);
   run_.scalars.scalar("perf/tokens_per_second", work_.rows * options_.results_per_row,
                       static_cast<double>(work_.tokens()) / work_.seconds);
@@ -119,7 +124,8 @@ void RowPhase::log_progress() {
 void RowPhase::log_within_chunk(std::int64_t results) {
   constexpr double kEvery_s = 1.0;
   if (!group_.is_leader() || run_.clock.elapsed_s() - logged_s_ < kEvery_s) return;
-  const ChunkProgress before = progress_before(run_, keys_.run, options_.chunks, last_, work_.rows);
+  const ChunkProgress before =
+      progress_before(keys_.run, options_.chunks, last_, {work_.rows, static_total_});
   const std::int64_t samples = before.done * options_.results_per_row + results_before_ + results;
   const std::int64_t total = before.total * options_.results_per_row;
   if (samples < total) log_samples(samples, total);

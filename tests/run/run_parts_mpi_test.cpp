@@ -99,19 +99,26 @@ TEST(WorkerTableTest, EachRankIsACopyOfTheModel) {
 }
 
 TEST(ChunkProgressTest, WhereChunksAreClaimedProgressIsThatOfAll) {
-  test::FakeRun fake;
   const ChunkProgress progress =
-      progress_of(fake.context(), {.is_dynamic = true}, {"", 0, 60, 4}, {7, 28, 4}, 8);
+      progress_of({.is_dynamic = true}, {"", 0, 60, 4}, {7, 28, 4}, {8, 20});
   EXPECT_EQ(progress.done, 32);
   EXPECT_EQ(progress.total, 60);
 }
 
 TEST(ChunkProgressTest, WhereTheyAreSharedOutItIsThatOfAGroup) {
-  test::FakeRun fake;
   const ChunkProgress progress =
-      progress_of(fake.context(), {.is_dynamic = false}, {"", 0, 60, 4}, {7, 28, 4}, 8);
+      progress_of({.is_dynamic = false}, {"", 0, 60, 4}, {7, 28, 4}, {8, 20});
   EXPECT_EQ(progress.done, 8);
-  EXPECT_EQ(progress.total, 60 / fake.world().size());
+  EXPECT_EQ(progress.total, 20);
+}
+
+TEST(ChunkProgressTest, AGroupHasTheSamplesOfItsPendingChunks) {
+  const ChunkPhase phase{"", 0, 30, 4};                     // 7 chunks of 4 samples, and one of 2
+  const std::vector<std::uint64_t> done{0, 1, 3};           // 2, 4, 5, 6 and 7 are pending
+  EXPECT_EQ(static_samples(phase, done, 0, 2, false), 12);  // 2, 4, 5
+  EXPECT_EQ(static_samples(phase, done, 1, 2, false), 6);   // 6, 7
+  EXPECT_EQ(static_samples(phase, done, 0, 2, true), 4);    // 2 of 0 .. 3
+  EXPECT_EQ(static_samples(phase, done, 1, 2, true), 14);   // 4 .. 7
 }
 
 TEST(ChunkSharingTest, OnlyStaticIsNotDynamic) {

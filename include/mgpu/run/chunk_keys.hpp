@@ -66,22 +66,26 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
                                       int ranks, const std::string& rows);
 
 /// Progress for the screen: the number of samples that are done, and the total number. With
-/// run.schedule=static, both numbers are those of one group, and all groups are assumed to have
-/// equally many samples. Otherwise, both numbers are those of all groups together, and `done` is an
-/// estimate, see samples_up_to().
+/// run.schedule=static, both are samples of this group in this attempt. Otherwise, both are samples
+/// of all groups together, and `done` is an estimate, see samples_up_to().
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;
 };
-/// Returns the progress after chunk `last` of `phase`. `done_here`: how many samples this group has
-/// done in this attempt.
-ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
-                          const Chunk& last, std::int64_t done_here);
 
-/// Returns the progress before chunk `next` of `phase`. `done_here`: how many samples this group
-/// has done in this attempt.
-ChunkProgress progress_before(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
-                              const Chunk& next, std::int64_t done_here);
+/// The samples of this group in this attempt.
+struct AttemptSamples {
+  std::int64_t done = 0;   // samples that the group has done
+  std::int64_t total = 0;  // static_samples(); used only with run.schedule=static
+};
+
+/// Returns the progress after chunk `last` of `phase`.
+ChunkProgress progress_of(const JobKeys& keys, const ChunkPhase& phase, const Chunk& last,
+                          const AttemptSamples& samples);
+
+/// Returns the progress before chunk `next` of `phase`.
+ChunkProgress progress_before(const JobKeys& keys, const ChunkPhase& phase, const Chunk& next,
+                              const AttemptSamples& samples);
 
 /// Returns how run.schedule assigns chunks to groups.
 ChunkSharing chunk_sharing(const RunContext& run, const JobKeys& keys);

@@ -47,8 +47,8 @@ struct ChunkSharing {
   std::int64_t at_once = 1;  // most chunks of a block
   /// True: all chunks, not only the pending ones, are divided into blocks. So with as many groups
   /// as before, a resumed run has the blocks of a new run. begin_block also gets the finished
-  /// chunks of a block. It gets no block without pending chunks. This is needed if a result depends on
-  /// the other samples of its block, as on a GPU.
+  /// chunks of a block. It gets no block without pending chunks. This is needed if a result depends
+  /// on the other samples of its block, as on a GPU.
   bool repeats_blocks = false;
 };
 
@@ -84,6 +84,12 @@ std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);
 /// Returns the chunks of `phase.part` whose index is not in `done`, in ascending order. `done` must
 /// ascend, too.
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
+
+/// Returns how many samples group `group` of `groups` processes with a static schedule: those of
+/// its static_share() of the chunks that are not in `done`. With `repeats_blocks`, all chunks are
+/// divided, and those in `done` do not count; see ChunkSharing.
+std::int64_t static_samples(const ChunkPhase& phase, std::span<const std::uint64_t> done, int group,
+                            int groups, bool repeats_blocks);
 
 /// Divides `chunks` into `parts` contiguous shares, and returns share `part`, counted from 0. If
 /// the shares cannot be equal, the first shares have one chunk more.

@@ -26,8 +26,8 @@ struct ExportFormat {
   std::int64_t (*write)(const ExportRequest& request);
 };
 
-/// The format jsonl of every job: one JSON object per row of table `samples`, which the result file
-/// must have.
+/// The format jsonl, which every job has: one JSON object per row of table `samples`, which the
+/// result file must have.
 extern const ExportFormat kJsonLines;
 
 /// Returns the path of the export of `results`, a result file.

@@ -218,6 +218,7 @@ private:
   lm::MemoryDemand demand_;
   bool has_auto_batch_ = false;
   Chunk last_;
+  std::int64_t static_total_ = 0;  // static_samples() of this attempt
   GroupWork work_;
   double seconds_ = 0.0;
   std::int64_t results_before_ = 0;  // results of the block that earlier calls of work() returned
