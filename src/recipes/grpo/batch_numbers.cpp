@@ -127,16 +127,16 @@ std::vector<double> rewards_of(std::span<const lm::SequenceFacts> sequences) {
 }
 
 BatchNumbers::BatchNumbers(const lm::SequenceTable& all, const GrpoSettings& settings)
-    : rewards(stats_of(rewards_of(all.rows()))),
-      sequences(std::ssize(all.rows())),
-      lane_tokens(static_cast<std::size_t>(settings.lanes), 0) {
+    : rewards(stats_of(rewards_of(all.rows()))), sequences(std::ssize(all.rows())) {
+  const bool has_lanes = settings.variant == PolicyVariant::bnpo;
+  if (has_lanes) lane_tokens.resize(static_cast<std::size_t>(settings.lanes));
   for (std::size_t group = 0; group < all.num_groups(); ++group)
     add_group(all.group(group), settings);
   for (const lm::SequenceFacts& row : all.rows()) {
     const CompletionFacts facts = CompletionFacts::of(row);
     if (!facts.is_learned) continue;
     learned_tokens += facts.tokens;
-    lane_tokens[lane_of(row, all, settings)] += facts.tokens;
+    if (has_lanes) lane_tokens[lane_of(row, all, settings)] += facts.tokens;
   }
   first_reward = stats_of(first_rewards_of(all.rows())).mean;
   divide(all.num_groups());

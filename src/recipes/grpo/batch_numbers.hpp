@@ -47,7 +47,8 @@ struct BatchNumbers {
   RewardStats rewards{};                    // of the whole batch
   std::int64_t sequences = 0;               // completions in the whole batch
   std::int64_t learned_tokens = 0;          // tokens of the completions with is_learned
-  std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane
+  std::vector<std::int64_t> lane_tokens{};  // [lanes] learned tokens of each lane; empty unless
+                                            // the variant is bnpo
 
   double group_deviation = 0.0;      // standard deviation of rewards, mean over the groups
   double completion_length = 0.0;    // mean, tokens
@@ -69,8 +70,8 @@ private:
   std::int64_t ratios_ = 0;
 };
 
-/// Returns the index of the lane that contains `sequence`, which is a row of `all`. The global
-/// batch consists of GrpoSettings::lanes lanes of equal size.
+/// Returns the index of the lane that contains `sequence`, which is a row of `all`. Only for
+/// variant bnpo, whose global batch consists of GrpoSettings::lanes lanes of equal size.
 std::size_t lane_of(const lm::SequenceFacts& sequence, const lm::SequenceTable& all,
                     const GrpoSettings& settings);
 
