@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -30,21 +31,21 @@ std::string read_stream(std::istream& stream) {
   return bytes;
 }
 
-/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when no
-/// process writes for 10 s.
+[[noreturn]] void refuse_pipe(const fs::path& path, const std::string& why) {
+  throw Failure(
+      {"E603", ExitCode::no_input, "cannot read a file: " + why, {"  --> " + path.string()}, ""});
+}
+
+/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when it
+/// cannot be opened, or no process writes for 10 s.
 std::string read_pipe(const fs::path& path) {
   const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) refuse_pipe(path, std::strerror(errno));
   std::string bytes(kReadBytes, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
     pollfd wait{fd.get(), POLLIN, 0};
-    if (!fd || ::poll(&wait, 1, 10'000) == 0) {
-      throw Failure({"E603",
-                     ExitCode::no_input,
-                     "cannot read a file: no process writes into this pipe",
-                     {"  --> " + path.string()},
-                     ""});
-    }
+    if (::poll(&wait, 1, 10'000) == 0) refuse_pipe(path, "no process writes into this pipe");
     const ssize_t count = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
     if (count == 0) break;
     if (count > 0) size += static_cast<std::size_t>(count);

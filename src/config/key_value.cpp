@@ -107,9 +107,11 @@ Read read_flag(const KeySpec& spec, const std::string& text) {
 }
 
 Read read_duration(const KeySpec& spec, const std::string& text) {
-  const auto seconds = parse_duration(text);
-  if (!seconds && parse_number(text)) return ValueProblem{"E106", "must not be negative", ""};
+  std::optional<double> seconds = parse_duration(text);
+  if (!seconds) seconds = parse_number(text);  // with an exponent or a sign
   if (!seconds) return wrong_type(spec);
+  if (*seconds < 0.0) return ValueProblem{"E106", "must not be negative", ""};
+  if (std::isinf(*seconds)) return ValueProblem{"E106", "must be finite", ""};
   return checked(spec, *seconds, {.text = duration_text(*seconds), .number = *seconds});
 }
 
@@ -204,7 +206,8 @@ std::vector<YamlNode> integers_of_range(const YamlNode& item) {
   return all;
 }
 
-/// Returns a list of integers in which ranges such as 0-3 are replaced by their integers.
+/// Returns `items`. If the key is a list of integers, ranges such as 0-3 are replaced by their
+/// integers.
 std::vector<YamlNode> without_ranges(const KeySpec& spec, const std::vector<YamlNode>& items) {
   if (spec.type != KeyType::integers) return items;
   std::vector<YamlNode> all;

@@ -128,13 +128,15 @@ std::string number_text(double value) {
 }
 
 std::string duration_text(double seconds) {
-  if (seconds >= 60.0 && std::fmod(seconds, 3600.0) == 0.0) {
-    return number_text(seconds / 3600.0) + "h";
-  }
-  if (seconds >= 60.0 && std::fmod(seconds, 60.0) == 0.0)
-    return number_text(seconds / 60.0) + "min";
-  const std::string text = number_text(seconds);
-  return text.find('e') == std::string::npos ? text + "s" : text;
+  const auto with_unit = [](double value, const char* unit) {
+    std::array<char, 512> buffer{};  // fixed notation, because a unit cannot follow an exponent
+    const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                            std::chars_format::fixed);
+    return std::string(buffer.data(), end) + unit;
+  };
+  if (seconds >= 60.0 && std::fmod(seconds, 3600.0) == 0.0) return with_unit(seconds / 3600.0, "h");
+  if (seconds >= 60.0 && std::fmod(seconds, 60.0) == 0.0) return with_unit(seconds / 60.0, "min");
+  return with_unit(seconds, "s");
 }
 
 std::string bytes_text(std::int64_t bytes) {

@@ -85,8 +85,9 @@ void Watchdog::Watcher::report_death(int rank) {
 }
 
 void Watchdog::Watcher::report_hang(const Culprit& culprit) {
-  // A death note blames the rows that the rank worked on. It is not written for a rank that was
-  // stopped by a signal, or may be waiting for another rank.
+  // A death note blames the rows that the rank worked on. So it is written only if the rank hangs
+  // outside of communication calls. It is not written if the process is suspended (SIGSTOP), or if
+  // the rank may be waiting for another rank.
   if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);

@@ -339,6 +339,16 @@ TEST_F(ConfigReaderTest, ATextWithAVariableOfTheCommandLineCanBeReadBack) {
             "the ${x} of $$");
 }
 
+TEST_F(ConfigReaderTest, AnyDurationCanBeReadBack) {
+  for (const std::string seconds : {"1.25", "90", "5400", "7.2e3", "1e16", "3.6e25"}) {
+    const Config config = read({{"/conf/run.yaml", kEmptyRun}}, {}, {"run.time_limit=" + seconds});
+    const Config again = read_text(config.resolved_yaml());
+
+    EXPECT_EQ(again.seconds("run.time_limit"), std::stod(seconds)) << config.resolved_yaml();
+    EXPECT_EQ(config.identity(), again.identity());
+  }
+}
+
 TEST_F(ConfigReaderTest, VariablesThatAreNotSetAreRefused) {
   for (const char* path : {"$SCRTCH/x.csv", "${EMPTY}/x.csv", "${SCRATCH/x.csv", "~other/x.csv"}) {
     try {

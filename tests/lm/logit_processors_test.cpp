@@ -168,6 +168,18 @@ TEST(LogitProcessorsTest, OffsetsThatCannotBeAreRefused) {
   }
 }
 
+TEST(LogitProcessorsTest, ARowWhoseTokensAreAllForbiddenIsRefused) {
+  const LanguageModel model = open_golden("gpt2");
+  const at::Tensor hidden = at::ones({1, model.config().hidden_size});
+  const std::vector<DrawSite> sites(1);
+  Blocks forbid([](std::int64_t, const at::Tensor& logits) { logits.fill_(-INFINITY); });
+  for (const std::int64_t top_k : {0, 5, 2000}) {
+    const Sampler sampler({.is_greedy = false, .top_k = top_k});
+
+    EXPECT_THROW(sampler.draw(model, hidden, sites, {{&forbid}, nullptr}), Failure) << top_k;
+  }
+}
+
 /// Compares the states of a second model with those of a forward pass for each candidate.
 class ComparingGuide : public SecondModelProcessor {
 public:

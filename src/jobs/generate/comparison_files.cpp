@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,17 +110,22 @@ report::Table difference_table(const Comparison& comparison) {
   return table;
 }
 
-/// Returns the indices of the prompts whose main metric changed, in descending order of the change.
-/// If there are many, returns only the first kShownChanges and the last kShownChanges of them.
+/// Returns the indices of the prompts whose main metric changed most: up to kShownChanges gains,
+/// the largest first, and then up to kShownChanges losses, the largest last.
 std::vector<std::size_t> most_changed(const Comparison& comparison) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < comparison.changes.size(); ++i)
-    if (!std::isnan(comparison.changes[i]) && comparison.changes[i] != 0.0) order.push_back(i);
-  std::ranges::stable_sort(
-      order, [&](auto a, auto b) { return comparison.changes[a] > comparison.changes[b]; });
-  if (order.size() > 2 * kShownChanges)
-    order.erase(order.begin() + kShownChanges, order.end() - kShownChanges);
-  return order;
+  const std::vector<double>& changes = comparison.changes;
+  std::vector<std::size_t> gains;
+  std::vector<std::size_t> losses;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i] > 0.0) gains.push_back(i);
+    if (changes[i] < 0.0) losses.push_back(i);
+  }
+  for (std::vector<std::size_t>* order : {&gains, &losses})
+    std::ranges::stable_sort(*order, [&](auto a, auto b) { return changes[a] > changes[b]; });
+  gains.resize(std::min(gains.size(), kShownChanges));
+  const std::span largest = std::span(losses).last(std::min(losses.size(), kShownChanges));
+  gains.insert(gains.end(), largest.begin(), largest.end());
+  return gains;
 }
 
 /// The first completion of each prompt of a run.

@@ -52,7 +52,7 @@ CandidateOffsets joined(const std::vector<CandidateOffsets>& parts) {
 [[noreturn]] void fail_not_finite(std::int64_t token) {
   throw Failure({"E704",
                  ExitCode::numeric,
-                 "the logits of the reference model are not finite",
+                 "the logits of the model or of its reference are not finite",
                  {"  token " + std::to_string(token) + " of a completion"},
                  ""});
 }

@@ -190,6 +190,7 @@ TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConf
     tokens.push_back({id, logit});
   }
   std::sort(tokens.begin(), tokens.end(), is_better);
+  if (tokens.front().logit == -INFINITY) refuse_row(rows.sites.front());
   return {*top_k_top_p(tokens, config, std::nullopt), {}, row.divergence};
 }
 

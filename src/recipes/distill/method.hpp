@@ -42,7 +42,8 @@ public:
 
   /// With stored targets, reads their examples and verifies the checksums of all targets. With a
   /// teacher model, returns the checksum of its folder, and its head_note().
-  /// Errors: those of StoredTargets.
+  /// Errors: with stored targets, those of StoredTargets; with a teacher model, those of
+  ///         lm::read_lm_config() and WeightFiles.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;
 
   std::optional<TrainTask::DataPlace> data_place() const override;

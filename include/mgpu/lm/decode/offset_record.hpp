@@ -27,8 +27,8 @@ public:
   /// Returns the ids and offsets of the draws with the numbers `first` .. `first + count - 1` of a
   /// sample, [T, K] each with T = count. The number of a draw is DrawSite::position. `first` may be
   /// negative: all ids of a draw with a negative number are -1.
-  /// Errors: Error when the record has no draw of the sample with the number first + count - 1 or a
-  ///         higher one.
+  /// Errors: Error when all draws of the sample in the record have numbers below first + count - 1,
+  ///         or when the record has no draws of the sample.
   CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;
 
   void clear();
