@@ -1,4 +1,4 @@
-// One thread block processes a row. It goes through the vocabulary in tiles, with one prefix sum
+// One thread block processes a row. It goes through the row's logits in tiles, with one prefix sum
 // (scan) per tile. Each thread handles one token of the tile, and finds the uniform random numbers
 // that sample this token.
 #include <cmath>

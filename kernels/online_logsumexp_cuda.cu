@@ -60,7 +60,8 @@ __device__ void fold_sum(const OnlineLogsumexpArgs& args, std::size_t n, const f
   }
 }
 
-/// Replaces `found` by `candidate` if `candidate` comes after `last` and before `found`.
+/// Replaces `found` by `candidate` if `candidate` ranks higher. If `has_last` is true, `candidate`
+/// must also rank lower than `last`. Ignores empty candidates and those whose logit is NaN.
 __device__ void consider(Candidate candidate, bool has_last, const Candidate& last,
                          Candidate& found) {
   if (isnan(candidate.logit) || candidate.id < 0) return;

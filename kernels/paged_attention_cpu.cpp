@@ -1,10 +1,10 @@
 // This kernel processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and
 // then the values, in runs of up to 16 adjacent slots (KeyRun). If the cache is float32, it
-// prefetches the next run. The query heads that share a key head process its part of the run two at
-// a time: two heads of a query, or one head of two queries. When the kernel computes scores, the
-// SIMD lanes hold the head's columns, and the vector sums of four keys are reduced together. In the
-// softmax, the lanes hold keys. In products with values, the lanes hold columns, and the keys are
-// added in order.
+// prefetches the next run. For each key head, it processes the query heads that share it two at a
+// time: two heads of a query, or one head of two queries. When the kernel computes scores, the SIMD
+// lanes hold the head's columns, and the vector sums of four keys are reduced together. In the
+// softmax, the lanes hold keys. In products with values, the lanes hold columns, and the values of
+// the keys are added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>

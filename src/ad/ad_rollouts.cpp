@@ -16,7 +16,7 @@ namespace {
 
 using Memories = std::vector<RolloutMemory>;
 
-/// Feeds each agent's memory to the model, and reuses cached keys and values where possible.
+/// Feeds the memory of each rollout to the model, and reuses cached keys and values where possible.
 class Context {
 public:
   virtual ~Context() = default;

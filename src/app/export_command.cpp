@@ -18,8 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Refuses a result file without the table `samples`, such as that of language-model training.
-/// Errors: Failure E143 (exit 64) if the table is missing; E604 (damaged) or E605 (not of this
-///         program) if the file cannot be read.
+/// Errors: Failure E143 (exit 64) if the table is missing; those of store::require_sound().
 void require_samples(const fs::path& results, const jobs::JobSpec& job) {
   store::require_sound(results);
   try {

@@ -18,7 +18,7 @@ int planned_ranks(const cluster::ClusterConfig& cluster);
 
 /// Returns the machine for a plan: this machine, or a node with the GPUs that devices.gpu names. If
 /// planned_ranks() ranks need several nodes, the plan assumes that all nodes are equal. `output`:
-/// folder whose disk the runs write to.
+/// the folder to which the run writes. For this machine, the result has the free space there.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

@@ -27,8 +27,8 @@ namespace fs = std::filesystem;
 
 using formats::JsonValue;
 
-/// Returns the facts about the run in folder `given` that a merge compares. Rank 0 calls it and
-/// sends the JSON text to the other ranks.
+/// Returns the facts about the run in folder `given` that a merge needs. Rank 0 calls this
+/// function, and sends the facts as JSON to the other ranks.
 JsonValue facts_of(const fs::path& given) {
   const auto keys = store::keys_of_run(given);
   const auto inputs = store::inputs_of_run(given);

@@ -193,7 +193,7 @@ private:
     return machine;
   }
 
-  /// Returns a finding about the limit of the plan of which the largest share is used
+  /// Returns a finding about the fullest limit of the plan, which has the largest share in use
   /// (Limit::used). The limit of the disk is left out, because check_output() covers it. The
   /// finding is a warning if that share is larger than Limit::allowed, or if the plan has no limit
   /// except that of the disk.

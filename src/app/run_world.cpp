@@ -166,7 +166,7 @@ private:
     }
   }
 
-  /// Returns the configuration that repeats the run. If run.resume names a run directory, it
+  /// Returns the configuration that repeats the run. If run.resume names a run directory, its value
   /// becomes `auto`, because a finished run cannot be resumed. run.retry_quarantined becomes false.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";

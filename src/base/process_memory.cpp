@@ -29,7 +29,7 @@ std::optional<std::uint64_t> number_in(const char* path, const std::string& name
 #define MGPU_GLIBC_HEAP 1
 
 /// Returns whether reserving address space takes nothing from other allocations: the process has no
-/// limit on address space, and vm.overcommit_memory is not 2.
+/// limit on address space or on its data, and vm.overcommit_memory is not 2.
 bool address_space_is_free() {
   constexpr std::uint64_t kNeverTooMuch = 2;
   if (number_in("/proc/sys/vm/overcommit_memory", "") == kNeverTooMuch) return false;

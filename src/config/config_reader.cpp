@@ -60,7 +60,7 @@ private:
 
   /// Returns the keys whose values the rules cannot use: keys with a wrong value, and required keys
   /// that are missing. A name that is not recognized may stand for any missing key. If a source has
-  /// one, the result has all missing keys.
+  /// such a name, the result has all missing keys.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {
@@ -109,7 +109,7 @@ private:
     std::vector<YamlNode> names = found->items;
     if (found->kind == YamlNode::Kind::scalar) names = {*found};
     for (const YamlNode& name : names) {
-      // Other code reports E104 for names that are not text.
+      // KeyChecker::check_file() reports E104 for names that are not text.
       if (name.kind != YamlNode::Kind::scalar || name.text.empty()) continue;
       const auto expanded = expand_path(name.text, sources_.variable);
       if (const auto* problem = std::get_if<ValueProblem>(&expanded)) {

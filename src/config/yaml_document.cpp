@@ -241,8 +241,8 @@ std::string with_quotes(std::string_view entry) {
   return has_colon && is_plain ? key + ": " + yaml_quoted(value) : "";
 }
 
-/// Looks for an entry whose value has `: ` without quotes, in a line or in the `{ }` of a line.
-/// Returns the entry with quotes around its value; "" if there is no such entry.
+/// Looks for an entry for which with_quotes() returns a text, in a line or in the `{ }` of a line.
+/// Returns that text; "" if there is no such entry.
 std::string quoted_entry(std::string_view line) {
   const std::size_t brace = line.find('{');
   if (brace == std::string_view::npos) return with_quotes(line);

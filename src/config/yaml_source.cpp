@@ -9,7 +9,8 @@
 namespace mgpu {
 namespace {
 
-/// Returns how many bytes the quoted text at the front of `rest` has, including the quotes.
+/// Returns how many bytes the quoted text at the front of `rest` has, including the quotes. Takes
+/// an escaped single quote ('') for the end of the text.
 std::size_t quoted_bytes(std::string_view rest) {
   std::size_t end = 1;
   while (end < rest.size() && rest[end] != rest[0])

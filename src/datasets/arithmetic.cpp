@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kArithmetic = "arithmetic";
 constexpr Purpose kCopies{44};  // random stream of each row, for data.arithmetic.copies
 
-/// The settings that determine how hard the chains of additions and subtractions are.
+/// The settings from which the chains of additions and subtractions, and their rows, are made.
 struct ChainSettings {
   std::int64_t terms = 2;
   std::int64_t largest = 20;
@@ -73,8 +73,9 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
 }
 
 /// Returns the prompt with 1 to settings.copies copies of its chain. Up to 8 random characters and
-/// a line break follow each copy but the last. Agents with latent steps read such a prompt: each
-/// agent reads the question, and hidden states take the place of the characters.
+/// a line break follow each copy but the last. So models learn inputs like those of agents with
+/// latent steps (job collect). Each agent reads the question, and hidden states take the place of
+/// the characters.
 std::string with_copies(const ChainSettings& settings, const std::string& chain,
                         std::uint64_t number) {
   constexpr std::string_view kCharacters = "0123456789 +-=#\n";

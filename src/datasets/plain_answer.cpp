@@ -27,7 +27,7 @@ constexpr auto kCommands = std::to_array<Replacement>({
     {"ge", "\\geq"},
 });
 
-/// LaTeX commands that are removed, but whose argument stays: \text{m} becomes m.
+/// LaTeX commands that become a blank, but whose argument stays: 3\text{m} becomes 3 m.
 constexpr auto kTextCommands =
     std::to_array<std::string_view>({"text", "textbf", "textit", "textrm", "mathrm", "mathbf",
                                      "mathit", "mbox", "operatorname", "boxed", "fbox"});
@@ -87,7 +87,8 @@ private:
     plain_.append("\\").append(name);
   }
 
-  /// Drops the brace that follows a command such as \text, and later the brace that closes it.
+  /// Writes a blank for a command such as \text. Drops the brace that follows the command, and
+  /// later the brace that closes it.
   void begin_text() {
     plain_ += ' ';
     while (at_ < text_.size() && text_[at_] == ' ')

@@ -81,7 +81,7 @@ public:
   bool is_same(const std::string& a, const std::string& b) const override { return a == b; }
 
 private:
-  /// Returns the part of a text that lists at most `most` nodes, such as "4,1,7".
+  /// Returns the list of at most `most` nodes with which a text begins, such as "4,1,7".
   static std::string first_nodes(std::string_view text, std::size_t most) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     std::size_t end = 0;

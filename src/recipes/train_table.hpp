@@ -9,8 +9,8 @@
 
 namespace mgpu::recipes {
 
-/// Returns table /metrics/train for the first `steps` steps: loss, accuracy, learning rate,
-/// gradient norm, and those cross-entropies and further numbers that `curves` has.
+/// Returns table /metrics/train for the first `steps` steps: loss, accuracy, learning rate and
+/// gradient norm. If `curves` stores cross-entropies or further numbers, adds columns for them.
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps,
                               const std::string& loss_unit = "nats");
 

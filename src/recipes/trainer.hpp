@@ -53,7 +53,8 @@ public:
   /// Fills kept_tensors() before a checkpoint is saved.
   /// Ranks:  collective over the world.
   virtual void before_save() {}
-  /// Uses kept_tensors() after a checkpoint was loaded.
+  /// Uses kept_tensors() after Trainer::restore() has loaded the newest checkpoint. Also called if
+  /// there is no checkpoint; then the tensors are unchanged.
   virtual void after_load() {}
 
   struct Evaluation {

@@ -26,8 +26,8 @@ struct Range {
     for (const double value : values)
       add(value);
   }
-  /// Makes a range without values [0, 1], and widens a range with one value, to avoid a division by
-  /// zero.
+  /// Sets a range without values to [0, 1], and widens a range with one value, to avoid a division
+  /// by zero.
   void widen_if_empty() {
     if (!(low <= high)) *this = {0.0, 1.0};
     if (low == high) {

@@ -19,7 +19,7 @@ constexpr double kLegendRow = 18;
 constexpr double kAxis = 30;
 constexpr const char* kOther = "ph-other";
 constexpr double kVisibleShare = 0.01;  // phases with a smaller share of the time are in "other"
-constexpr std::size_t kFreeColors = 8;  // CSS classes ph-0, ph-1, ... for phases not in kNamed
+constexpr std::size_t kFreeColors = 8;  // number of CSS classes ph-0, ph-1, ... of phase_classes()
 
 /// Returns the share of each phase in the time of all ranks.
 std::vector<double> shares_of(const PhaseTable& table) {
@@ -71,7 +71,7 @@ std::vector<LegendEntry> legend_of(const PhaseTable& table,
   return entries;
 }
 
-/// The layout of a time line: more ranks make thinner rows, down to hairlines.
+/// The layout of a time line. With more ranks, the rows are thinner, but at least 3 pixels high.
 struct Layout {
   explicit Layout(const PhaseTable& table)
       : classes(phase_classes(table)),

@@ -146,8 +146,8 @@ void SessionHost::ended(ExitCode exit) {
   if (badness_of(exit) > badness_of(worst_)) worst_ = exit;
 }
 
-/// Shows a note with the number of model folders that were dropped from the memory of nodes,
-/// because memory was short. Collective over the run's ranks.
+/// Shows a note that says how often weights of model folders were dropped from the memory of nodes,
+/// because memory was short. Shows no note if none were dropped. Collective over the run's ranks.
 void SessionHost::tell_of_dropped_weights() {
   const bool is_first_of_node = run_.topology.node().rank() == 0;
   const auto dropped = run_.topology.world().all_reduce(

@@ -6,8 +6,8 @@ namespace mgpu::tensor {
 /// before the first GPU tensor is made. Ranks that compute on the CPU do not call it, which saves
 /// 230 MiB of memory per rank.
 ///
-/// Errors: Failure (69, E206) when the library cannot be loaded; NotBuiltError in a build without
-///         CUDA.
+/// Errors: Failure E206 (exit 69) when the library cannot be loaded; NotBuiltError in a build
+///         without CUDA.
 void load_cuda_half();
 
 }  // namespace mgpu::tensor

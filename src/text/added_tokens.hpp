@@ -17,8 +17,8 @@
 
 namespace mgpu::text {
 
-/// A token of tokenizer.json that is searched for as a fixed text, before BpeModel encodes the
-/// rest.
+/// A token of tokenizer.json or of another tokenizer file that is searched for as a fixed text,
+/// before BpeModel encodes the rest.
 struct AddedToken {
   std::string content;
   bool single_word = false;  // a match must not be next to a word character
@@ -70,10 +70,11 @@ public:
     TokenId id;
   };
 
-  /// Adds tokens. A token whose content is in the vocabulary has the same id as there. The id of
-  /// another token is the number of tokens in the vocabulary, or one more than the largest id so
-  /// far if that is larger. If several tokens have the same content, they share an id, and the
-  /// flags of the last one apply. The shared token is special if any of them is.
+  /// Adds tokens, except those without content. A token whose content is in the vocabulary has the
+  /// same id as there. The id of another token is the number of tokens in the vocabulary, or one
+  /// more than the largest id of an earlier added token if that is larger. If several tokens have
+  /// the same content, they share an id, and the flags of the last one apply. The shared token is
+  /// special if any of them is.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text, or
   ///         when the normalizer leaves nothing of a token's text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,

@@ -32,7 +32,7 @@ public:
       TokenId result;
     };
     WordCache cache;
-    std::vector<TokenId> start;  // the tokens of the piece, first those of its characters
+    std::vector<TokenId> start;  // the tokens of the piece's characters, then the merged tokens
     std::vector<Symbol> symbols;
     std::vector<Candidate> candidates;  // a heap of pairs that can be merged
   };

@@ -58,7 +58,7 @@ jinja::statement_ptr built(jinja::statement_ptr node);
 jinja::statement_ptr iterated(jinja::statement_ptr node);
 
 /// Wraps the condition on the items of a loop, to take `steps` each time the condition is
-/// evaluated. `steps` is the number of nodes of the condition.
+/// evaluated. `steps` is one more than the number of nodes of the condition.
 jinja::statement_ptr repeated(jinja::statement_ptr node, std::size_t steps);
 
 /// Wraps the name `range` or `tojson` where it is not called. The new node throws if the value of

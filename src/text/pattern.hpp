@@ -41,7 +41,7 @@ void replace_matches(std::string& text, const Pattern& pattern, std::string_view
 /// Source: tokenizers, SplitDelimiterBehavior
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Returns the SplitBehavior that a node names. Errors: E542 (not supported)
+/// Returns the SplitBehavior that a node names. Errors: E541 (malformed), E542 (not supported)
 SplitBehavior make_behavior(const JsonNode& node);
 
 /// Joins and drops sections as `behavior` says. The sections that remain, without empty ones, are

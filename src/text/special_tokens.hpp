@@ -25,7 +25,7 @@ public:
   /// token of the class `kind`. Other tokens that the files name without a role and without an id
   /// are called extra tokens. `pieces` has the control tokens and user-defined symbols of a
   /// tokenizer.model, and is nullptr for a folder with tokenizer.json. They become the extra tokens
-  /// if the JSON files name no extra tokens. Errors: E541 (malformed), E542 (not supported)
+  /// if the JSON files name no extra tokens. Errors: E541 (malformed)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);
 
@@ -51,7 +51,8 @@ private:
   };
   struct Listed {
     AddedToken token;
-    bool says_normalized;  // true: the file has the flag `normalized` of the token
+    bool says_normalized;  // false: `normalized` has its default, because the member
+                           // `added_tokens_decoder` lacks this flag of the token
   };
 
   void read_listed(const JsonNode& list);

@@ -122,7 +122,7 @@ bool has_tokenizer(const fs::path& folder) {
         choose_tokenizer_class(parse_file(folder, "tokenizer_config.json", settings).root(),
                                parse_file(folder, "config.json", config).root(), ""));
   } catch (const Failure&) {
-    return false;  // the class is not supported; the model can be used with token ids
+    return false;  // an unsupported class or a malformed file; the model can be used with token ids
   }
 }
 

@@ -55,9 +55,10 @@ bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
   return false;
 }
 
-/// Returns for each rank whether it hangs. A silent rank (RankState::is_silent) hangs unless it
-/// waits for a rank that does not hang, or is in the same collective as such a rank. A silent rank
-/// always hangs if its process is stopped, or if it is in no communication call.
+/// Returns for each rank whether it hangs. Only ranks whose RankState is here and silent can
+/// hang. Such a rank hangs unless it waits for another present rank that does not hang, or is in
+/// the same collective as that rank. It always hangs if its process is stopped, or if it is in
+/// no communication call.
 std::vector<bool> hung(std::span<const RankState> ranks) {
   std::vector<bool> hangs(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)

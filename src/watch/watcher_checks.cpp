@@ -151,7 +151,7 @@ Scene Watchdog::Watcher::scene(double patience_s) const {
   for (std::size_t r = 0; r < places_.size(); ++r) {
     const Slot& slot = shared_->slots()[r];
     RankState state = state_of(slot);
-    // For a rank of another node, only the time up to that node's last report counts.
+    // For a rank of another node, only the time up to the last contact with that node counts.
     const int node = places_[r].node_index;
     state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : since_contact_s(node));
     const bool may_be_slow = state.call() == nullptr && has_long_limit(slot);

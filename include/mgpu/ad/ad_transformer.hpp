@@ -18,9 +18,9 @@ namespace mgpu::ad {
 ///
 /// The first token of a window has no previous transition, so its action is A. The embedding tables
 /// also accept reward 2 and landing coordinates G for this token, but ad::TokenWriter never writes
-/// these values.
-/// Memory: on the model's device. A number out of range makes the logits of its token NaN, and may
-///         make other logits NaN.
+/// these values. A number out of range makes the logits of its token NaN, and may make other logits
+/// NaN.
+/// Memory: on the model's device.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1

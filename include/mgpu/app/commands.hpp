@@ -30,14 +30,15 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 /// --merge DIR: makes the result file of an unfinished run from its finished chunks. The run can be
 /// resumed afterwards. If the run is finished, nothing changes.
 ///
-/// --merge DIR DIR ...: joins runs that each did one part of the work (--only I/N) into a new run
-/// directory. The result file equals that of a single run of all parts. The given directories are
-/// not changed.
+/// --merge DIR DIR ...: joins finished runs that each did one part of the work (--only I/N) into a
+/// new run directory. The result file equals that of a single run of all parts. The given
+/// directories are not changed.
 ///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
-/// Errors: on all ranks: E610 (exit 65, the runs do not fit together or parts are missing); E609
-///         (exit 66, not a run directory); E603 (exit 66, no configuration); E607 (exit 81, the run
-///         is in progress); and those of reading the runs, of writing results, and of Job::merge().
+/// Errors: on all ranks: E610 (exit 65, the runs do not fit together, or parts are missing or
+///         unfinished); E609 (exit 66, not a run directory); E603 (exit 66, no configuration); E607
+///         (exit 81, the run is in progress); and those of reading the runs, of writing results,
+///         and of Job::merge().
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: writes the rows of a run's result file to another file in the same folder.

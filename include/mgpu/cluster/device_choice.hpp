@@ -52,7 +52,8 @@ struct DevicePlan {
 /// on one card.
 ///
 /// If devices.backend is auto, the backend is mpi when no rank sees a GPU and devices.gpus is not a
-/// list. Otherwise it is nccl, or staged when ranks share a GPU.
+/// list. Otherwise it is nccl, or staged when ranks share a GPU. With mpi, every rank gets the CPU
+/// instead of a GPU.
 ///
 /// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
 ///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when the ranks need

@@ -16,7 +16,7 @@ struct GpuCard {
   double flops_32;        // FLOP/s of products of 32-bit values, without TF32
 };
 
-/// Returns all cards that devices.gpu can name, from old to new.
+/// Returns all cards that devices.gpu can name.
 std::span<const GpuCard> gpu_cards();
 
 /// Returns the card with this key; nullptr if the key is unknown.

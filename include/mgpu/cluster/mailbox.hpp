@@ -30,8 +30,9 @@ public:
   /// Returns all texts that have arrived. Only rank 0 may call it.
   std::vector<std::string> receive();
 
-  /// Waits until rank 0 has all texts. On rank 0, returns the texts that receive() has not returned
-  /// yet; on other ranks, returns an empty list.
+  /// On rank 0, waits until all texts have arrived, and returns those that receive() has not
+  /// returned yet. On other ranks, waits until MPI has sent this rank's texts, and returns an empty
+  /// list.
   std::vector<std::string> close();
 
 private:

@@ -15,9 +15,9 @@
 namespace mgpu {
 
 /// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, or if
-/// it is required but missing. If a source has an unknown name, all missing keys are refused,
-/// because the name may stand for any of them. Checks of rules about several keys skip a rule that
-/// reads a refused key.
+/// it is required but missing. If a file or the command line has an unknown name, keys that are not
+/// set are refused as well, because the name may stand for any of them. Checks of rules about
+/// several keys skip a rule that reads a refused key.
 class RefusedKey : public Error {
 public:
   using Error::Error;
@@ -26,7 +26,7 @@ public:
 /// The configuration of one run: a value for every key of the table. A getter of a type, such as
 /// integer(), throws Error for a key of another type, which is a bug of the program. Each of these
 /// getters except text() also throws Error if the value is a word such as `auto`. Call is() first
-/// to find out.
+/// to test for such a word.
 class Config {
 public:
   struct Value {
@@ -102,7 +102,7 @@ public:
   std::string resolved_yaml() const;
 
   /// Returns a SHA-256 over the values of the keys that the job reads and that can change results
-  /// (KeySpec::identity). All attempts of one run have the same identity.
+  /// (KeySpec::identity). A run keeps its identity when it is resumed.
   std::string identity() const;
 
   const KeyTable& table() const { return *table_; }

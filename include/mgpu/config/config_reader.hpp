@@ -43,8 +43,8 @@ struct ConfigSources {
       find_model{};
 
   /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
-  /// this function only when some values are wrong, to report broken rules together with them. The
-  /// getters of the Config argument throw RefusedKey for these values and for missing keys.
+  /// this function only after it has found other mistakes, so that it reports all of them together.
+  /// The getters of the Config argument throw RefusedKey for keys that have no valid value.
   std::function<void(const Config&)> rules{};
 };
 

@@ -94,8 +94,9 @@ struct AcceptedName {
 class KeyTable {
 public:
   /// Adds a key.
-  /// Errors: Error when the name, an alias or a name in `foreign` is already in use, a key has the
-  ///         name of a section, or the default does not parse.
+  /// Errors: Error when the name or an alias is empty or already names a key, or when a key has the
+  ///         name of a section. Error also when a name in `foreign` was added before, or when the
+  ///         default does not parse.
   void add(KeySpec spec);
 
   /// Records that `job` reads the key `name`. Once a key has such a record, only the recorded jobs

@@ -32,8 +32,8 @@ struct DatasetEntry {
   /// nullptr: rows always have texts.
   bool (*has_texts)(const Config& config) = nullptr;
 
-  /// Makes the data set. Errors: Failure E124 (exit 78) if a key is missing or contradicts others;
-  /// failures of reading the files of the data set.
+  /// Makes the data set. Errors: Failure E107 or E124 (exit 78) if a key is missing, has an invalid
+  /// value, or contradicts others; failures of reading the files of the data set.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;
 };
 
@@ -60,8 +60,9 @@ struct DatasetRows {
 /// Reads data.dataset, data.split and the keys of the chosen data set, and makes the data set.
 /// `otherwise` is the split if data.split is `auto`. Returns nullopt if the configuration chooses
 /// no data set.
-/// Errors: Failure E124 (exit 78) if the data set lacks the split, data.split is given without a
-///         data set, or a given key belongs to another data set; those of DatasetEntry::make.
+/// Errors: Failure E124 (exit 78) if the data set lacks the split, or if data.split is not `auto`
+///         and no data set is chosen. E124 also if a key of another data set does not have its
+///         default value. Those of DatasetEntry::make.
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
 
 /// Returns the rows of another split of `chosen.dataset`; nullptr if the data set lacks that split.

@@ -7,8 +7,8 @@
 
 namespace mgpu::formats {
 
-/// Returns how many bits suffice for every number below `count`, at least 1: 17 for 128,256, 18 for
-/// 151,936.
+/// Returns how many bits suffice for every number below `count`: 17 for 128,256, 18 for 151,936.
+/// The result is at least 1.
 int bits_for(std::uint64_t count);
 
 /// Packs numbers of `bits` bits each, 1 to 32, without gaps: bit j of number i is bit (i * bits +

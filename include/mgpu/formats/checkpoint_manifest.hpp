@@ -29,7 +29,8 @@ std::string to_json(const CheckpointManifest& manifest);
 
 /// Parses the text of MANIFEST.json. If format_version is above kCheckpointFormat, only that member
 /// is read.
-/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json().
+/// Errors: Error with the reason when `text` is not a JSON object with a format_version; for a
+///         known format also when `text` is not, byte for byte, the output of to_json().
 CheckpointManifest manifest_from_json(std::string_view text);
 
 /// Throws Failure E611 (exit 80), which says that the file `path` of a checkpoint is damaged, and

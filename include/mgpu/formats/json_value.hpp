@@ -84,7 +84,7 @@ public:
   const JsonValue& at(std::string_view name) const;
 
   /// Converts the value to T: a bool, an integer, a double, a std::string or a JsonValue, or a
-  /// std::vector or std::map<std::string, T> of these. An integer may become a double.
+  /// std::vector of these, or a std::map from std::string to these. An integer may become a double.
   /// Errors: JsonError for another type, or an integer out of range.
   template <class T>
   T as() const {

@@ -19,8 +19,9 @@ inline constexpr const char* kBadRowHelp =
 
 /// A row of a data file.
 struct Row {
-  std::int64_t id = 0;    // index of the row, from 0 at data.start: global sample id
-  std::int64_t line = 0;  // first line of the row, from 1; Parquet, generated: row number
+  std::int64_t id = 0;    // global sample id: the row at data.start has 0
+  std::int64_t line = 0;  // first line of the row, from 1; for Parquet and generated rows, the
+                          // number of the row, from 1
   /// The value of each column, by name. Columns in RowOptions::columns have this program's names;
   /// other columns keep the file's names.
   formats::JsonValue object;

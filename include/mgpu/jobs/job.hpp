@@ -39,8 +39,8 @@ public:
   /// the part of the work that this run does (--only I/N).
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that all files named by the job's keys exist. A run calls this before it makes its run
-  /// directory.
+  /// Checks that all files named by the job's keys exist. An experiment checks the files of those
+  /// stages that read no files of other stages. A run calls this before it makes its run directory.
   /// Ranks:  local.
   /// Errors: Failure, such as E603 (exit 66) for a missing file.
   virtual void check_files() const = 0;
@@ -51,7 +51,8 @@ public:
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
   /// Returns an upper bound of the bytes that a run writes to disk, without logs, curves and
-  /// report. Call it after check_files() has succeeded.
+  /// report. For an experiment, it covers only the stages that read no files of other stages. Call
+  /// it after check_files() has succeeded.
   /// Ranks:  local.
   virtual std::uint64_t disk_bytes() const = 0;
 
@@ -69,6 +70,7 @@ public:
   /// unfinished, or it is new and has the chunks of the runs of all parts. `place.config` must be
   /// the configuration from which the job was made.
   /// Ranks:  collective over `world`.
+  /// Errors: Failure E126 (exit 78) for an experiment, whose stages have the journals.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 

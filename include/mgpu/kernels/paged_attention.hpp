@@ -40,9 +40,10 @@ struct PagedAttentionArgs {
 };
 
 /// Computes out = softmax(scale * Q K^T) V. The softmax is over the sink and the keys up to the
-/// query's position that are in its window. The scores of at most 8 queries are in memory at a
-/// time. On one machine the bits of a query's result depend only on its sequence up to the query.
-/// They do not depend on other queries, on the pages, or on how the queries are divided into calls.
+/// query's position that are in its window. The CPU kernel has the scores of at most 8 queries in
+/// memory at a time, and the CUDA kernel stores no scores. On one machine the bits of a query's
+/// result depend only on its sequence up to the query. They do not depend on other queries, on the
+/// pages, or on how the queries are divided into calls.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
 ///         scores per query head for each of up to 8 queries.

@@ -40,9 +40,10 @@ public:
   /// Renders the messages, without tools or documents. The result contains the special tokens, so
   /// encode it without adding special tokens.
   /// Shapes: at least one message
-  /// Errors: Failure E543 when a message is not UTF-8; E545 when the template raises an error, or
-  ///         needs an operation that is not supported; E547 when the rendering needs too many steps
-  ///         or nested calls, or makes a text or list that is too large.
+  /// Errors: Failure E543 when a message is not UTF-8; E545 when there is no message, or the
+  ///         template raises an error or needs an operation that is not supported; E547 when the
+  ///         rendering needs too many steps or nested calls, or makes a text or list that is too
+  ///         large.
   std::string render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;
 
 private:

@@ -25,8 +25,10 @@ struct TextFiles {
   std::optional<std::string> chat_template;
 };
 
-/// Returns whether a folder has a tokenizer that read_text_files() reads: tokenizer.json, or a
-/// tokenizer.model for one of the classes LlamaTokenizer and CodeLlamaTokenizer.
+/// Returns whether a folder has tokenizer.json, or a tokenizer.model for one of the classes
+/// LlamaTokenizer and CodeLlamaTokenizer.
+/// Errors: Failure E603 if there is no tokenizer.json, and tokenizer_config.json or config.json
+///         cannot be read.
 bool has_tokenizer(const fs::path& folder);
 
 /// Reads the tokenizer files of a model folder. Errors: Failure E603 if a file cannot be read, or

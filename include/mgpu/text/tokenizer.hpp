@@ -46,8 +46,9 @@ public:
   /// Returns the text of a token as tokenizer.json writes it; "" for an unknown id.
   std::string token_text(TokenId id) const;
 
-  /// Returns a single token in readable form: its decoded text; the bytes, as in "<E2 80>", if they
-  /// form no character; "#7" for an unknown id 7.
+  /// Returns a single token in readable form: its decoded text, unless that text is empty or has
+  /// U+FFFD. The result is then the token's bytes, as in "<E2 80>", or its text in tokenizer.json.
+  /// For an unknown id 7 it is "#7".
   std::string shown_token(TokenId id) const;
 
   /// Returns the largest token id plus one.

@@ -32,7 +32,7 @@ struct BatchProblem {
   std::string code;  // "E122"
   std::string key;   // key with the wrong value: "train.lanes"
   std::string sentence;
-  std::string help;  // a setting that would be valid
+  std::string help;  // advice, such as a setting that would be valid
 };
 
 /// Returns why `ranks` ranks cannot share the global batch, or nullopt if they can.

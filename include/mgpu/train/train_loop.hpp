@@ -30,8 +30,8 @@ struct StepOutcome {
   bool is_applied = true;   // false: the step left the weights unchanged
   bool is_skipped = false;  // true: the batch was skipped; stays false if only the loss scale of
                             // fp16 was halved
-  /// True if the gradient was not finite at first, but was finite when it was computed again. A
-  /// hardware fault may be the cause.
+  /// True if the loss or gradient was not finite at first, but both were finite when they were
+  /// computed again. A hardware fault may be the cause.
   bool was_repeated = false;
   bool stop_asked = false;      // whether any rank was asked to stop
   double exposed_wait_s = 0.0;  // seconds that this rank waited for communication after backward

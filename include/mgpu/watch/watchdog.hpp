@@ -19,9 +19,9 @@ bool is_debugged();
 ///
 /// After a hang or death, each rank writes its crash file with its stack and exits with code 76. On
 /// the node that finds the error first, the living rank with the lowest number also prints one
-/// message and writes hang_report.txt. The ranks of a node see each other in shared memory. Each
-/// node writes one file in folder watch/ of the run directory, which the other nodes read. The
-/// thread never calls MPI.
+/// message and writes hang_report.txt. The ranks of a node see each other in shared memory. If
+/// there are several nodes, each node writes one file in folder watch/ of the run directory, and
+/// the other nodes read this file. The thread never calls MPI.
 ///
 /// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///

@@ -26,8 +26,8 @@ void add_generate_keys(KeyTable& table);
 
 /// The treatment of prompts that are longer than the model's context.
 enum class BeyondContext {
-  warn,  // completed nevertheless, with one warning per run
-  mark,  // get RowStatus::too_long and no completion
+  warn,  // they are completed, and the run warns once
+  mark,  // they get RowStatus::too_long and no completion
   stop,  // the run fails with E531 before any work
 };
 

@@ -12,7 +12,7 @@ std::int64_t weights_of(const ModelPart& part, const lm::MemoryDemand& demand) {
 }
 
 /// Returns the configuration of a guide with a tied head, so that memory_of() counts no weights of
-/// a vocabulary head.
+/// a vocabulary head on a GPU. On a CPU, it still counts a packed copy of the embedding.
 lm::LmConfig without_head(lm::LmConfig config) {
   config.tied_head = true;
   return config;

@@ -16,7 +16,7 @@ namespace mgpu::jobs {
 inline constexpr std::int64_t kReadSamples = 64;
 
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,
-/// and the first completions.
+/// rates such as pass@k, metrics of groups, and the first completions.
 struct GeneratePlots {
   /// A completion of a prompt, and the number of equal completions.
   struct Sample {
@@ -26,7 +26,7 @@ struct GeneratePlots {
     std::int64_t count = 1;
     double log_prob = 0.0;  // of the completion, in nats
     std::string answer{};   // the answer in the completion; "" for none
-    std::string verdict{};  // "right" or "wrong"; "" if nothing checks answers
+    std::string verdict{};  // "right" or "wrong"; "" if it was not checked
   };
 
   /// A rate such as pass@k for several k, with the ends of its 95 % intervals.
@@ -46,12 +46,12 @@ struct GeneratePlots {
   bool is_scored = false;        // true: prompts have log-probabilities
   bool is_scoring_only = false;  // true: there are no completions
   std::int64_t prompt_tokens = 0;
-  std::int64_t scored_prompt_tokens = 0;  // prompt tokens except the first of each prompt
+  std::int64_t scored_prompt_tokens = 0;  // tokens of usable prompts, except the first of each
   std::int64_t output_tokens = 0;
   double prompt_log_prob = 0.0;  // sum over tokens, nats
   double output_log_prob = 0.0;
   std::map<std::string, std::int64_t> finishes;  // completions by reason, such as "length"
-  std::vector<std::int64_t> prompt_lengths;      // number of tokens of each prompt
+  std::vector<std::int64_t> prompt_lengths;      // number of tokens of each prompt that has any
   std::vector<std::int64_t> output_lengths;      // number of tokens of each completion
   std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: the group was idle
   double total_tokens_per_second = 0.0;   // speed of all groups in this attempt

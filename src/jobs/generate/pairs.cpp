@@ -71,7 +71,7 @@ public:
   }
 
   /// Returns the prompt of a row. Errors: Failure E143 if recipes would tokenize its text to other
-  /// tokens.
+  /// tokens, or if the model's folder has no tokenizer.
   std::string of_row(std::int64_t row) const {
     std::string text = texts_.read(row, 1).at(0);
     const auto ids = ids_.row<std::int32_t>(row);

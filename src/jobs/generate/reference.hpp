@@ -11,8 +11,8 @@ namespace mgpu::jobs {
 /// must be equal. If `needs_weights`, the folder `reference` must have weights, which are not read.
 /// Call this function before any work.
 /// Ranks:  local; one rank calls this function.
-/// Errors: those of check_model_folder(); Failure E107 (exit 78) for another vocabulary or another
-///         tokenizer.
+/// Errors: those of check_model_folder(), read_lm_config() and read_tokenizer_files(); Failure E107
+///         (exit 78) for a vocabulary of another size or another tokenizer.
 void check_reference_folder(const Config& config, const std::filesystem::path& model,
                             const std::filesystem::path& reference, bool needs_weights);
 

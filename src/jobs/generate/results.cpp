@@ -31,9 +31,9 @@ std::string verdict_of(double score) {
   return score >= 1.0 ? "right" : "wrong";
 }
 
-/// Returns the kShownCompletions most frequent completions of a prompt, the most frequent first.
-/// The prompt has `count` rows from row `row` on. `check` is the column that tells which
-/// completions are right; "" for none.
+/// Returns the kShownCompletions most frequent ones of the first `count` completions of a prompt,
+/// the most frequent first. The prompt's rows begin at row `row`. `check` is the column that tells
+/// which completions are right; "" for none.
 std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& path,
                                                   const store::ReadTable& samples, std::int64_t row,
                                                   std::int64_t count, const char* check) {

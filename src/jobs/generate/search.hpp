@@ -55,10 +55,10 @@ bool judges_steps(const SearchKeys& keys);
 /// of the model in folder `model`. If `needs_weights`, keys.folder must have weights, which are not
 /// read.
 ///
-/// Errors: Failure E603 (exit 66) without such a folder; E553 (exit 65) for a folder of another
-///         kind, or without a tokenizer; those of read_step_head(); E107 (exit 78) for another
-///         tokenizer or a smaller vocabulary; E124 (exit 78) for beams or generate.reward keys
-///         about steps with a reward model that judges no steps.
+/// Errors: those of check_model_folder() and read_step_head(); for a process reward model, Failure
+///         E553 (exit 65) if it reads texts and has no tokenizer, and those of check_same_tokens();
+///         for a reward model, Failure E124 (exit 78) if beams or generate.reward keys about steps
+///         are given, and those of check_reward_config() and check_reward_weights().
 void check_search_files(const Config& config, const SearchKeys& keys,
                         const std::filesystem::path& model, bool needs_weights);
 

@@ -39,8 +39,8 @@ struct CompletionScore {
 /// trained on: the sampled tokens, or the tokens of the texts of the steps and of separators. A
 /// reward model gives each completion one number; the score is the logistic function of that
 /// number. A completion has no score if the model has fewer learned positions than the prompt and
-/// the completion have tokens. The same holds if the model's tokenizer or chat template refuses its
-/// text.
+/// the completion have tokens. The same holds if the model's tokenizer or chat template refuses
+/// the text of the completion or its prompt.
 class CompletionScorer {
 public:
   CompletionScorer() = default;

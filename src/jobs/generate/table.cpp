@@ -210,8 +210,8 @@ void add_search_columns(Columns& columns) {
               [](const Row& row) -> std::uint8_t { return row.is_chosen ? 1 : 0; });
 }
 
-/// Scores the rows that have a completion, and marks the row that generate.search chooses for each
-/// prompt.
+/// Scores the rows whose completion has tokens, and marks the row that generate.search chooses for
+/// each prompt.
 void search_rows(std::vector<CompletionRow>& rows, const GenerateInputs& inputs,
                  CompletionScorer& scorer) {
   std::vector<std::vector<std::int64_t>> prompts;  // token ids

@@ -13,8 +13,8 @@ namespace mgpu::jobs {
 std::string svg_kept_mass(const KeptMass& mass);
 
 /// Draws one row of bars for each of the first kShownRanks ranks. The bars show which layers or
-/// heads of the model the rank holds, and how the rank spent its time. Times are omitted if no
-/// samples were processed. Returns an SVG image; "" without ranks.
+/// heads of the model the rank holds, and how the rank spent its time. Times are omitted if this
+/// attempt processed no samples. Returns an SVG image; "" without ranks.
 std::string svg_rank_map(const RankMap& map);
 inline constexpr std::size_t kShownRanks = 64;
 

@@ -72,8 +72,9 @@ struct RankMap {
   std::vector<RankPart> ranks;  // in the order of ranks
 };
 
-/// The data that report.html of job teacher shows: texts with predictions, lengths and cuts, the
-/// probability of the k best tokens and its cost in bytes, ranks and their speed.
+/// The data that report.html of job teacher shows. It shows texts with predictions, lengths and
+/// cuts, and the probability of the k best tokens and its cost in bytes. It also shows the ranks
+/// and the speed of the groups.
 struct TeacherPlots {
   std::map<std::string, std::int64_t> statuses;  // number of samples by status, such as "truncated"
   std::int64_t tokens = 0;                       // number of tokens that the teacher processed
@@ -83,7 +84,9 @@ struct TeacherPlots {
   std::vector<std::int64_t> lengths;  // number of tokens of each sample, before the sample was cut
   std::vector<std::uint8_t> is_cut;   // as `lengths`: whether the sample was cut or left out
   std::int64_t samples = 0;           // samples with at least one used token
-  double bytes_per_token = 0.0;       // bytes of the stored predictions of a token
+  /// Bytes of the stored predictions of a token. With teacher.targets=random_sampling, this is the
+  /// size of the whole file divided by the number of tokens.
+  double bytes_per_token = 0.0;
   std::vector<double> tokens_per_second;  // speed of each group of ranks; 0: the group was idle
   double total_tokens_per_second = 0.0;   // speed of all groups in this attempt
   std::vector<ShownText> texts;

@@ -11,8 +11,9 @@
 namespace mgpu::jobs {
 
 /// Adds data of the written results.h5 to `plots`: a few texts with the teacher's predictions and,
-/// for several k, the probability of the k most probable tokens. Reads the predictions for at most
-/// about 33,000 tokens. With teacher.targets=topk, these tokens are spread over the file.
+/// for several k, the probability of the k most probable tokens. With random_sampling, a text about
+/// the sampled tokens replaces these probabilities. Reads the predictions for at most about 33,000
+/// tokens. With teacher.targets=topk, these tokens are spread over the file.
 ///
 /// Ranks:  local.
 /// Shapes: num_tokens [rows of the table]

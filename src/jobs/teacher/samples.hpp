@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 /// Holds the tokens of a row of the data for the model, and the status of the row.
 struct TeacherSample {
   rows::LearnedText text;       // empty: the sample is left out
-  std::int64_t all_tokens = 0;  // length before the sample was cut or left out
+  std::int64_t all_tokens = 0;  // length before data.too_long was applied; 0 for a bad row
   rows::RowFacts facts;
 };
 

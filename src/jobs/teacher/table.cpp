@@ -33,7 +33,8 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
   std::vector<std::uint32_t> words;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)
-    words.push_back(targets.drawn_ids[i] | targets.drawn_counts[i] << id_bits);
+    words.push_back(targets.drawn_ids[i] | targets.drawn_counts[i]
+                                               << static_cast<unsigned>(id_bits));
   return formats::pack_bits(words, id_bits + count_bits);
 }
 

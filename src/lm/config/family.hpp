@@ -35,7 +35,7 @@ std::span<const Family* const> families();
 /// Returns the family `name`; nullptr if no family has this name.
 const Family* find_family(std::string_view name);
 
-/// Returns the names of all families: "gpt2, llama, ...".
+/// Returns the names of all families: "gpt2, gpt_oss, ...".
 std::string family_names();
 
 }  // namespace mgpu::lm

@@ -42,7 +42,7 @@ struct SampledRows {
 /// Returns the rows with two additions that a draw needs: the ids for the repetition penalty, and
 /// the offsets of the candidate processor. The arguments must outlive the result.
 ///
-/// Ranks:  those that have the head
+/// Ranks:  collective over the ranks that have the head
 /// Errors: ShapeError when there is not one site per row, or the offsets have another shape than
 ///         the candidates.
 SampledRows rows_to_sample(const LanguageModel& model, const at::Tensor& hidden,

@@ -15,7 +15,7 @@ namespace {
 struct DrawsHere {
   at::Tensor log_sums;  // [N] float32, of the whole vocabulary
   at::Tensor uniforms;  // [N, M] float64
-  at::Tensor reached;   // [N] float64, total probability of the tokens processed so far
+  at::Tensor reached;   // [N] float64, total probability of all tokens before the next piece
   at::Tensor ids;       // [N, M] int64; -1: not drawn from the tokens processed so far
 
   void walk(const LogitsPiece& piece) {

@@ -52,7 +52,7 @@ public:
   void drop_shared_prefix();
 
 private:
-  /// A prompt with completions that have not started yet.
+  /// A prompt that is being prefilled, or whose completions have not all started.
   struct Prefill {
     std::size_t prompt = 0;
     std::int64_t sequence = 0;

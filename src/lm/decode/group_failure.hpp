@@ -45,9 +45,9 @@ public:
   /// Otherwise, or if the model is on one rank, the exception is rethrown.
   void attempt(const std::function<void()>& step);
 
-  /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
-  /// the pass has more rows than the memory from reserve(), the function first enlarges this
-  /// memory.
+  /// Returns the model's hidden states of a pass, [W, D], or [0, D] on ranks without the head;
+  /// meaningless numbers after a failure. If the pass has more rows than the memory from reserve(),
+  /// the function first enlarges this memory.
   /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 

@@ -31,14 +31,14 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// The results of one Attempt for N rows and their K best tokens, which Attempt::results() returns
-/// on the device, and read_sums() copies to the host.
+/// These tensors are the results of one Attempt for N rows and their K best tokens.
+/// Attempt::results() returns them on the device, and read_sums() copies them to the host.
 struct HostSums {
   at::Tensor log_sums;     // [N] float32, logsumexp of the changed logits
   at::Tensor log_totals;   // [N] the same after the division by the temperature; [0]: not needed
   at::Tensor ids;          // [N, K] int64
   at::Tensor logits;       // [N, K] float32
-  at::Tensor log_probs;    // [N, K] float32 under the model; [0] if they are unknown
+  at::Tensor log_probs;    // [N, K] float32, from the model's unchanged logits; [0]: unknown
   at::Tensor divergences;  // [N] float64; [0] without a candidate processor
 };
 

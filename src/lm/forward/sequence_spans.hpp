@@ -36,7 +36,8 @@ struct ModelInput {
 };
 
 /// Returns the input of a pass, with the ids on `device`.
-/// Errors: ShapeError when an id is not in the vocabulary, or embeddings are not [n, D] float32.
+/// Errors: ShapeError when an id in SequenceSpan::ids is not in the vocabulary, or embeddings are
+///         not [n, D] float32. Ids on the device are not checked.
 ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 

@@ -70,7 +70,8 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
 }
 
 /// Returns the three sums that a BlockLoss returns for a block. `data` is the result of
-/// RowFacts::sums() for the cross-entropy. `divergences` has the divergence of each row.
+/// RowFacts::sums() for the cross-entropy. `divergences` has the divergence of each row, or its
+/// terms in the columns of that row.
 at::Tensor total_of(const Distillation& how, const at::Tensor& data,
                     const at::Tensor& divergences) {
   const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;

@@ -24,7 +24,7 @@ struct AdPlots {
     // except `source` are for goals outside the training set.
     std::vector<double> late;  // returns with the newest weights
     Band late_band;
-    std::string band;  // meaning of all bands: "95 % interval of the mean over 8 goals"
+    std::string band;  // meaning of all bands: "95 % intervals of the mean over goals ..."
     std::int64_t late_step = 0;
     std::vector<double> early;  // returns with the weights of an early checkpoint
     std::int64_t early_step = 0;
@@ -55,7 +55,7 @@ struct AdPlots {
 };
 
 /// Returns one sentence about the result. If the return hardly rose, the sentence says that the
-/// agent does not learn yet.
+/// agent does not learn yet. With fewer than two episodes, returns report::plain_headline().
 std::string ad_headline(const AdPlots& plots, const report::RunSummary& summary);
 
 /// Makes report.html of recipe ad and its part of summary.json.

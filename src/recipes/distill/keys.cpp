@@ -32,7 +32,7 @@ void refuse(const Config& config, const char* name, const std::string& why,
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
-/// For a configuration without a teacher: refuses each key distill.* that differs from its default.
+/// Refuses keys distill.* that differ from their defaults, in a configuration without a teacher.
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;
@@ -65,9 +65,9 @@ void check_loss(const Config& config) {
 }
 
 /// Checks distill.on_policy. If it is 0, keys of sampling (kDrawingKeys) that differ from their
-/// defaults are refused. If it is above 0, the student samples completions. Then the data must have
-/// prompts, the teacher must be a model that computes distributions for the new completions, and
-/// distill.ce_weight must be below 1.
+/// defaults are refused. If it is above 0, the student samples completions. Then the teacher must
+/// be a model that computes distributions for the new completions, and distill.ce_weight must be
+/// below 1. A built-in data set must have prompts (DistillMethod::encode() checks rows of files).
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {

@@ -34,7 +34,7 @@ struct DistillSettings {
 /// Errors: one Failure (exit 78) about keys that contradict each other or have no effect.
 void check_distill_keys(const Config& config);
 
-/// Reads the keys distill.* without the checks of check_distill_keys().
+/// Reads the keys distill.* and the seed, without the checks of check_distill_keys().
 DistillSettings read_distill_settings(const Config& config);
 
 }  // namespace mgpu::recipes

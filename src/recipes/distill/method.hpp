@@ -35,8 +35,8 @@ public:
   /// end with different numbers of unused ids; for stored targets, see
   /// StoredTargets::require_ids_below().
   ///
-  /// Errors: ConfigFailure E107 (exit 78) for a teacher that does not fit, Failure E603 (exit 66)
-  ///         for a missing file, and those of read_lm_config() and StoredTargets.
+  /// Errors: Failure E107 (exit 78) for a teacher that does not fit, E603 (exit 66) for a missing
+  ///         file; those of StoredTargets and of reading the folders of both models.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 
@@ -50,7 +50,7 @@ public:
 
   /// Opens the teacher.
   /// Ranks:  collective over the world.
-  /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
+  /// Errors: those of the constructor of LmTeacher.
   std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const override;
 
   MethodCosts costs() const override;

@@ -46,7 +46,7 @@ struct StoredExamples {
 
 /// The targets (next-token distributions) that a run of job teacher has stored, read on demand.
 ///
-/// Memory: 8 bytes for each row of each list column.
+/// Memory: 16 bytes for each example, after set_places().
 class StoredTargets final : public lm::TargetSource {
 public:
   /// Opens the file settings.targets. If `may_be_part` is true, the file may lack rows.

@@ -21,7 +21,8 @@ public:
   /// (LmData::stop_ids) out of `data`.
   ///
   /// Ranks:  collective over the world.
-  /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
+  /// Errors: those of StoredTargets, store::require_inspected() and ModelGroup::open(), on all
+  ///         ranks.
   LmTeacher(const run::RunContext& run, const DistillSettings& settings, LmData& data);
 
   const lm::TokenLoss& loss() const override { return *loss_; }

@@ -26,7 +26,8 @@ public:
 
   /// Checks that the reference has the same tokenizer as the trained model, and that its vocabulary
   /// is large enough for that tokenizer.
-  /// Errors: ConfigFailure (exit 66 or 78), and errors of reading the folders.
+  /// Errors: Failure E603 (exit 66) for a missing file, E107 (exit 78) for a reference that fails
+  ///         these checks, and errors of reading the folders.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 

@@ -15,8 +15,8 @@
 namespace mgpu::recipes {
 
 /// Post-training with rewards: the model samples completions of prompts, reward functions judge
-/// them, and completions with higher rewards become more probable. A row has a prompt, and may have
-/// the right `answer`.
+/// them, and completions with higher rewards become more probable. A row has a prompt. It may have
+/// the right `answer`, which some reward functions need.
 class GrpoMethod final : public LmMethod {
 public:
   /// The folder of the model to train, and whether training starts from the weights in the folder.

@@ -83,9 +83,9 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
   if (settings_.refills == 0) finish();
 }
 
-/// Begins sampling number `rollout`: chooses prompts for all groups, and the completions that this
-/// rank samples. Without refills, all samplings have the same number of prompts, so `rollout`
-/// determines the first prompt.
+/// Begins the sampling with the number `rollout`: chooses prompts for all groups, and the
+/// completions that this rank samples. Without refills, all samplings have the same number of
+/// prompts, so `rollout` determines the first prompt.
 void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
   sampled_model_ = &model;
   rollout_ = -1;  // no valid completions, in case sampling fails
@@ -111,7 +111,8 @@ void RolloutItems::finish() {
 }
 
 /// Computes the log-probabilities of this rank's completions that the loss needs: under the start
-/// model if it is set, and under the current weights if several steps use the completions.
+/// model if it is set, and under the current weights if several steps use the completions. In the
+/// second case, also sets Rollout::difference.
 void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");
@@ -119,7 +120,8 @@ void RolloutItems::measure(const lm::TrainableModel& model) {
     measure(model, first_ + begin, std::min(kMeasuredAtOnce, count_ - begin));
 }
 
-/// Does the same for the completions with the batch indices [first, first + count).
+/// Does the same as measure(model), for the completions with the batch indices
+/// [first, first + count).
 void RolloutItems::measure(const lm::TrainableModel& model, std::size_t first, std::size_t count) {
   const std::span<Rollout> rows = std::span(rows_).subspan(first, count);
   lm::LmBatch batch;

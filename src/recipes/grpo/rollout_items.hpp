@@ -104,7 +104,7 @@ private:
   GrpoSettings settings_;
   RolloutTools tools_;
   const lm::TrainableModel* start_ = nullptr;
-  std::vector<Rollout> rows_;  // [global batch]; make() fills this rank's rows, restore() all
+  std::vector<Rollout> rows_;  // [global batch]; a sampling fills this rank's rows, restore() all
   std::int64_t rollout_ = -1;  // number of the sampling that made rows_; -1: none
   std::size_t first_ = 0;      // this rank's rows are [first_, first_ + count_)
   std::size_t count_ = 0;

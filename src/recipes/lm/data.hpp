@@ -24,7 +24,7 @@ struct LeftOut {
 struct LmData {
   lm::LmExamples training;
   lm::LmExamples evaluation;  // held-out examples; may be empty
-  MethodData method;          // result of LmMethod::read(), without the examples
+  MethodData method;  // result of LmMethod::read() without the examples; `note` on rank 0 only
   /// Token ids that end a completion, from the folder of the trained model. Empty: its tokenizer
   /// was not read.
   std::vector<std::int64_t> stop_ids;
@@ -37,9 +37,8 @@ struct LmData {
 /// LmMethod::read(). The other ranks receive the results.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: those of encode_examples(), of the tokenizer's folder and of LmMethod::read(); Failure
-///         E531 for generated rows that are longer than train.seq_len. If one rank fails, all ranks
-///         throw.
+/// Errors: those of encode_examples(), of LmMethod::read() and of reading the model's folder. If
+///         one rank fails, all ranks throw.
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
                     const LmMethod& method, std::int64_t vocab);
 

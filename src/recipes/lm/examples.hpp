@@ -100,8 +100,9 @@ struct EncodedExamples {
 };
 
 /// Encodes all rows of a file, in order. With BadRow::mark, rows that cannot be used are left out.
-/// Errors: those of open_rows() and LmMethod::complete(); Failure E531 with the rows that cannot be
-///         used. With BadRow::mark E531 is thrown only if no row can be used.
+/// Errors: those of opened(), open_rows() and LmMethod::complete(); Failure E531 (exit 65) with the
+///         rows that cannot be used. With BadRow::mark, E531 is thrown for such rows only if no row
+///         can be used.
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method = LmMethod(), RowUse use = RowUse::training);
 

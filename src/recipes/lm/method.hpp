@@ -172,7 +172,8 @@ public:
 
   /// Checks the files that the keys of the method name. `folder` is the folder of the trained
   /// model.
-  /// Errors: ConfigFailure (exit 66 or 78), and errors of reading these files.
+  /// Errors: Failure E603 (exit 66) for a missing file, other Failures (exit 65 or 78) for files
+  ///         that the method cannot use, and errors of reading these files.
   virtual void check_files(const Config& /*config*/,
                            const std::filesystem::path& /*folder*/) const {}
 
@@ -182,7 +183,8 @@ public:
 
   /// Checks that the folders of further models that the method uses, such as a teacher, contain
   /// weights. --plan needs no weights and does not call this function.
-  /// Errors: Failure E603 (exit 66).
+  /// Errors: Failure E603 (exit 66) for a folder without weights; other Failures for weights that
+  ///         the method cannot use.
   virtual void check_weights(const Config& /*config*/) const {}
 
   /// Returns how messages to the user name the training data. nullopt: the data are the rows of

@@ -16,7 +16,8 @@ const lm::LmExamples& sampled_examples(const LmTask& task) {
 }
 
 /// Returns texts that rank 0 generates for the page with the current weights. Returns none on other
-/// ranks, if the folder has no tokenizer, or if the model has no vocabulary head.
+/// ranks. Rank 0 returns none if the folder has no tokenizer, if the model has no vocabulary head,
+/// or if sample_texts() returns none.
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_of(const cluster::Group& world, const LmTask& task,
                                  const LmTrainSettings& settings) {

@@ -11,14 +11,16 @@
 
 namespace mgpu::recipes {
 
-/// Returns texts that the start model writes, for comparison with the trained model. Returns none
-/// for random start weights, and for methods that neither need a reference nor sample completions
-/// of prompts. Call this function before the newest checkpoint is loaded.
+/// Returns texts that the start model writes, for comparison with the trained model. Only rank 0
+/// gets texts. Returns none for random start weights, and for methods for which needs_reference()
+/// and has_prompts_only() are both false. Call this function before the newest checkpoint is
+/// loaded.
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
                                      const LmTrainSettings& settings);
 
-/// Adds the texts of the trained model to `plots`, with those of the start model (`before`).
+/// Adds the texts of the trained model to `plots` of rank 0, with those of the start model
+/// (`before`).
 /// Ranks:  collective over the world.
 void add_samples(const cluster::Group& world, const LmTask& task, const LmTrainSettings& settings,
                  const std::vector<SampleText>& before, LmPlots& plots);

@@ -101,8 +101,9 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Returns the memory for the temporary tensors of the loss, and for one block of logits of the
-  /// trained model and of a resident teacher.
+  /// Returns the memory for buffers of matrix products, for the temporary tensors of the loss, and
+  /// for blocks of logits: one of the trained model, and one of a resident model (a teacher or the
+  /// start model). If the head replaces the vocabulary head, counts only the buffers.
   std::uint64_t head_bytes(std::int64_t tokens, DeviceKind device) const {
     if (head && head->replaces_vocabulary) return kPanels;
     const lm::HeadBlocks blocks = lm::head_blocks(device, model.vocab);

@@ -38,7 +38,8 @@ public:
   }
 
   /// Checks the files that the keys name.
-  /// Errors: Failure E603 (exit 66) for a missing file; those of read_lm_config() and
+  /// Errors: Failure E603 (exit 66) for a missing file; E107 (exit 78) if a model has fewer
+  ///         positions than train.seq_len; those of check_chat_template(), read_lm_config() and
   ///         LmMethod::check_files().
   void check_files() const override;
   void check_weights() const override;

@@ -59,7 +59,7 @@ public:
   /// Passes the current weights to OpenMethod::begin(). If the method needs a reference, adds the
   /// log-probabilities of the reference to all examples. The reference is the model of
   /// LmMethod::reference_folder(), or the current weights if this folder is "". Call this function
-  /// before the first step and after load_weights(). Returns false if a stop was requested.
+  /// after load_weights() and before Trainer::restore(). Returns false if a stop was requested.
   /// Ranks:  collective over the world.
   /// Errors: those of reference_log_probs().
   bool add_reference();

@@ -18,7 +18,7 @@ namespace {
 constexpr std::array kPrmLosses = {std::pair{"bce", PrmLossKind::bce},
                                    std::pair{"mse", PrmLossKind::mse},
                                    std::pair{"pairwise", PrmLossKind::pairwise}};
-constexpr const char* kLineBreak = "\\n";  // value of prm.step_separator that means a line break
+constexpr const char* kLineBreak = "\\n";  // means a line break in prm.step_separator
 
 /// Refuses prm.step_separator if data.path is a result file of job collect. Also refuses a
 /// data.eval_path of another kind (result file or texts) than data.path.

@@ -20,9 +20,9 @@ struct LatentHeadSizes {
 /// Returns the parameters of the head.
 std::vector<tensor::ParameterSpec> latent_head_specs(const LatentHeadSizes& sizes);
 
-/// A reward head for latent states. Its input is the mean state x of a node. Its output is the
-/// logit of the probability that a path through the node ends with a right answer. The logit is
-/// score . gelu(dense x + b) + c.
+/// A reward head for latent states. Its input is the mean state x of a node in the tree of steps
+/// that job collect makes. Its output is the logit of the probability that a path through the node
+/// ends with a right answer. The logit is score . gelu(dense x + b) + c.
 class LatentHead {
 public:
   /// Draws the initial weights, see tensor::ParameterArena.

@@ -33,9 +33,9 @@ struct LatentData {
 /// The indices of two nodes of a question. The first node has the larger label.
 using NodePair = std::pair<std::int64_t, std::int64_t>;
 
-/// Returns pairs of nodes of a question. The first pair of a question has the nodes with the
-/// largest and the smallest label. The next has the second largest and the second smallest, and so
-/// on. Pairs of equal labels are left out.
+/// Returns pairs of nodes that belong to the same question. The first pair of a question has the
+/// nodes with the largest and the smallest label. The next has the second largest and the second
+/// smallest, and so on. Pairs of equal labels are left out.
 std::vector<NodePair> node_pairs(const LatentNodes& nodes);
 
 /// Returns node_pairs(). `what` names the questions in the message.

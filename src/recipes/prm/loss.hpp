@@ -39,7 +39,7 @@ struct PrmSettings {
   bool shuffles_labels = false;    // true: steps of a question exchange their labels, as a control
   double held_out = 0.0;           // share of questions that are held out
   std::int64_t latent_hidden = 0;  // hidden units of the head for latent states; 0: half its inputs
-  std::uint64_t seed = 0;          // run.seed, for shuffled labels and held-out questions
+  std::uint64_t seed = 0;  // run.seed, for shuffled labels, held-out questions, order of nodes
 };
 
 /// Judges the steps of solutions. The head is applied once per step, at the token that

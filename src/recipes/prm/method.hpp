@@ -16,9 +16,9 @@ namespace mgpu::recipes {
 /// replaces the vocabulary head. Checkpoints are model folders that transformers loads as a
 /// ForTokenClassification model.
 ///
-/// Rows are solutions: result files of job collect, or rows with `prompt`, `completions` and
-/// `labels`. In a result file, each solution names its question. In other files, rows with equal
-/// prompts are solutions of the same question.
+/// A row is a solution, from a result file of job collect, or from a file whose rows have `prompt`,
+/// `completions` and `labels`. In a result file, each solution names its question. In other files,
+/// rows with equal prompts are solutions of the same question.
 class PrmMethod final : public LmMethod {
 public:
   explicit PrmMethod(const PrmSettings& settings) : settings_(settings), loss_(settings) {}
@@ -49,8 +49,9 @@ public:
   double held_out_share() const override { return settings_.held_out; }
   bool takes_token_ids() const override { return true; }
 
-  /// Errors: ConfigFailure E107 (exit 78) if `folder` is a process reward model that has another
-  ///         number of outputs, or that judges steps at another token than the rows need.
+  /// Errors: Failure E107 (exit 78) if `folder` is a process reward model that has another
+  ///         number of outputs, or that judges steps at another token than the rows need; errors of
+  ///         reading the folder.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }

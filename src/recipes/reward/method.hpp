@@ -35,7 +35,7 @@ public:
   std::int64_t group_size() const override { return 2; }
 
   /// Refuses a model of a family whose ForSequenceClassification is not supported.
-  /// Errors: Failure E107 (exit 78).
+  /// Errors: Failure E107 (exit 78); those of lm::read_lm_config().
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }

@@ -30,7 +30,7 @@ public:
   bool takes_token_ids() const override { return true; }
 
   /// Checks that a value model in `folder` has the head that the keys value.* describe.
-  /// Errors: ConfigFailure E107 (exit 78).
+  /// Errors: Failure E107 (exit 78); those of lm::read_value_head().
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }

@@ -29,7 +29,7 @@ struct LedgerIndex {
 /// if `attempt` is empty.
 ///
 /// Ranks:  collective; each file is read by one rank, and all ranks get all records.
-/// Errors: Failure E603 (cannot be read), E605 (written by another version) on all ranks.
+/// Errors: those of scan_ledger(), on all ranks.
 LedgerIndex read_ledgers(const cluster::Group& group, const fs::path& parts,
                          std::optional<std::uint32_t> attempt);
 

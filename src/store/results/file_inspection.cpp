@@ -64,8 +64,8 @@ struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  /// Makes the child write its stdout to `output`, and discards its stderr. Blocks stop signals in
-  /// the child, because only the parent process reacts to them.
+  /// Makes the child write its stdout to `output`, and discards its stderr. The child blocks
+  /// signals that ask the program to end, such as SIGTERM, because only the parent reacts to them.
   explicit SpawnSettings(int output) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -65,6 +65,7 @@ Hid own(hid_t id, Where where = Where::here());
 Hid serial_access();
 /// Returns file access properties for access through MPI-IO by all ranks of `comm`. They have a
 /// fixed format version and no flock, like serial_access().
+/// Ranks:  collective over `comm`, which HDF5 duplicates.
 Hid parallel_access(MPI_Comm comm);
 
 /// A file that this process alone writes.

@@ -28,7 +28,8 @@ std::string find_lists(hid_t file, const std::string& table, const std::string& 
 std::vector<std::string> children_of(hid_t file, const std::string& group);
 
 /// find_list_columns() returns the names of a table's list columns of numbers, and
-/// find_text_columns() those of its text columns. Both are in the order of names_in_group().
+/// find_text_columns() those of its text columns. Both are in the order of names_in_group(). In a
+/// file of format 1, find_list_columns() returns the list columns of all tables.
 /// Errors: those of names_in_group().
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table);
 std::vector<std::string> find_text_columns(hid_t file, const std::string& table);

@@ -161,7 +161,7 @@ void write_small_table(hid_t file, const SmallTable& table) {
 }
 
 /// Returns the TableSpec of the table with only those columns that are data sets of its HDF5 group:
-/// `id`, and the columns of numbers without lists.
+/// `id`, and the columns that hold numbers instead of lists or texts.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();

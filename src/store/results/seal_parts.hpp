@@ -21,8 +21,8 @@ struct WrittenSlice {
   std::uint64_t column = 0;  // index into SealPlan::columns
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t crc = 0;  // CRC-32C
+  std::uint64_t bytes = 0;  // size of these rows before compression
+  std::uint64_t crc = 0;    // CRC-32C of these bytes
 };
 
 /// The state that all steps of one call of seal() share.
@@ -40,7 +40,8 @@ struct SealWork {
 /// free space if the disk is full.
 void writing(const SealWork& work, const std::function<void()>& step);
 
-/// Lets a test make the HDF5 call named `call` fail: runs failpoint "<SealRequest::what>.<call>".
+/// Lets a test make the step named `call` fail, such as "create" or "verify". Runs the failpoint
+/// "<SealRequest::what>.<call>".
 /// Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
@@ -60,7 +61,7 @@ void write_serial(SealWork& work);
 
 /// Reads back the rows that this rank wrote or compressed, and compares their checksums.
 /// Ranks:  collective.
-/// Errors: Failure E606 on all ranks if a checksum differs.
+/// Errors: on all ranks: Failure E606 if a checksum differs; E602 if the file cannot be read.
 void verify(SealWork& work);
 
 }  // namespace mgpu::store

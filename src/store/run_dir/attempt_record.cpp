@@ -80,7 +80,7 @@ std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_director
     try {
       attempts.push_back(AttemptRecord::read(run_directory, attempt));
     } catch (const Failure& failure) {
-      const ExitCode exit = failure.exit_code();  // no_input: a folder or a pipe has this name
+      const ExitCode exit = failure.exit_code();  // no_input: it cannot be opened, or is no file
       if (exit != ExitCode::corrupt && exit != ExitCode::no_input) throw;
       AttemptRecord damaged;
       damaged.attempt = attempt;

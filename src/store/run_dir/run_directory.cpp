@@ -85,8 +85,8 @@ RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
   return request;
 }
 
-/// Returns whether `record` and `request` have the same job and keys. A key that only one of them
-/// has does not count, because formats differ in their keys.
+/// Returns whether `record` and `request` have the same job, and the same values of the keys that
+/// both have. A key that only one of them has does not count, because formats differ in their keys.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
   return record.job == request.job &&
          std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {

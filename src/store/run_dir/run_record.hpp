@@ -20,12 +20,13 @@ struct RunRecord {
   bool finished = false;
   int format = kNewestRunFormat;  // format of the journal and the results
 
-  /// Writes run.json. Errors: Failure E602 (write failed).
+  /// Writes run.json. Errors: Failure E601 (cannot be created), E602 (write failed).
   void write(const std::filesystem::path& folder) const;
 
   /// Reads run.json.
-  /// Errors: Failure E609 (exit 66) when it is missing; E604 (exit 80) when it cannot be parsed;
-  ///         E605 (exit 65) when a newer version wrote it.
+  /// Errors: Failure E609 (exit 66) when it is missing; those of read_file() when it cannot be
+  ///         read; E604 (exit 80) when it cannot be parsed; E605 (exit 65) when a newer version
+  ///         wrote it.
   static RunRecord read(const std::filesystem::path& folder);
 };
 

@@ -8,9 +8,9 @@
 namespace mgpu::lm {
 
 /// Maps hidden states after the last norm to input embeddings, so that a state can be the next
-/// input of the model. The map is the matrix A that minimizes |W_out A - W_in|^2 + ridge |A|^2 over
-/// the rows of the vocabulary head W_out [V, D] and of the embedding W_in [V, D]. Each result is
-/// scaled to the mean norm of the rows of W_in.
+/// input of the model. The map is the matrix A that minimizes |W_out A - W_in|^2 + ridge |A|^2.
+/// W_out [V, D] is the matrix of the vocabulary head, and W_in [V, D] is the embedding matrix. Each
+/// result is scaled to the mean norm of the rows of W_in.
 /// Source: LatentMAS, arXiv 2511.20639, 3.1.
 class Realignment {
 public:

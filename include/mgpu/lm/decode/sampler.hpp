@@ -73,7 +73,7 @@ public:
   ///
   /// Shapes: hidden [N, D], one site per row
   /// Ranks:  collective over the ranks of a tensor-parallel model
-  /// Errors: Failure E704 when a logit is NaN or infinity, or all logits of a row are -infinity;
+  /// Errors: Failure E704 when a logit is NaN or +infinity, or all logits of a row are -infinity;
   ///         ShapeError when there is not one site per row.
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites) const;

@@ -56,7 +56,8 @@ inline std::int64_t num_outputs_of(const SequenceSpan& span) {
 
 /// A decoder-only model from a Hugging Face folder. One implementation serves prefill, chunked
 /// prefill, decoding and scoring. On the CPU the bits of a token's output depend only on its
-/// sequence up to that token, not on the call or the other sequences in the batch.
+/// sequence up to that token, not on the call or the other sequences in the batch. With
+/// RopeKind::dynamic they also depend on SequenceSpan::length.
 class LanguageModel {
 public:
   /// Makes a complete model on one rank.

@@ -32,7 +32,8 @@ struct MemoryDemand {
   std::int64_t logit_copies = 2;  // copies of a block of logits, see sampler.hpp
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
-  std::int64_t tree_paths = 0;    // sequences per tree; they share KV cache pages; 0: no trees
+  std::int64_t tree_paths = 0;    // sequences per tree (in job collect: paths per question), which
+                                  // share KV cache pages; 0: no trees
   std::int64_t tree_pages = 0;    // maximum number of KV cache pages per tree
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;

@@ -30,13 +30,13 @@ public:
   /// Returns whether the items of a training step must be made with make() before the step.
   virtual bool are_made() const { return false; }
 
-  /// Makes items [first, first + count) with the model's current weights, and discards the items of
-  /// earlier calls.
+  /// Makes items [first, first + count) with the model's current weights, or makes them from texts
+  /// that an earlier call has sampled. Afterwards, only these items can be used.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 
-  /// Returns the object that replaces some of the items after make(); nullptr if items are never
-  /// replaced.
+  /// Returns the object that replaces some of the items after make(); nullptr if no items of this
+  /// step are replaced.
   virtual train::ItemRounds* rounds() { return nullptr; }
 
   /// Returns how many targets of item `ordinal` are not ignored.
