@@ -111,6 +111,10 @@ void KeyChecker::check_override(const Override& change) {
     add({"E110", "a byte is not UTF-8", node.place}, {spec->name});
     return;
   }
+  if (has_control(node.text)) {
+    add({"E110", "a control character is in a value", node.place}, {spec->name});
+    return;
+  }
   if (const auto earlier = layer_.values.find(spec->name); earlier != layer_.values.end()) {
     add({"E103", ticked(spec->name) + " is given twice", key_place, "second value", "",
          earlier->second.place},

@@ -107,6 +107,12 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
   return std::llround(*bytes);
 }
 
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == '\x7F';
+  });
+}
+
 bool is_yaml_word(std::string_view text) {
   constexpr std::array<std::string_view, 10> kWords = {"y",   "n",    "yes",   "no",   "on",
                                                        "off", "true", "false", "null", "~"};

@@ -24,6 +24,9 @@ std::optional<std::int64_t> parse_bytes(std::string_view text);
 /// large.
 bool is_digits(std::string_view text);
 
+/// Returns whether `text` has a control character other than newline and tab.
+bool has_control(std::string_view text);
+
 /// Returns whether YAML 1.1 reads `text` without quotes as a boolean or as null, as it does with
 /// yes, no, on, off, y and ~.
 bool is_yaml_word(std::string_view text);

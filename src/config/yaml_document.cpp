@@ -9,6 +9,7 @@
 
 #include <mgpu/config/yaml_document.hpp>
 
+#include "scalar_text.hpp"
 #include "yaml_lines.hpp"
 #include "yaml_source.hpp"
 
@@ -19,12 +20,6 @@ using Kind = YamlNode::Kind;
 
 /// Thrown to stop yaml-cpp early, after the problem has been recorded.
 struct StopReading {};
-
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == '\x7F';
-  });
-}
 
 /// Builds the tree from yaml-cpp's events. Refuses events of YAML features that are not supported,
 /// such as aliases.

@@ -73,7 +73,9 @@ void check_join(const value& v, const std::vector<value>& arguments) {
   std::size_t between = 0;
   for (const value& argument : arguments) {
     const auto* named = dynamic_cast<const jinja::value_kwarg_t*>(argument.get());
-    between += text_bytes(named == nullptr ? argument : named->val);
+    const value& text = named == nullptr ? argument : named->val;
+    RenderBudget::of_thread().take_deep(text);
+    between += text_bytes(text);
   }
   RenderBudget::check_text(text_bytes(v) + v->as_array().size() * between);
 }
@@ -167,8 +169,10 @@ private:
     RenderBudget& budget = RenderBudget::of_thread();
     budget.take_deep(v);
     const std::size_t items = is_val<jinja::value_array>(v) ? v->as_array().size() : 1;
-    for (const value& argument : arguments)
+    for (const value& argument : arguments) {
+      budget.take_deep(argument);
       budget.take_bytes(items * text_bytes(argument));
+    }
   }
 
   statement_ptr whole_;

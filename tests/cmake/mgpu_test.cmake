@@ -90,6 +90,9 @@ function(mgpu_test name)
   if(arg_ALONE)
     set_tests_properties(${names} PROPERTIES RUN_SERIAL TRUE)
   endif()
+  if(MGPU_SANITIZE)  # programs with sanitizers take up to ten times as long
+    math(EXPR arg_SECONDS "10 * ${arg_SECONDS}")
+  endif()
   set_tests_properties(${names} PROPERTIES
     LABELS "${labels}" TIMEOUT ${arg_SECONDS}
     ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")

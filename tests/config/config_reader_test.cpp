@@ -339,6 +339,17 @@ TEST_F(ConfigReaderTest, ATextWithAVariableOfTheCommandLineCanBeReadBack) {
             "the ${x} of $$");
 }
 
+TEST_F(ConfigReaderTest, AControlCharacterOfTheCommandLineIsRefused) {
+  for (const std::string bad : {"a\x01z", "a\rz", "a\x7Fz"}) {
+    try {
+      (void)read({{"/conf/run.yaml", kEmptyRun}}, {}, {"data.path=" + bad});
+      ADD_FAILURE() << "read";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.report().code, "E110");
+    }
+  }
+}
+
 TEST_F(ConfigReaderTest, AnyDurationCanBeReadBack) {
   for (const std::string seconds : {"1.25", "90", "5400", "7.2e3", "1e16", "3.6e25"}) {
     const Config config = read({{"/conf/run.yaml", kEmptyRun}}, {}, {"run.time_limit=" + seconds});

@@ -42,8 +42,8 @@ struct ConfigSources {
   std::function<std::string(const std::filesystem::path& path, const std::string& name)>
       find_model{};
 
-  /// Checks the rules about several keys; throws Failure if a rule is broken. read_config() calls
-  /// this function only after it has found other mistakes, so that it reports all of them together.
+  /// Checks the rules about several keys; throws Failure if a rule is broken. If read_config()
+  /// has found other mistakes, it calls this function to report broken rules together with them.
   /// The getters of the Config argument throw RefusedKey for keys that have no valid value.
   std::function<void(const Config&)> rules{};
 };

@@ -102,8 +102,9 @@ struct LmSizes {
   }
 
   /// Returns the memory for buffers of matrix products, for the temporary tensors of the loss, and
-  /// for blocks of logits: one of the trained model, and one of a resident model (a teacher or the
-  /// start model). If the head replaces the vocabulary head, counts only the buffers.
+  /// for blocks of logits. There is one block of the trained model, and one of a resident model (a
+  /// teacher or the start model). If the head replaces the vocabulary head, counts only the
+  /// buffers.
   std::uint64_t head_bytes(std::int64_t tokens, DeviceKind device) const {
     if (head && head->replaces_vocabulary) return kPanels;
     const lm::HeadBlocks blocks = lm::head_blocks(device, model.vocab);
