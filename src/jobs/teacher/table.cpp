@@ -31,10 +31,10 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
 
 /// Returns all sampled tokens of a sample in one stream of bits, in which ids and counts alternate.
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
+  const auto shift = static_cast<unsigned>(id_bits);
   std::vector<std::uint32_t> words;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)
-    words.push_back(targets.drawn_ids[i] | targets.drawn_counts[i]
-                                               << static_cast<unsigned>(id_bits));
+    words.push_back(targets.drawn_ids[i] | targets.drawn_counts[i] << shift);
   return formats::pack_bits(words, id_bits + count_bits);
 }
 
