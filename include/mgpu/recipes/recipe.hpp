@@ -94,7 +94,8 @@ public:
 struct RecipeSpec {
   std::string_view name;       // value of train.recipe, such as "sft"
   std::string_view summary;    // what it trains, as in messages: "a reward model on preferences"
-  std::string_view chosen_by;  // keys that choose the recipe, as in messages: "model.path=FOLDER"
+  std::string_view chosen_by;  // keys that choose the recipe, as in messages: "model.path=FOLDER";
+                               // "": it needs no keys
 
   /// Functions that add the keys of this recipe to the key table. Keys that every recipe reads are
   /// not among them. Recipes may share a function.

@@ -56,7 +56,7 @@ std::string worker_block(const WorkerBlock& block);
 /// The sizes and settings of a run, printed before it starts.
 struct BannerFacts {
   struct Batch {
-    std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: omit this line
+    std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: no line `batch`
     std::int64_t passes = 1;
     std::int64_t copies = 1;  // number of copies of the model
     std::int64_t global = 0;  // samples per optimizer step

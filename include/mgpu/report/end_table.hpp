@@ -11,9 +11,10 @@ namespace mgpu::report {
 /// output files follow.
 std::string end_table(const RunSummary& summary);
 
-/// Formats "GPU Memory Summary:" and a line per GPU, or on the CPU "Host Memory Summary:" and one
-/// line. Returns "" if no memory was measured. With log.memory_every, a run also prints these lines
-/// before its end. GB means 2^30 bytes, as in other tools that print these words.
+/// Formats "GPU Memory Summary:" and a line for the GPU of each rank, under the rank's number. On
+/// the CPU, formats "Host Memory Summary:" and one line. Returns "" if no memory was measured. With
+/// log.memory_every, a run also prints these lines before its end. GB means 2^30 bytes, as in other
+/// tools that print these words.
 std::string memory_lines(const RunSummary& summary);
 
 /// Returns what a run prints with -q above the last line: its result, and `folder`, its directory.

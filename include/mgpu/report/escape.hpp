@@ -11,8 +11,8 @@ namespace mgpu::report {
 std::string escape_log(std::string_view text);
 
 /// Escapes a text for an element or a quoted attribute of HTML and XML. Tabs and line feeds stay.
-/// Other control characters, such as carriage returns, bidirectional controls and bytes that are
-/// not UTF-8 become U+FFFD.
+/// Each other control character (such as a carriage return), each bidirectional control and each
+/// byte that is not UTF-8 becomes U+FFFD.
 std::string escape_html(std::string_view text);
 
 }  // namespace mgpu::report

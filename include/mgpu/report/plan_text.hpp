@@ -35,7 +35,7 @@ struct Plan {
     std::string what;      // "GPU memory", "disk in outputs/"
     double used = 0.0;     // needed amount divided by available amount
     std::string detail;    // "2.1 of 79.3 GiB"
-    std::string key;       // key that changes the needed amount
+    std::string key;       // key that changes the needed or the available amount
     double allowed = 1.0;  // the plan warns if `used` is higher
     std::string fits{};    // arguments that fit: "train.micro_batch_size=8"; "" for none
   };
@@ -57,7 +57,7 @@ struct Plan {
 
 /// Formats the plan as tables: the ids of each rank or worker, memory with bars, estimated times,
 /// traffic, and the three tightest limits. If there are more than 12 ranks or workers, only the
-/// first and last ones are shown.
+/// first four and the last two are shown.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
 /// Formats the plan as JSON for --plan=json. Unlike plan_text(), it lists every Plan::Share (the

@@ -50,9 +50,9 @@ struct SharedWarning {
   Event as_event() const;
 };
 
-/// Gathers the warnings of all ranks on rank 0, and combines equal warnings of different ranks into
-/// one. Other ranks get an empty list. The list is sorted by the lowest rank that gave the warning.
-/// Warnings with the same lowest rank keep the order in which that rank gave them.
+/// Gathers the warnings of all ranks on rank 0, and combines equal warnings into one. Other ranks
+/// get an empty list. The list is sorted by the lowest rank that gave the warning. Warnings with
+/// the same lowest rank keep the order in which that rank gave them.
 /// `mine`: the warnings of this rank.
 ///
 /// Ranks:  collective over `group`: call it at boundaries (evaluation, checkpoint, end).

@@ -43,8 +43,8 @@ struct RunSummary {
     int rank = 0;
     std::string host;
     std::uint64_t allocated = 0;  // bytes; peak of the run
-    std::uint64_t reserved = 0;
-    std::uint64_t total = 0;
+    std::uint64_t reserved = 0;   // bytes; peak of the run, with memory cached for later tensors
+    std::uint64_t total = 0;      // bytes; capacity of the GPU
   };
 
   // Identity.

@@ -9,7 +9,7 @@ namespace mgpu::report {
 /// A bar chart: a histogram, or one number per rank.
 struct BarChart {
   struct Bar {
-    std::string label;  // below the bar; "" for none
+    std::string label;  // below the bar; "" for none; of more than 12 bars, only some have it
     double value = 0.0;
     double marked = 0.0;  // the part of `value` that is drawn in the second color, at the top
   };

@@ -52,7 +52,7 @@ struct LineChart {
   double label_width = 190;  // room for labels on the right
   std::vector<DrawnCurve> curves;
   std::vector<Level> levels{};
-  Curve backdrop{};  // a filled area under the curves, on a separate scale
+  Curve backdrop{};  // a filled area that the curves overlap, on a separate scale
   std::string backdrop_label{};
   bool from_zero = false;  // the y axis begins at 0
   bool whole_x = false;    // ticks only at integers
@@ -80,7 +80,8 @@ std::string svg_timeline(const PhaseTable& table);
 /// All other phases have different colors.
 std::vector<std::string> phase_classes(const PhaseTable& table);
 
-/// Draws the allocated, reserved and total memory of each GPU as bars, on one scale for all GPUs.
+/// Draws the memory of each element of `gpus` (allocated, reserved, total) as bars with the rank's
+/// number, on one scale for all.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
 
 }  // namespace mgpu::report

@@ -43,7 +43,7 @@ struct RewardEntry {
   std::string_view name;     // "match"
   std::string_view summary;  // what the help of reward.functions shows
   bool needs_answers = false;
-  const char* key = "";  // the key that must be set to choose this reward; "": no key
+  const char* key = "";  // the key that must be set if this reward is chosen; "": no key
 
   /// Makes the reward. Errors: Failure if the settings do not allow it. `make` is nullptr for the
   /// reward `model`: its object is an argument of the constructor of WeightedRewards.

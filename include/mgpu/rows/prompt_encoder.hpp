@@ -44,8 +44,8 @@ public:
                 const Options& options);
 
   /// Encodes a row. A row that cannot be used gets the status bad_row, with the reason.
-  /// Errors: Failure E544, E546 when the chat template of the folder cannot be used, and E603 for a
-  ///         text or messages if the folder has no tokenizer.
+  /// Errors: Failure E544, E546 or E547 when the chat template of the folder cannot be used, and
+  ///         E603 for a text or messages if the folder has no tokenizer.
   EncodedPrompt encode(const input::Row& row);
 
   /// Returns the text of a completion, without special tokens; "" without a tokenizer.

@@ -40,6 +40,7 @@ bool can_judge_messages(const rewards::RewardSettings& settings);
 /// Returns model_fingerprint() of the reward model. Returns 0 if the reward `model` is not chosen,
 /// or if the folder has no weights. With `models`, each node opens the files once.
 /// Ranks:  local.
+/// Errors: those of folder_facts().
 std::uint32_t reward_fingerprint(const rewards::RewardSettings& settings,
                                  lm::ResidentModels* models = nullptr);
 

@@ -52,7 +52,7 @@ class RowEncoder {
 public:
   struct Options {
     std::int64_t vocab = 0;          // size of the model's vocabulary
-    bool ends_texts = true;          // whether texts end with the eos token
+    bool ends_texts = true;          // whether a member `text` ends with the eos token
     std::filesystem::path folder{};  // the model's folder, for error messages
   };
 
@@ -63,7 +63,8 @@ public:
   /// `prompt` and `completion`, `messages`, `text`, `token_ids`.
   /// Errors: JsonError for a row that cannot be used; Failure E543 (text not UTF-8, or not
   ///         encodable), E545 (refused by the chat template); Failure E544 (chat template not
-  ///         understood), E546 (no chat templates in this build), E603 (no tokenizer for a text).
+  ///         understood), E546 (no chat templates in this build), E547 (chat template beyond the
+  ///         limits), E603 (no tokenizer for a text).
   LearnedText encode(const formats::JsonValue& row);
 
   /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. Both are texts, or
@@ -92,15 +93,16 @@ public:
   std::vector<std::int64_t> ended_ids(const std::string& text) const;
 
   /// Returns the tokens of a conversation as the folder's chat template renders it.
-  /// Errors: JsonError if the folder has no chat template; Failure E543 to E547.
+  /// Errors: JsonError if the folder has no chat template; Failure E543 to E547; E603 without a
+  ///         tokenizer.
   std::vector<std::int64_t> rendered_ids(const std::vector<text::ChatMessage>& messages);
 
   /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are
   /// tokenized one by one without special tokens. `separator` follows each step. A bos token is put
   /// before the prompt if the tokenizer has one and the prompt does not begin with it.
-  /// Errors: JsonError if the prompt, a separator that is not empty, or a step with its separator
-  ///         has no tokens; JsonError for a token outside the vocabulary; Failure E543; E603
-  ///         without a tokenizer.
+  /// Errors: JsonError if the prompt with its bos token, a separator that is not empty, or a step
+  ///         with its separator has no tokens; JsonError for a token outside the vocabulary;
+  ///         Failure E543; E603 without a tokenizer.
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 

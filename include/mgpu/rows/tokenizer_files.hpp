@@ -72,7 +72,7 @@ FolderText read_folder_text(const cluster::Group& world, const std::filesystem::
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
 /// Returns the checksum of `files->chat_template`. Returns 0 if `files` is nullopt, or if that
-/// template is not set, so that the template in the model's folder applies.
+/// template is not set, so that a template in tokenizer_config.json applies.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns

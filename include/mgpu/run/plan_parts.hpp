@@ -19,7 +19,8 @@ inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of writing 
 // GPU memory that a CUDA context takes, with cuBLAS and NCCL.
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
 
-/// Truncates to whole bytes and limits the result to 2^60, so that sums of results do not overflow.
+/// Truncates to whole bytes and limits the result to [0, 2^60], so that sums of results do not
+/// overflow.
 std::uint64_t whole_bytes(double bytes);
 
 /// Starts a plan: sets only its name, machine, kind of device, ranks, unit and memory size.

@@ -49,7 +49,7 @@ GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWo
 
 /// The callbacks by which a job processes rows of a file with a language model. RowPhase calls
 /// encode() and work() for the rows of a block of chunks, then pack() for each chunk. A Sample is
-/// an encoded row, a Result is the model's output for that row.
+/// an encoded row, and a Result is the model's output for that row.
 ///
 /// Ranks: all ranks of a model group make the same calls with the same rows, except for pack() and
 ///        write_scalars().

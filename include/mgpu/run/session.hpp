@@ -115,8 +115,8 @@ std::string failure_text(const ErrorReport& report);
 /// neither other sessions nor the number of ranks.
 ///
 /// Ranks:  all calls are collective over the members; other ranks do not take part.
-/// Errors: a failure that all members agree on ends only this session, and SessionHost::close()
-///         gives the run exit 1. A crash, a hang, or a failure of one rank that the others do not
+/// Errors: a failure that all members agree on ends only this session, and counts as `incomplete`
+///         in SessionsEnd::exit. A crash, a hang, or a failure of one rank that the others do not
 ///         know of ends the run.
 class Session {
 public:

@@ -23,7 +23,8 @@ struct ValueRequest {
 
 /// The values that the first sweep of a SequenceLoss computes for a batch. Vectors that were not
 /// requested are empty, but a request for `entropies` or `plain_log_probs` also fills `log_probs`.
-/// On the CPU, log-probabilities at temperature 1 have the same bits as those of LanguageModel.
+/// In float32 on the CPU, log-probabilities at temperature 1 have the same bits as those of
+/// LanguageModel.
 struct TokenValues {
   std::vector<double> log_probs{};        // [N] nats; 0 where there is no target
   std::vector<double> entropies{};        // [N] nats; 0 where there is no target

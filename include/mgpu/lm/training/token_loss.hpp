@@ -43,7 +43,7 @@ struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // sums that are known before the pass, to which both functions add theirs
+  LmSums sums{};  // sums that are known before the pass; those of both functions are added to them
 };
 
 /// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or

@@ -14,7 +14,7 @@
 #include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 
-// Shapes in this header: N = tokens of all spans.
+// Shapes in this header: N = tokens of all sequences of a batch.
 namespace mgpu::lm {
 
 struct TrainingOptions {
@@ -84,7 +84,8 @@ public:
   ///
   /// Errors: ShapeError when an id or a target is not in the vocabulary, or targets or columns have
   ///         a wrong length; ShapeError when a sequence is longer than the learned positions, or
-  ///         the loss rejects the batch; Error when the loss needs a head that the model lacks.
+  ///         has no tokens and HeadRows::last asks for its last one, or when the loss rejects the
+  ///         batch; Error when the loss needs a head that the model lacks.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
   /// Runs the first sweep of a SequenceLoss: a forward pass without gradients. Returns the values

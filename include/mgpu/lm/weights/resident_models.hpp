@@ -40,16 +40,18 @@ public:
   /// copy of the folder's present files with these shapes.
   ///
   /// Errors: whatever `read` throws. If it throws on one rank, a rank that was waiting calls its
-  ///         own `read`. Error if the node already stores 4096 models and texts.
+  ///         own `read`. Error if the node already stores 4096 models and texts, or if a system
+  ///         call fails.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// Returns the text about a folder that make() returns. On each node, only the first rank that
-  /// calls this function for the folder's present files calls make(), and the other ranks get the
-  /// same text.
-  /// Errors: whatever make() throws; Error if the text is longer than 400 bytes, or if the node
-  ///         already stores 4096 models and texts.
+  /// Returns the text about a folder that make() returns. On each node, the first rank that calls
+  /// this function for the folder's present files calls make(), and the other ranks get the same
+  /// text.
+  /// Errors: whatever make() throws. If it throws on one rank, a rank that was waiting calls its
+  ///         own make(). Error if the text is longer than 400 bytes, or if the node already stores
+  ///         4096 models and texts.
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
   /// Frees the weights of folders that no rank of the node uses, the least recently used first. The

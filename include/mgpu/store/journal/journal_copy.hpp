@@ -19,8 +19,8 @@ using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::b
 /// each chunk. Nothing is written to `directories`.
 ///
 /// Ranks:  collective; each rank copies some of the chunks.
-/// Memory: on each rank, one chunk (two if several directories have the chunk), and 32 bytes for
-///         every chunk of the directories.
+/// Memory: on each rank, one chunk (two with `upgrade`, or if several directories have the chunk),
+///         and 72 bytes for every chunk of the directories in addition to those of `journal`.
 /// Errors: the same Failure on all ranks. E610: two directories store different contents for one
 ///         chunk, or were made from different data or weights. Reading can fail with E603
 ///         (unreadable), E604 (damaged) or E605 (another version). Appending can fail with E601

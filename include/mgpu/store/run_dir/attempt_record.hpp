@@ -22,8 +22,8 @@ struct AttemptRecord {
   std::optional<ExitCode> exit{};    // empty as long as `ended` is ""
   std::vector<std::string> command;  // argv
 
-  /// Writes attempts/NNNN.json; secrets in the command are masked. Errors: Failure E602 (write
-  /// failed).
+  /// Writes attempts/NNNN.json; secrets in the command are masked. Errors: Failure E601 (cannot be
+  /// created), E602 (write failed).
   void write(const std::filesystem::path& run_directory) const;
 
   /// Reads attempts/NNNN.json. Errors: Failure E603 when the file cannot be read; E604 (exit 80)

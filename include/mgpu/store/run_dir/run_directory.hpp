@@ -75,14 +75,15 @@ public:
   /// input's key. These checksums replace those of an earlier attempt.
   ///
   /// Ranks:  collective.
-  /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
+  /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an
+  ///         error of reading run.json.
   void record_inputs(const cluster::Group& group, const std::map<std::string, std::string>& inputs);
 
   /// Writes `value` to run.json as the value of key `key` in this run, in place of `auto`. If the
   /// run's identity contains the key, it contains `value` from now on.
   ///
   /// Ranks:  collective.
-  /// Errors: the same Failure on all ranks: E602, or an error of reading run.json.
+  /// Errors: those of record_inputs().
   void resolve(const cluster::Group& group, const std::string& key, const std::string& value);
 
   /// Returns the value of `key` in run.json, which resolve() of an earlier attempt may have
@@ -99,11 +100,12 @@ public:
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. `done` and `incomplete` (some rows failed) finish the run.
-  /// Only a request with `reopens` resumes a finished run.
+  /// Records how this attempt ended. `done` and `incomplete` (too many rows failed, or a stage
+  /// failed) finish the run. Only a request with `reopens` resumes a finished run.
   ///
   /// Ranks:  collective.
-  /// Errors: the same Failure on all ranks: E602, or an error of reading the run's records.
+  /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an
+  ///         error of reading the run's records.
   void finish(const cluster::Group& group, ExitCode exit);
 
 private:
@@ -121,8 +123,9 @@ std::filesystem::path runs_folder(const std::filesystem::path& output);
 /// Returns whether the run is finished.
 ///
 /// Ranks:  local.
-/// Errors: Failure E609 (exit 66, not a run directory); E604 (exit 80) when its run.json cannot be
-///         parsed; E605 (exit 65) when a newer version wrote it.
+/// Errors: Failure E609 (exit 66, not a run directory); those of read_file() when its run.json
+///         cannot be read; E604 (exit 80) when it cannot be parsed; E605 (exit 65) when a newer
+///         version wrote it.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
 /// Returns the identity of the configuration with which the run was begun, with the values that
