@@ -9,7 +9,8 @@
 
 namespace mgpu::input {
 
-/// The ranks that read a file together: all ranks of the world, or one process without MPI.
+/// The ranks that read a file together: all ranks of the world, or a single rank without the
+/// others.
 class Readers {
 public:
   Readers() = default;

@@ -40,7 +40,7 @@ public:
   RowCounter(RowIndex& index, RecordEnds& ends, const RowMark& begin)
       : index_(index), ends_(ends), position_(begin) {}
 
-  /// Adds the next bytes of the file. Errors: RowError for data after the last row.
+  /// Adds the next bytes of the file. Errors: RowError for data after the end of a JSON list.
   void add(std::string_view bytes) {
     while (!bytes.empty()) {
       if (ends_.is_over()) {

@@ -67,8 +67,9 @@ std::optional<formats::JsonValue> find_object(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the string after `"classification":` in a text, or nullopt if the text lacks this
-/// member. The JSON object that contains this member may be cut short.
+/// Returns the string after `"classification":` in a text. Returns nullopt if the text lacks this
+/// member, or if the value of the member is not a complete string. The JSON object that contains
+/// this member may be cut short.
 std::optional<std::string_view> find_cut_member(std::string_view text) {
   const std::string name = '"' + std::string(kLabelMember) + '"';
   std::size_t at = text.find(name);

@@ -14,9 +14,9 @@ namespace mgpu::jobs {
 /// numbers.
 std::string svg_confusion(const ClassifyPlots& plots);
 
-/// Draws two histograms of the probability of the positive label: for the rows with that label, and
-/// for all other rows. The numbers of rows are on a logarithmic scale. Returns an SVG image; "" if
-/// no row was counted.
+/// Draws two histograms of the probability of the positive label: for the rows with this true
+/// label, and for the rows with another true label. The numbers of rows are on a logarithmic scale.
+/// Returns an SVG image; "" if no row was counted.
 std::string svg_scores(const ClassifyPlots& plots);
 
 /// Draws the error rates of the first kShownGroups groups of rows (data.columns.group), with

@@ -24,9 +24,10 @@ struct ClassifyInputs : rows::ModelRows {
   PromptStrategy strategy{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
-  /// Returns the largest allowed number of tokens of a prompt with its label: data.max_length. If
-  /// the model has learned positions, the result is at most their number. If answers are generated,
-  /// the room for the longest answer is subtracted from that number.
+  /// Returns the largest allowed number of tokens of a prompt, with its label if labels are scored:
+  /// data.max_length. If the model has learned positions, the result is at most their number. If
+  /// answers are generated, the room for the longest answer is subtracted from the number of
+  /// positions.
   std::int64_t max_length() const;
 
   /// Returns an object that turns these rows into prompts.

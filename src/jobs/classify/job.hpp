@@ -20,7 +20,7 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder, and of the data with its prompts.
+  /// Returns two checks: one of the model's folder, and one of the data and the prompt strategy.
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
@@ -30,7 +30,8 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the files of the job except for the model's folder.
+  /// Checks the files of the job. Of the model's folder, it checks only the chat template that
+  /// data.chat_template names, if any.
   void check_inputs() const;
 
   const Config& config_;

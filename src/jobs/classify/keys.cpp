@@ -56,8 +56,8 @@ bool is_prompt_text(const Config& config) {
          config.text("classify.prompt").find(rows::kTextColumn) != std::string::npos;
 }
 
-/// Refuses keys that have no effect with classify.score, and classify.strategy without a file of
-/// strategies.
+/// Refuses keys that have no effect with the value of classify.score, and classify.strategy without
+/// a file of strategies.
 void refuse_useless_keys(const Config& config) {
   const auto refuse = [&](const char* name, const char* standard, const char* other) {
     if (config.is(name, standard)) return;

@@ -34,7 +34,8 @@ struct ClassifyConfig {
   /// Values of the label column that stand for `labels`. They equal `labels` if classify.labels is
   /// a list, not a mapping.
   std::vector<std::string> label_values;
-  std::size_t positive = 0;   // index of classify.positive in `labels`; null: the last label
+  std::size_t positive = 0;   // index in `labels`: of classify.positive, or of the last label if
+                              // that key is null
   bool has_positive = false;  // classify.positive is set
   /// classify.prompt is either a file (prompt_file) or the text of a template (prompt_text). If
   /// both are empty, the built-in strategy is used.

@@ -38,7 +38,8 @@ struct ClassifyPlots {
     /// log-probability of the answer.
     double confidence = 0.0;
   };
-  /// The speed of this run, or of another run with the same keys, texts, model and strategy.
+  /// The speed of this run, or of another run with the same texts, model, strategy, and keys that
+  /// change results.
   struct RunSpeed {
     std::int64_t ranks = 0;
     std::int64_t ranks_of_copy = 1;  // ranks of one copy of the model
@@ -70,8 +71,8 @@ struct ClassifyPlots {
 
   std::vector<std::string> labels;
   std::vector<LabelResult> by_label;  // in the order of `labels`
-  /// False with more than two labels and no classify.positive. Then the page and the results have
-  /// numbers of all labels, and each label has an ROC curve.
+  /// False with more than two labels and no classify.positive. Then the end table has only metrics
+  /// that cover all labels, and the page has an ROC curve of each label.
   bool has_positive = true;
   std::string positive;                          // one of `labels`
   std::vector<std::int64_t> confusion;           // Confusion::counts()
@@ -86,9 +87,10 @@ struct ClassifyPlots {
   std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
   std::vector<double> calibration_low{};   // lower end of the confidence interval of each accuracy
   std::vector<double> calibration_high{};  // upper end of the confidence interval of each accuracy
-  /// Rows of the positive label, counted in bins of the probability of that label.
+  /// Numbers of rows whose true label is the positive one, in bins of the probability of that
+  /// label.
   std::vector<std::int64_t> positive_scores{};
-  std::vector<std::int64_t> other_scores{};  // numbers of all other rows, in the same bins
+  std::vector<std::int64_t> other_scores{};  // rows with another true label, in the same bins
   std::vector<GroupErrors> groups;           // sorted by name
   std::vector<Mistake> mistakes;             // the wrong rows with the highest confidence
   std::vector<double> samples_per_second;    // speed of each group of ranks

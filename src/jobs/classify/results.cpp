@@ -44,7 +44,7 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots
   plots.total_samples_per_second = speeds.total;
 }
 
-/// Adds the speeds of this run and of other runs in the same folder.
+/// Adds the speeds of this run, and of other runs whose directories are in the same parent folder.
 /// Ranks: local; only rank 0 calls this function.
 void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPlots& plots) {

@@ -11,16 +11,16 @@ namespace mgpu::jobs {
 
 /// Identifies runs whose speeds can be compared.
 struct SpeedKind {
-  std::uint32_t key = 0;  // ClassifyPlots::run_key: equal for equal keys, rows, model and prompt
-                          // strategy
+  std::uint32_t key = 0;  // ClassifyPlots::run_key: equal for equal rows, model, prompt strategy,
+                          // and keys that change results
   std::string host;       // host of rank 0
   std::string device;     // "cpu", "cuda"
 };
 
 /// Returns the speeds of finished runs of kind `kind` in the parent folder of `run_directory`, from
 /// their summary.json. Reads the newest 200 folders, except `run_directory`. Of several runs with
-/// equal ranks, ranks per copy of the model, and batch size, only the newest counts. Unreadable
-/// summaries are skipped.
+/// the same number of ranks, of ranks per copy of the model, and of texts per batch, only the
+/// newest counts. Unreadable summaries are skipped.
 /// Ranks:  local.
 std::vector<ClassifyPlots::RunSpeed> speeds_of_other_runs(
     const std::filesystem::path& run_directory, const SpeedKind& kind);

@@ -36,7 +36,7 @@ struct AgentKeys {
   std::filesystem::path path;  // JSON file that defines the agents; "": default_agents()
   AgentMethod method = AgentMethod::latent_mas;
   Carry carry = Carry::all;
-  std::int64_t num_parents = 5;  // most paths of an agent that the next agent continues
+  std::int64_t num_parents = 5;  // how many paths of an agent the next agent continues at most
   std::int64_t steps = 5;        // latent steps of an agent
   bool realigns = true;
   Diversity diversity = Diversity::hybrid;

@@ -8,7 +8,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Facts about the children of a node: the sum of their values, and their number.
+/// Facts about the children of a node: the sum of their values, their number, and their first
+/// answer.
 struct OfChildren {
   double values = 0.0;
   std::int32_t count = 0;

@@ -42,7 +42,7 @@ public:
   static std::uint64_t sample_of_rollouts(std::int64_t question, std::int64_t path,
                                           std::int64_t step);
 
-  /// Returns the random stream of the first rollout of a state of OmegaSearch. `number`:
+  /// Returns the random stream of the first rollout of a state of OmegaSearch. `number` is the
   /// OmegaSearch::Probe::number of the state.
   static std::uint64_t sample_of_state(std::int64_t question, std::int64_t number);
 

@@ -62,7 +62,8 @@ CollectInputs put_together(const CollectKeys& keys, rows::ModelRows read,
   return inputs;
 }
 
-/// Gives a question the status too_long if Question::longest is above `longest`. 0 means no limit.
+/// Gives a question the status too_long if Question::longest is above `longest`. If `longest` is 0,
+/// there is no limit.
 void refuse_long_question(std::int64_t longest, Question& question) {
   if (longest == 0 || question.longest <= longest) return;
   question.facts.status = rows::RowStatus::too_long;

@@ -98,7 +98,8 @@ public:
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
 
-  /// Returns whether all questions are collected; false means that a stop was requested.
+  /// Collects all questions. Returns false if a stop was requested before the last one.
+  /// Ranks: collective over the world.
   bool collect() { return phase_.run(*worker_); }
 
 private:

@@ -10,8 +10,10 @@
 namespace mgpu::jobs {
 
 /// Job collect samples solutions of questions, splits them into steps, and estimates the value of
-/// each step from rollouts. It stores a tree per question in table `samples` of results.h5. Each
-/// group of ranks holds a copy of the model. The groups share the questions, in chunks.
+/// each step from rollouts. With agents (collect.steps=latent), a step is the work of an agent, and
+/// its value comes from the answers below it. The job stores a tree per question in table `samples`
+/// of results.h5. Each group of ranks holds a copy of the model. The groups share the questions, in
+/// chunks.
 class CollectJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -42,7 +44,8 @@ public:
                        const store::ChunkJournal& journal) const override;
 
 private:
-  /// Checks the files that check_files() checks, except the model's folder.
+  /// Checks the files that check_files() checks. Of the model's folder, it checks only the chat
+  /// template that data.chat_template names, if any.
   void check_inputs() const;
   std::uint64_t state_bytes() const;
 

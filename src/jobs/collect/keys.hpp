@@ -24,15 +24,15 @@ struct CollectKeys {
   rows::ModelRowKeys rows;
   bool splits_lines = true;      // collect.split: line; false: tokens
   std::int64_t step_tokens = 0;  // collect.step_tokens; 0 if steps are lines
-  std::int64_t max_steps = 32;   // most steps of a solution; the last one has all remaining text
+  std::int64_t max_steps = 32;   // limit of steps per solution; the last one has all remaining text
   std::int64_t num_paths = 8;    // solutions of a question; with agents, paths of an agent
   std::int64_t rollouts = 8;     // completions that are sampled after a step
   StepLabel label = StepLabel::monte_carlo;
   OmegaRules omega{};                 // collect.omega.*
   AgentKeys agents{};                 // collect.agents.*, collect.latent.*,
                                       // collect.num_parent_paths
-  std::int64_t max_new_tokens = 256;  // most tokens of a solution; a rollout counts with the steps
-                                      // before it
+  std::int64_t max_new_tokens = 256;  // limit of tokens per solution; a rollout counts with the
+                                      // steps before it
   double temperature = 1.0;
   std::int64_t top_k = 0;
   double top_p = 1.0;

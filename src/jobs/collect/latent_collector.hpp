@@ -19,13 +19,13 @@ namespace mgpu::jobs {
 
 /// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
 /// collect.num_paths paths, or a single path if collect.latent.diversity is none. With
-/// collect.latent.branch_entropy, it may make fewer. The next agent continues the best of these
-/// paths, at most collect.num_parent_paths. The model reads the prompt of the next agent once for
-/// each path that this agent continues. All new paths that continue the same path share the cache
-/// pages of that path. The paths of all questions in a batch make their latent steps together.
-/// Similar paths of the second agent may merge. The judger (the last agent) draws one answer for
-/// each path, or only for the best one with collect.latent.pruning. If collect.latent.diversity is
-/// none, it draws collect.num_paths answers after the single path.
+/// collect.latent.branch_entropy, it may make fewer. The next agent, unless it is the last,
+/// continues the best of these paths, at most collect.num_parent_paths. The model reads the prompt
+/// of the next agent once for each path that this agent continues. All new paths that continue the
+/// same path share the cache pages of that path. The paths of all questions in a batch make their
+/// latent steps together. Similar paths of the second agent may merge. The last agent, the judger,
+/// draws one answer for each path, or only for the best one with collect.latent.pruning. If
+/// collect.latent.diversity is none, it draws collect.num_paths answers after the single path.
 /// Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:

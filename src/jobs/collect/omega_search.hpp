@@ -13,7 +13,7 @@ namespace mgpu::jobs {
 
 /// The settings of OmegaSearch, from the keys collect.omega.*.
 struct OmegaRules {
-  std::int64_t searches = 20;  // most binary searches of a question
+  std::int64_t searches = 20;  // limit of binary searches per question
   double alpha = 0.5;          // in (0, 1]; a lower value prefers states with more right rollouts
   double beta = 0.9;           // in (0, 1]; a lower value prefers short rollouts
   double length = 500.0;       // each `length` tokens of a rollout give one factor beta
@@ -47,7 +47,7 @@ public:
     std::int64_t tokens() const { return solution->tokens_of(steps); }
   };
 
-  /// `paths`: the sampled solutions of a question. They count as rollouts of the root, the state
+  /// `paths` has the sampled solutions of a question. They count as rollouts of the root, the state
   /// without steps.
   OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths);
 

@@ -12,8 +12,8 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::size_t kDrawnPaths = 16;  // most paths of a question that are drawn
-constexpr std::size_t kDrawnSteps = 16;  // most steps of a path that are drawn
+constexpr std::size_t kDrawnPaths = 16;  // only the first paths of a question are drawn
+constexpr std::size_t kDrawnSteps = 16;  // only the first steps of a path are drawn
 constexpr std::size_t kShownCharacters = 200;
 constexpr double kFieldWidth = 40;
 constexpr double kFieldHeight = 20;

@@ -249,7 +249,7 @@ std::uint64_t CollectJob::state_bytes() const {
 
 std::uint64_t CollectJob::disk_bytes() const {
   const auto questions = static_cast<std::uint64_t>(count_questions(keys_));
-  if (questions == 0) return 0;  // the file is not valid, which --check reports elsewhere
+  if (questions == 0) return 0;  // the data cannot be read; another check reports the reason
   const auto tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto paths = static_cast<std::uint64_t>(keys_.num_paths);
   const auto steps = static_cast<std::uint64_t>(std::min(keys_.max_steps, keys_.max_new_tokens));

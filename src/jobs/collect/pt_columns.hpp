@@ -40,7 +40,7 @@ class PtColumns {
 public:
   using Lists = store::ListColumn;
 
-  /// `file`: results.h5 of a run. `agents`: the settings of this run.
+  /// `file` is results.h5 of a run, and `agents` are the settings of this run.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80).
   PtColumns(const std::filesystem::path& file, const AgentKeys& agents);

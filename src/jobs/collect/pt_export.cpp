@@ -83,7 +83,8 @@ std::string task_of(const Config& config, const CollectKeys& keys) {
 }
 
 /// Returns how the steps were made: collect.label without agents, or the method of the agents. If
-/// agents think along several paths, the result ends with "_multipath".
+/// agents think in latent steps and collect.num_paths is above 1, the result ends with
+/// "_multipath".
 std::string method_of(const CollectKeys& keys) {
   if (!keys.agents.is_used) return name_of(keys.label);
   const std::string method = name_of(keys.agents.method);

@@ -17,7 +17,7 @@ namespace mgpu::jobs {
 /// Ranks:  local.
 class PtReader {
 public:
-  /// `keys`: the settings of the run. If the run has agents, the constructor also reads the file
+  /// `keys` are the settings of the run. If the run has agents, the constructor also reads the file
   /// that collect.agents.path names.
   /// Errors: Failure E603 (missing, exit 66), E605 (columns are missing, exit 65), E604 (the bytes
   ///         are not those written, exit 80); those of read_agents().

@@ -62,8 +62,9 @@ Question AgentEncoder::encode_text(const std::string& text) const {
   return question;
 }
 
-/// Renders and tokenizes the prompt of an agent. If `is_first`, the prompt begins a sequence: the
-/// tokenizer adds its special tokens, unless a chat template writes them.
+/// Renders and tokenizes the prompt of an agent. The prompt begins a sequence if `is_first`, or if
+/// agents do not think in latent steps. Then the tokenizer adds its special tokens, unless the
+/// folder has a chat template, which writes them.
 AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
                                        const std::string& question) const {
   const bool has_texts = options_.keys.method == AgentMethod::text_mas;

@@ -62,7 +62,7 @@ void count_votes(const store::ReadTable& samples, CollectCounts& counts) {
     counts.voted_right += right;
 }
 
-/// Counts paths, steps and rollouts. `sampled`: result of sampled_of().
+/// Counts paths, steps and rollouts. `sampled` is the result of sampled_of().
 CollectCounts counts_of(const store::ReadTable& samples, std::span<const std::int64_t> sampled) {
   const auto rollouts = samples.column("n_rollouts").values<std::int64_t>();
   const auto paths = samples.column("n_paths").values<std::int32_t>();
@@ -148,7 +148,7 @@ struct ShownRows {
 
 /// Finds the questions with the largest and the smallest share of right solutions, and the question
 /// whose share is closest to one half. Of questions with equal shares, it takes the first. Returns
-/// nullopt if no question has solutions. `sampled`: result of sampled_of().
+/// nullopt if no question has solutions. `sampled` is the result of sampled_of().
 std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                                     std::span<const std::int64_t> sampled) {
   const auto paths = samples.column("n_paths").values<std::int32_t>();

@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 store::SealRequest collect_request(const run::SealPlace& place, const CollectInputs& inputs);
 
 /// Reads results.h5, and adds numbers and charts to `outcome`. The end table, summary.json and
-/// report.html are made from them. `groups`: the work of all groups of ranks.
+/// report.html are made from them. `groups` has the work of all groups of ranks.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of read_table() and TreeReader.

@@ -18,7 +18,7 @@ Visits visits_of_root(std::span<const PathAnswers> paths) {
 }
 
 /// Returns the number of answers that decide the value of step `step` of a path, and how many of
-/// them are right. Steps count from 0. `rollouts`: rollouts of a step.
+/// them are right. Steps count from 0. `rollouts` is the number of rollouts of a step.
 Visits visits_of_step(StepLabel label, std::int64_t rollouts, const PathAnswers& path,
                       std::size_t step) {
   const std::int32_t own = path.is_right ? 1 : 0;

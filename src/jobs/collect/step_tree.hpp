@@ -33,7 +33,7 @@ struct Visits {
 double value_of(StepLabel label, const Visits& visits);
 
 /// Returns the standard error of visits.share() as a binomial share: sqrt(p (1 - p) / count), with
-/// p = visits.share().
+/// p = visits.share(). visits.count must not be 0.
 double standard_error_of(const Visits& visits);
 
 /// The answers of one path. All steps but the last have rollouts.
@@ -68,11 +68,11 @@ struct StepTree {
 /// children of a node have the same order as in `nodes`.
 StepTree with_children(std::vector<StepNode> nodes);
 
-/// Makes the tree of a question. `rollouts`: number of rollouts of each step of a path, except its
-/// last step. The value of the root counts the answers of all paths. The value of a step counts the
-/// answers of its rollouts. The value of the last step of a path counts only the answer of the
-/// path. With monte_carlo, each step also counts the answer of its path, because the rest of the
-/// path is a draw from the same distribution as a rollout.
+/// Makes the tree of a question. Each step of a path except its last step has `rollouts` rollouts.
+/// The value of the root counts the answers of all paths. The value of a step counts the answers of
+/// its rollouts. The value of the last step of a path counts only the answer of the path. With
+/// monte_carlo, each step also counts the answer of its path, because the rest of the path is a
+/// draw from the same distribution as a rollout.
 /// Errors: Error if `paths` is empty.
 StepTree make_step_tree(StepLabel label, std::int64_t rollouts, std::span<const PathAnswers> paths);
 

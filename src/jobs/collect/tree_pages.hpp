@@ -13,7 +13,8 @@ namespace mgpu::jobs {
 /// every path has the maximum number of tokens. With collect.latent.merge_similarity, it assumes
 /// that paths share no pages.
 ///
-/// `prompts`: the prompts of all agents. `page_tokens`: tokens of a cache page.
+/// `prompts` has the prompts of all agents, and `page_tokens` is the number of tokens of a cache
+/// page.
 std::int64_t tree_pages(std::span<const AgentPrompt> prompts, const CollectKeys& keys,
                         std::int64_t page_tokens);
 

@@ -18,7 +18,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kPrompts = 3;
-constexpr std::int64_t kRowsRead = 256;  // most rows that are read; they may have fewer than
+constexpr std::int64_t kRowsRead = 256;  // only the first rows are read; they may have fewer than
                                          // kPrompts prompts, since a prompt can have many rows
 constexpr std::size_t kLongest = 300;    // characters of a shown text
 

@@ -32,8 +32,8 @@ namespace mgpu::jobs {
 /// The file has the state of every stage and cell.
 class Coordinator {
 public:
-  /// `ranks`: number of ranks of the run. `memory`: limits which stages run at the same time, see
-  /// Schedule. `states_file`: path of job_states.json.
+  /// `ranks` is the number of ranks of the run. `memory` limits which stages run at the same time
+  /// (see Schedule). `states_file` is the path of job_states.json.
   Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
               NodeMemory memory, std::filesystem::path states_file);
 

@@ -43,7 +43,7 @@ struct PreparedStage {
 
 /// Looks for an earlier run of the stage. Returns this run and the settings of the stage. If
 /// `checks_files` is true, first checks that the files of the stage exist (Job::check_files).
-/// `directories`: the run directories of the stages for which this stage waits, by index.
+/// `directories` has the run directories of the stages for which this stage waits, by index.
 /// Ranks:  local.
 /// Errors: those of Job::check_files(), and of counting the rows of the data.
 PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,

@@ -24,7 +24,7 @@ NodeMemory memory_of_nodes(const run::RunContext& run, const std::vector<Stage>&
                            const StagePlace& place);
 
 /// Returns the host memory of the nodes of `machine`, for --plan. NodeMemory::of_rank is empty. The
-/// whole result is empty if the machine uses GPUs, or if no two ranks share a node. `margin`: the
+/// whole result is empty if the machine uses GPUs, or if no two ranks share a node. `margin` is the
 /// value of devices.memory_margin, the share of a node's memory that stages may not use.
 NodeMemory memory_of_nodes(const run::PlanMachine& machine, double margin);
 

@@ -70,7 +70,8 @@ private:
   }
 
   /// Returns the bytes that a rank of the stage needs, as a run estimates them: for the fewest
-  /// ranks that its job accepts. The same stages as for estimate() must be known.
+  /// ranks that its job accepts. As for estimate(), all stages whose output it reads must be
+  /// reused, or must already have an estimate.
   std::uint64_t rank_bytes(std::size_t stage) {
     const auto [known, is_new] = rank_bytes_.try_emplace(stage, 0);
     if (is_new)

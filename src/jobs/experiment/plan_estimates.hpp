@@ -19,7 +19,8 @@ namespace mgpu::jobs {
 struct StageEstimate {
   int ranks = 0;
   double seconds = 0.0;
-  std::string basis{};           // origin of the time: "guess: training", "as in STAMP"
+  std::string basis{};           // origin of the time: "guess: training", or "as in" and the name
+                                 // of a run directory; "": no time is known
   std::uint64_t bytes = 0;       // largest memory that a rank needs
   std::uint64_t have_bytes = 0;  // memory that this rank may use; 0: unknown
   report::Plan::Limit limit{};   // limit of memory of which the largest share is used; its `what`
@@ -35,7 +36,7 @@ struct StageEstimate {
 /// use the times of finished runs.
 class Estimator {
 public:
-  /// `plans`: see stage_plans(). All arguments must outlive the object.
+  /// `plans` is the result of stage_plans(). All arguments must outlive the object.
   Estimator(const std::vector<Stage>& stages, const std::vector<StagePlan>& plans,
             const StagePlace& place, const run::PlanMachine& machine);
 

@@ -22,7 +22,7 @@ using SecondsOf = std::function<double(const Assignment& assignment)>;
 /// called when a stage begins, after all stages for which it waits have ended. Stages that the
 /// schedule has marked as reused take no time.
 ///
-/// `schedule`: Schedule::free() must have been called for all its ranks.
+/// Schedule::free() must have been called for all ranks of `schedule`.
 /// Errors: Error if no ranks can run a stage, which is a bug of the caller.
 std::vector<SimulatedStage> simulate(Schedule& schedule, const SecondsOf& seconds_of);
 
@@ -33,8 +33,8 @@ struct TimeBound {
   double seconds() const { return work_s > chain_s ? work_s : chain_s; }
 };
 
-/// Returns the bounds under the assumption that a stage on n ranks takes `work` / n seconds.
-/// `work`: seconds that each stage takes on one rank. A stage whose StageNeed::sizes is empty adds
+/// Returns the bounds under the assumption that a stage on n ranks takes `work` / n seconds. `work`
+/// has the seconds that each stage takes on one rank. A stage whose StageNeed::sizes is empty adds
 /// no time to a chain.
 TimeBound time_bound(const std::vector<StageNeed>& stages, const std::vector<double>& work,
                      int ranks);

@@ -16,7 +16,7 @@ namespace mgpu::jobs {
 using ModelFiles = std::map<std::string, std::string>;
 
 /// Returns the files of the model that a stage trains; an empty map if the stage trains no language
-/// model. `config`: result of with_inputs() for the stage.
+/// model. `config` is the result of with_inputs() for the stage.
 /// Ranks:  local.
 ModelFiles trained_model_files(const Config& config);
 

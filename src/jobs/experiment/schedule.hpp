@@ -14,8 +14,8 @@ namespace mgpu::jobs {
 struct StageNeed {
   std::vector<std::size_t> after;  // indices of the stages that must be done before
   std::vector<int> sizes;          // numbers of ranks that can run the stage, ascending; not empty
-  int wish = 0;                    // most ranks that the stage gets, unless the smallest of `sizes`
-                                   // is larger; 0: see Schedule
+  int wish = 0;                    // limit of the stage's ranks, unless the smallest of `sizes` is
+                                   // larger; 0: Schedule decides
   int round = 0;                   // round of the stage
   double preference = 0.0;         // stages with a larger number come first
 };
@@ -70,8 +70,8 @@ struct NodeMemory {
 /// still runs when no other stage uses the node.
 class Schedule {
 public:
-  /// `ranks`: number of ranks of the run. A rank counts as busy until free() is called for it. No
-  /// stages may wait for each other in a cycle.
+  /// `ranks` is the number of ranks of the run. A rank counts as busy until free() is called for
+  /// it. No stages may wait for each other in a cycle.
   Schedule(std::vector<StageNeed> stages, int ranks, Urgency urgency = Urgency::chain);
 
   /// Sets the memory of the nodes. Only stages that fit into this memory together then run at the

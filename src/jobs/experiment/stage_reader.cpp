@@ -164,7 +164,8 @@ std::string StageReader::value_of(const std::string& name, Open& open) const {
 }
 
 /// Returns the index of the stage of file `file_name` with these values. Adds this stage to
-/// Open::before, and the values that it uses to Open::used.
+/// Open::before. Adds to Open::used the names of the values that this stage uses, with the values
+/// of the open stage.
 std::size_t StageReader::stage_before(const std::string& file_name, const CellValues& values,
                                       Open& open) {
   if (!is_plain_name(file_name))

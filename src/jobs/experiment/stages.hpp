@@ -82,7 +82,7 @@ std::string description(const std::vector<Stage>& stages, const Stage& stage);
 
 /// Returns the configuration of a stage, in which the keys of its inputs have the paths that
 /// path_of() returns, or path_for_plan() if `is_plan`. Makes no files: join_rounds() makes the
-/// files with the rows of several rounds. `directories`: the run directories of other stages by
+/// files with the rows of several rounds. `directories` has the run directories of other stages by
 /// index.
 /// Ranks:  local.
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories,

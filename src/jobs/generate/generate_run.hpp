@@ -34,7 +34,7 @@ public:
   /// Returns a text about the memory of weights and cache, for the banner. Call tokenize() first.
   std::string memory_text() const;
 
-  /// Returns whether all prompts are complete; false means that a stop was requested.
+  /// Completes all prompts. Returns false if a stop was requested before the last one.
   bool generate() { return phase_.run(*worker_); }
 
 private:

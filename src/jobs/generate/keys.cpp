@@ -12,7 +12,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// The keys that have no effect in greedy decoding.
+// The keys that are of use only if tokens are sampled. In greedy decoding, generate.num_samples
+// would repeat the same completion, and the others would have no effect.
 constexpr std::array kDrawKeys = {"generate.temperature", "generate.top_k", "generate.top_p",
                                   "generate.num_samples"};
 
@@ -76,7 +77,7 @@ lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDef
   return sampling;
 }
 
-/// Refuses keys that have no effect with greedy decoding, instead of ignoring them.
+/// Refuses the keys of kDrawKeys if generate.do_sample is false, instead of ignoring them.
 void refuse_keys_of_draws(const Config& config) {
   if (!config.is("generate.do_sample", "false")) return;
   for (const char* name : kDrawKeys) {
