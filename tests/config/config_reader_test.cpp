@@ -7,7 +7,7 @@
 #include <mgpu/config/config_print.hpp>
 #include <mgpu/config/config_reader.hpp>
 
-#include "config_test_table.hpp"
+#include "config_reader_case.hpp"
 
 namespace mgpu {
 namespace {
@@ -16,44 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Reads configurations whose files are in memory, below /conf. The working directory is /work.
-class ConfigReaderTest : public testing::Test {
-protected:
-  Config read(std::map<std::string, std::string> files, std::vector<std::string> overlays = {},
-              std::vector<std::string> arguments = {}) {
-    ConfigSources sources;
-    sources.file = "../conf/run.yaml";
-    sources.overlays = std::move(overlays);
-    sources.working_directory = "/work";
-    for (const std::string& argument : arguments) {
-      const std::size_t equals = argument.find('=');
-      sources.overrides.push_back({argument.substr(0, equals), argument.substr(equals + 1),
-                                   "command line, argument 2", argument,
-                                   static_cast<int>(equals) + 2});
-    }
-    sources.read = [&](const std::filesystem::path& path) {
-      return files.at(path.lexically_normal().string());
-    };
-    sources.variable = [&](const std::string& name) {
-      const auto found = environment_.find(name);
-      return found == environment_.end() ? std::string() : found->second;
-    };
-    sources.find_model = [&](const std::filesystem::path& path, const std::string& name) {
-      asked_models_.push_back(path.string() + " " + name);
-      return name == "org/known" ? std::string("/cache/known") : std::string();
-    };
-    return read_config(table_, sources);
-  }
-
-  Config read_text(const std::string& text) { return read({{"/conf/run.yaml", text}}); }
-
-  std::map<std::string, std::string> environment_ = {
-      {"HOME", "/home/me"}, {"SCRATCH", "/scratch/me"}, {"RELATIVE", "sub"}, {"EMPTY", ""}};
-  std::vector<std::string> asked_models_;
-  KeyTable table_ = config_test_table();
-};
-
-const std::string kEmptyRun = "schema: 1\njob: train\n";
+using ConfigReaderTest = ConfigReaderCase;
 
 TEST_F(ConfigReaderTest, DefaultsStandWhereNobodySaysOtherwise) {
   const Config config = read_text(kEmptyRun);
@@ -292,110 +255,6 @@ TEST(ConfigTest, GettersTakeOnlyTheirType) {
   EXPECT_THROW(config.integer("train.micro_batch_size"), Error);  // it is the word auto
   EXPECT_THROW(Config(table, {{"run.sede", {.text = "7"}}}), Error);
   EXPECT_THROW(Config(table, {{"run.seed", {.text = "x"}}}), Error);
-}
-
-TEST_F(ConfigReaderTest, HomeAndVariablesAreReplacedInPaths) {
-  const std::map<std::string, std::string> expected = {
-      {"~/data.csv", "/home/me/data.csv"},
-      {"$SCRATCH/x.csv", "/scratch/me/x.csv"},
-      {"${SCRATCH}/x.csv", "/scratch/me/x.csv"},
-      {"$RELATIVE/x.csv", "/conf/sub/x.csv"},
-      {"a/${RELATIVE}_$RELATIVE.csv", "/conf/a/sub_sub.csv"},
-      {"$$SCRATCH/x.csv", "/conf/$SCRATCH/x.csv"},
-      {"price$5$.csv", "/conf/price$5$.csv"},
-      {"a~/x.csv", "/conf/a~/x.csv"}};
-  for (const auto& [written, path] : expected)
-    EXPECT_EQ(read_text(kEmptyRun + "data: {path: '" + written + "'}\n").text("data.path"), path)
-        << written;
-  const Config given = read({{"/conf/run.yaml", kEmptyRun}}, {}, {"run.output=~"});
-  EXPECT_EQ(given.text("run.output"), "/home/me");
-}
-
-TEST_F(ConfigReaderTest, AnExpandedPathIsPartOfTheIdentityAndCanBeReadBack) {
-  environment_["SCRATCH"] = "/scratch/$me";
-  const Config config = read_text(kEmptyRun + "data: {path: $SCRATCH/x.csv}\n");
-  const Config again = read_text(config.resolved_yaml());
-
-  EXPECT_EQ(config.text("data.path"), "/scratch/$me/x.csv");
-  EXPECT_EQ(again.text("data.path"), "/scratch/$me/x.csv");
-  EXPECT_EQ(config.identity(), again.identity());
-  environment_["SCRATCH"] = "/other";
-  EXPECT_NE(read_text(kEmptyRun + "data: {path: $SCRATCH/x.csv}\n").identity(), config.identity());
-}
-
-TEST_F(ConfigReaderTest, ATextWithAVariableOfTheCommandLineCanBeReadBack) {
-  table_.add({.name = "run.note", .type = KeyType::text, .default_value = "", .summary = "a note"});
-  for (const std::string argument :
-       {"run.note=${HOME}_run", "run.note=$${HOME}", "run.note=a $ {b} $$ $$${c",
-        "data.labels=['${x}', 'b ${', $]", "data.labels={'${x}': '0', b: '$${y'}"}) {
-    const Config config = read({{"/conf/run.yaml", kEmptyRun}}, {}, {argument});
-    const Config again = read_text(config.resolved_yaml());
-
-    EXPECT_EQ(config.shown("run.note"), again.shown("run.note")) << config.resolved_yaml();
-    EXPECT_EQ(config.shown("data.labels"), again.shown("data.labels")) << config.resolved_yaml();
-    EXPECT_EQ(config.identity(), again.identity());
-  }
-  EXPECT_EQ(read_text(kEmptyRun + "run: {note: 'the $${x} of $$'}\n").text("run.note"),
-            "the ${x} of $$");
-}
-
-TEST_F(ConfigReaderTest, AControlCharacterOfTheCommandLineIsRefused) {
-  for (const std::string bad : {"a\x01z", "a\rz", "a\x7Fz"}) {
-    try {
-      (void)read({{"/conf/run.yaml", kEmptyRun}}, {}, {"data.path=" + bad});
-      ADD_FAILURE() << "read";
-    } catch (const Failure& failure) {
-      EXPECT_EQ(failure.report().code, "E110");
-    }
-  }
-}
-
-TEST_F(ConfigReaderTest, AnyDurationCanBeReadBack) {
-  for (const std::string seconds : {"1.25", "90", "5400", "7.2e3", "1e16", "3.6e25"}) {
-    const Config config = read({{"/conf/run.yaml", kEmptyRun}}, {}, {"run.time_limit=" + seconds});
-    const Config again = read_text(config.resolved_yaml());
-
-    EXPECT_EQ(again.seconds("run.time_limit"), std::stod(seconds)) << config.resolved_yaml();
-    EXPECT_EQ(config.identity(), again.identity());
-  }
-}
-
-TEST_F(ConfigReaderTest, VariablesThatAreNotSetAreRefused) {
-  for (const char* path : {"$SCRTCH/x.csv", "${EMPTY}/x.csv", "${SCRATCH/x.csv", "~other/x.csv"}) {
-    try {
-      (void)read_text(kEmptyRun + "data: {path: '" + path + "'}\n");
-      ADD_FAILURE() << path << " is accepted";
-    } catch (const ConfigFailure& failure) {
-      EXPECT_EQ(failure.problems()[0].code, "E115") << path;
-      EXPECT_NE(failure.problems()[0].help, "") << path;
-    }
-  }
-}
-
-TEST_F(ConfigReaderTest, VariablesAreReplacedInIncludes) {
-  const Config config = read({{"/conf/run.yaml", kEmptyRun + "include: $SCRATCH/a.yaml\n"},
-                              {"/scratch/me/a.yaml", "run: {seed: 9}\n"}});
-
-  EXPECT_EQ(config.integer("run.seed"), 9);
-}
-
-TEST_F(ConfigReaderTest, OneModelOfAHubIsLookedForInTheCache) {
-  table_.add({.name = "model.path",
-              .type = KeyType::path,
-              .default_value = "null",
-              .summary = "a model",
-              .choices = {"null"},
-              .is_model = true});
-  const std::string text = kEmptyRun + "model: {path: org/known}\n";
-  const Config config = read({{"/conf/run.yaml", text}});
-
-  EXPECT_EQ(config.text("model.path"), "/cache/known");
-  EXPECT_EQ(config.written("model.path"), "org/known");
-  EXPECT_THAT(asked_models_, ElementsAre("/conf/org/known org/known"));
-  EXPECT_THAT(config.notes(), ElementsAre(HasSubstr("is taken from the Hugging Face cache")));
-  const Config local = read({{"/conf/run.yaml", text}}, {}, {"model.path=other"});
-  EXPECT_EQ(local.text("model.path"), "/work/other");
-  EXPECT_THAT(local.notes(), IsEmpty());
 }
 
 }  // namespace

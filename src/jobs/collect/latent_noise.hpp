@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
 /// The noise of one path of an agent. The noise depends on the keys, the seed and the stream only.
-/// Source: the guide of method latent_mas_multipath, which is LatentMAS with several paths.
+/// Source: LatentMAS, arXiv 2511.20639, for agents. Several paths and their noise are additions.
 class LatentNoise {
 public:
   /// `stream` is a result of stream_of_agent(). `keys` must outlive this object.

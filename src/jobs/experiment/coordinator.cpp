@@ -76,10 +76,11 @@ void Coordinator::record_end(const StageEnd& end) {
 }
 
 /// If the stage failed and experiment.retries allows another try, sets the stage to waiting, so
-/// that it begins again. Returns whether the stage begins again; false after Schedule::stop().
+/// that it begins again. Returns whether the stage begins again. No stage does after a failure has
+/// ended the experiment (experiment.on_failure=stop).
 bool Coordinator::retry(const StageEnd& end) {
   if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
-  if (schedule_.is_stopped()) return false;
+  if (stops_on_failure_ && schedule_.is_stopped()) return false;
   ++failures_[end.stage];
   schedule_.retry(end.stage);
   const std::string why = end.error.empty() ? end.result : end.error;
