@@ -255,6 +255,14 @@ private:
         {std::move(key), std::move(value), line_.origin(index), std::move(shown), column});
   }
 
+  /// Adds a problem for the first argument KEY=VALUE.
+  void refuse_settings() {
+    const auto is_setting = [](const Override& setting) { return is_override(setting.argument); };
+    const std::string argument = std::ranges::find_if(options_.overrides, is_setting)->argument;
+    add("E144", "--merge of one run directory takes no settings", line_.find(argument),
+        "--merge " + line_.written(line_.find(options_.detail)) + " uses the settings of the run");
+  }
+
   void take_positional(const std::string& text) {
     const std::size_t index = line_.take_word(text);
     if (is_override(text)) {
@@ -272,6 +280,7 @@ private:
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
         options_.more_directories.push_back(line_.written(index));
+      if (positionals_.empty() && sets_keys_) refuse_settings();
       return;
     }
     std::vector<std::size_t> files;

@@ -9,12 +9,14 @@
 namespace mgpu {
 namespace {
 
-/// Returns how many bytes the quoted text at the front of `rest` has, including the quotes. Takes
-/// an escaped single quote ('') for the end of the text.
+/// Returns how many bytes the quoted text at the front of `rest` has, including the quotes.
 std::size_t quoted_bytes(std::string_view rest) {
+  const auto is_escape = [&](std::size_t at) {
+    return rest[0] == '"' ? rest[at] == '\\' : rest.substr(at, 2) == "''";
+  };
   std::size_t end = 1;
-  while (end < rest.size() && rest[end] != rest[0])
-    end += rest[0] == '"' && rest[end] == '\\' ? 2U : 1U;
+  while (end < rest.size() && (rest[end] != rest[0] || is_escape(end)))
+    end += is_escape(end) ? 2U : 1U;
   return std::min(end + 1, rest.size());
 }
 

@@ -118,6 +118,8 @@ TEST(CliTest, ActionsWithoutAConfig) {
   EXPECT_EQ(parse({"--merge", "a", "b", "c.yaml"}).detail, "a");
   EXPECT_THAT(parse({"--merge", "a", "b", "c.yaml"}).more_directories,
               testing::ElementsAre("b", "c.yaml"));
+  EXPECT_EQ(parse({"--merge", "a", "b", "run.name=c"}).overrides.size(), 1U);
+  EXPECT_THAT(refusal({"--merge", "a", "run.name=c"}), HasSubstr("takes no settings"));
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).detail, "jsonl");
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).config, "outputs/a");
   EXPECT_EQ(parse({"--compare", "outputs/a", "outputs/b"}).detail, "outputs/a");

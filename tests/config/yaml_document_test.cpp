@@ -59,6 +59,16 @@ TEST(YamlDocumentTest, QuotesInsidePlainTextAndFlowAreFine) {
   EXPECT_THAT(codes(document), IsEmpty());
 }
 
+TEST(YamlDocumentTest, PlacesOfQuotedTextsEndAtTheirClosingQuote) {
+  const YamlDocument document = read_yaml("a: ['it''s', \"\\\"x\", '', '''']\n", "f");
+
+  ASSERT_THAT(codes(document), IsEmpty());
+  std::vector<int> lengths;
+  for (const YamlNode& node : document.root.items.at(0).items)
+    lengths.push_back(node.place.length);
+  EXPECT_THAT(lengths, ElementsAre(7, 5, 2, 4));
+}
+
 TEST(YamlDocumentTest, LimitsAreExact) {
   EXPECT_THAT(codes(read_yaml("a: " + repeated("[", 31) + repeated("]", 31), "f")), IsEmpty());
   EXPECT_THAT(codes(read_yaml("a: " + repeated("[", 32) + repeated("]", 32), "f")),

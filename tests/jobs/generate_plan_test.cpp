@@ -15,6 +15,7 @@
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/jobs/job.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
 
 #include "support/temporary_folder.hpp"
 
@@ -141,6 +142,16 @@ TEST_F(GeneratePlanTest, AnAutomaticBatchLeavesRoomForOtherModels) {
   EXPECT_GT(batches[0], batches[2]);
   EXPECT_GT(batches[1], batches[3]);
   EXPECT_GT(batches[2], batches[3]);
+}
+
+// The vocabulary head of the model is a padded copy of the embedding. A guide does not have it.
+TEST_F(GeneratePlanTest, AGuideHasNoVocabularyHead) {
+  const std::string guide = make_guide(folder_.path() / "guide");
+  const lm::LmConfig config = lm::read_lm_config(guide);
+  const report::Plan guided = plan({{"generate.guide.path", guide}}, machine_of(1, 30 * kMiB));
+
+  const auto head = static_cast<std::uint64_t>(config.vocab * config.hidden_size) * sizeof(float);
+  EXPECT_GE(memory(guided, "weights"), memory(guided, "guide") + head);
 }
 
 TEST_F(GeneratePlanTest, TheMarginStaysFree) {

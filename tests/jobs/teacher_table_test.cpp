@@ -152,6 +152,15 @@ TEST_F(TeacherTableTest, TokensAndFactsAreThoseOfTheSample) {
   EXPECT_THAT(chunk.texts("row_id"), ElementsAre("5", ""));
 }
 
+// Three of the 528 ids are drawn. A packed one takes 10 bits of id and 2 bits of count.
+TEST_F(TeacherTableTest, BytesOfDrawnTokensAreThoseOfTheirEncoding) {
+  EXPECT_DOUBLE_EQ(drawn_bytes(inputs(draws_).config, 528), 3.0 * (4 + 1));
+  Keys packed = draws_;
+  packed["teacher.store"] = "packed";
+  EXPECT_DOUBLE_EQ(drawn_bytes(inputs(packed).config, 528), 3.0 * 12.0 / 8.0);
+  EXPECT_DOUBLE_EQ(drawn_bytes(inputs(draws_).config, 2), 2.0 * (4 + 1));
+}
+
 TEST_F(TeacherTableTest, TheMostProbableTokensAreListsOfTheirNumber) {
   const auto chunk = this->chunk({});
 

@@ -177,6 +177,17 @@ TEST(HtmlReportTest, GpusGetAMemoryPicture) {
     EXPECT_EQ(malformed(picture), "");
 }
 
+TEST(HtmlReportTest, CaptionsNameTheEnvironmentsStepsAndActions) {
+  SampleRun run = sample_run();
+  EXPECT_THAT(sample_html(run), HasSubstr("A guess costs ln 5 = 1.609."));
+  run.plots.horizon = 12;
+  run.plots.num_actions = 3;
+  const std::string html = sample_html(run);
+
+  EXPECT_THAT(html, HasSubstr("A guess costs ln 3 = 1.099."));
+  EXPECT_THAT(html, HasSubstr("goal, of 12."));
+}
+
 TEST(TrainHeadlineTest, SaysWhatHappened) {
   recipes::AdPlots plots;
   plots.episodes.late = {3.0, 9.0, 14.66};

@@ -11,11 +11,12 @@ std::int64_t weights_of(const ModelPart& part, const lm::MemoryDemand& demand) {
   return lm::memory_of(part.config, part.shard, demand, part.ranks).weights;
 }
 
-/// Returns the configuration of a guide with a tied head, so that memory_of() counts no weights of
-/// a vocabulary head on a GPU. On a CPU, it still counts a packed copy of the embedding.
-lm::LmConfig without_head(lm::LmConfig config) {
-  config.tied_head = true;
-  return config;
+/// Returns the complete model without the vocabulary head, which a guide does not have. Its small
+/// value head and the norm before it are not counted.
+lm::Shard without_head(const lm::LmConfig& guide) {
+  lm::Shard shard = lm::whole_model(guide);
+  shard.has_head = false;
+  return shard;
 }
 
 }  // namespace
@@ -32,20 +33,19 @@ ModelPart largest_part(const lm::LmConfig& config, const lm::GroupPlan& plan, in
 }
 
 std::int64_t guide_weights(const lm::LmConfig& guide, const lm::MemoryDemand& demand) {
-  const lm::LmConfig config = without_head(guide);
   lm::MemoryDemand alone = demand;
   alone.others = {};
-  return lm::memory_of(config, lm::whole_model(config), alone, 1).weights;
+  return lm::memory_of(guide, without_head(guide), alone, 1).weights;
 }
 
 std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidates,
                                lm::MemoryDemand demand) {
-  constexpr std::int64_t kPagesOfFork = 2;
+  constexpr std::int64_t kPagesOfFork = 1;  // a copy of the last page, or a new page
   demand.others = {};
   const std::int64_t draws = demand.batch_size;
   const std::int64_t per_sequence = (demand.longest / demand.page_tokens + 1) * demand.page_tokens;
   const std::int64_t forks = draws * candidates * kPagesOfFork * demand.page_tokens;
-  lm::LmConfig config = without_head(guide);
+  lm::LmConfig config = guide;
   demand.batch_size = draws + (forks + per_sequence - 1) / per_sequence;
   const std::int64_t cache = lm::memory_of(config, lm::whole_model(config), demand, 1).cache;
   config.vocab = 1;  // a value head has few outputs

@@ -123,6 +123,7 @@ private:
   std::uint64_t guide_bytes() const {
     if (!inputs_.guide) return 0;
     lm::MemoryDemand demand;
+    demand.device = machine_.device;
     demand.matrices = inputs_.keys.rows.model.matrices;
     return static_cast<std::uint64_t>(guide_weights(*inputs_.guide, demand));
   }

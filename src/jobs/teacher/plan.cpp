@@ -29,15 +29,12 @@ double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_len
 }
 
 /// Returns how many bytes the result file stores per token.
-double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
+double token_bytes(const TeacherConfig& config, std::int64_t vocab) {
   double bytes = 0.0;
-  for (const store::ColumnSpec& column : spec.columns) {
-    if (!column.ragged) continue;
-    const bool is_drawn = column.name.starts_with("drawn_");  // num_draws values per token
-    bytes += static_cast<double>(column.row_bytes()) *
-             (is_drawn ? static_cast<double>(config.num_draws) : 1.0);
-  }
-  return bytes;
+  for (const store::ColumnSpec& column : teacher_table(1, config, vocab).columns)
+    if (column.ragged && !column.name.starts_with("drawn_"))
+      bytes += static_cast<double>(column.row_bytes());
+  return config.has_draws ? bytes + drawn_bytes(config, vocab) : bytes;
 }
 
 /// Describes the number of rows, and the number of tokens of the first 1000 rows. Encodes these
@@ -84,8 +81,7 @@ std::uint64_t TeacherJob::disk_bytes() const {
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
   // The factor 2 counts the journal and results.h5. `bytes` is an upper bound of the copied columns
   // of the input file.
-  return run::whole_bytes(2.0 * (tokens * token_bytes(teacher_table(1, keys_, vocab), keys_) +
-                                 static_cast<double>(bytes)));
+  return run::whole_bytes(2.0 * (tokens * token_bytes(keys_, vocab) + static_cast<double>(bytes)));
 }
 
 report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
@@ -94,8 +90,7 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
   const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
   const lm::MemoryDemand demand = inputs.demand(machine.device);
   const std::int64_t rows = run::rows_at_once(inputs.counts(), demand.batch_size);
-  const double token_size =
-      token_bytes(teacher_table(1, inputs.config, inputs.model.vocab), inputs.config);
+  const double token_size = token_bytes(inputs.config, inputs.model.vocab);
   run::ModelPlan plan(config_, keys_.run, keys_.rows.model, machine,
                       {.model = inputs.model,
                        .demand = demand,

@@ -146,6 +146,15 @@ std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab) {
   return static_cast<std::int64_t>(bytes);
 }
 
+double drawn_bytes(const TeacherConfig& config, std::int64_t vocab) {
+  const auto most = static_cast<double>(std::min(config.num_draws, vocab));
+  if (config.is_packed) return most * (id_bits(vocab) + count_bits(config)) / 8.0;
+  double bytes = 0.0;
+  for (const store::ColumnSpec& column : teacher_table(1, config, vocab, {}).columns)
+    if (column.name.starts_with("drawn_")) bytes += most * static_cast<double>(column.row_bytes());
+  return bytes;
+}
+
 std::vector<std::byte> teacher_rows(const TeacherInputs& inputs, std::int64_t first,
                                     std::span<const TeacherSample> samples,
                                     std::span<const TokenTargets> targets) {

@@ -23,6 +23,9 @@ store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, s
 /// Returns 0 if this differs between tokens (teacher.targets=random_sampling).
 std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab);
 
+/// Returns how many bytes table `samples` stores at most for the drawn tokens of a token.
+double drawn_bytes(const TeacherConfig& config, std::int64_t vocab);
+
 /// Encodes the rows of samples for the journal. The first sample is row `first` of the table.
 std::vector<std::byte> teacher_rows(const TeacherInputs& inputs, std::int64_t first,
                                     std::span<const TeacherSample> samples,

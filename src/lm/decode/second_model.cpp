@@ -19,7 +19,7 @@ SecondModelProcessor::SecondModelProcessor(const LanguageModel& model, std::int6
 
 void SecondModelProcessor::begins(const PoolDemand& demand) {
   if (has_own_sizes_) return;
-  constexpr std::int64_t kPagesOfFork = 2;  // maximum number of pages that a fork takes
+  constexpr std::int64_t kPagesOfFork = 1;  // a copy of the last page, or a new page
   PagedCache::Sizes needed = demand.cache;
   needed.pages += demand.rows * candidates() * kPagesOfFork;
   const bool has_room = sizes_.page_tokens == needed.page_tokens && sizes_.type == needed.type &&

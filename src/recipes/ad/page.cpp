@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <mgpu/report/text_format.hpp>
@@ -113,7 +114,9 @@ report::Figure loss_figure(const AdPlots& plots) {
   chart.label_decimals = 3;
   chart.curves.push_back(banded_curve("train", "train_loss", plots.train_loss, "c2"));
   return loss_chart_figure("Loss", std::move(chart),
-                           band_caption(plots.train_loss) + " A guess costs ln 5 = 1.609.");
+                           band_caption(plots.train_loss) +
+                               report::text_of(" A guess costs ln %d = %.3f.", plots.num_actions,
+                                               std::log(plots.num_actions)));
 }
 
 report::Figure return_figure(const AdPlots& plots) {
@@ -151,7 +154,8 @@ report::Figure walk_figure(const AdPlots& plots) {
   return {"The same agent, first and last episode", html + "</div>\n",
           "One run per goal. The yellow cell is the goal, which the agent cannot see; the open dot "
           "is the start, the filled dot the end. The number is the return: steps spent on the "
-          "goal, of 20."};
+          "goal, of " +
+              std::to_string(plots.horizon) + "."};
 }
 
 std::vector<report::Tile> tiles_of(const AdPlots& plots, const report::RunSummary& summary) {

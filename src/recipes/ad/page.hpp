@@ -51,6 +51,8 @@ struct AdPlots {
   report::Curve eval_return;  // mean return of all episodes, by optimizer step
   report::Curve learning_rate;
   int grid = 9;
+  int horizon = 20;  // steps per episode
+  int num_actions = 5;
   std::vector<Walk> walks;
 };
 

@@ -231,6 +231,8 @@ void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
   plots.walks = verdict.result.walks;
   plots.last_episode = verdict.grid.episodes;
   plots.grid = verdict.environment.shape().width;
+  plots.horizon = verdict.environment.horizon();
+  plots.num_actions = verdict.environment.num_actions();
 
   const EpisodeReturns& returns = plots.episodes.late;
   const double loss = verdict.curves.step(outcome.done - 1).loss;
