@@ -1,10 +1,10 @@
-// This kernel processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and
-// then the values, in runs of up to 16 adjacent slots (KeyRun). If the cache is float32, it
-// prefetches the next run. For each key head, it processes the query heads that share it two at a
-// time: two heads of a query, or one head of two queries. When the kernel computes scores, the SIMD
-// lanes hold the head's columns, and the vector sums of four keys are reduced together. In the
-// softmax, the lanes hold keys. In products with values, the lanes hold columns, and the values of
-// the keys are added in order.
+// This kernel processes up to 8 queries at a time (QueryTile). It reads the keys, and then the
+// values, in runs of up to 16 adjacent slots (KeyRun). If the cache is float32, it prefetches one
+// or two runs ahead. For each key head, it processes the query heads that share it two at a time:
+// two heads of a query, or one head of two queries. When the kernel computes scores, the SIMD lanes
+// hold the head's columns, and the vector sums of four keys are reduced together. In the softmax,
+// the lanes hold keys. In products with values, the lanes hold columns, and the values of the keys
+// are added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -35,14 +35,6 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 }
 
 constexpr std::size_t kCacheLine = 16;  // floats
-constexpr std::size_t kRunKeys = 16;
-
-/// Returns the largest number of keys in a run. The runs of a tile with a single query are short:
-/// such a tile mostly waits for memory, and prefetching farther ahead would make each cache line
-/// arrive later.
-std::size_t run_keys(const QueryTile& tile) {
-  return tile.count == 1 ? 4 : kRunKeys;
-}
 
 /// Buffers for one tile of queries (QueryTile). Each row is padded to a whole number of vectors. In
 /// the shapes, H is the number of query heads.
@@ -138,19 +130,12 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
     __builtin_prefetch(lines + part * floats + i, 0, 2);
 }
 
-/// Prefetches a part of the slots that follow the run in `from`. After the last run, it prefetches
-/// the tile's first slots in `then` instead, unless `then` is nullptr. Keys and values in bfloat16
-/// are copied, and not prefetched.
-HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
-                            const KeyRun& run, std::size_t part, const float* from,
-                            const float* then) {
-  if (args.half_keys != nullptr) return;
-  const std::size_t width = args.kv_heads * args.head_dim;
-  const std::size_t next = run.key + run.count;
-  const bool has_next = next < tile.end(tile.count - 1);
-  if (!has_next) from = then;
-  if (from == nullptr) return;
-  fetch_part(args, from + tile.slot(has_next ? next : tile.begin(0)) * width, run.count, part);
+/// Prefetches a part of a run in `from`. Keys and values in bfloat16 are copied, and not
+/// prefetched.
+HWY_INLINE void fetch_run(const PagedAttentionArgs& args, const KeyRun& run, std::size_t part,
+                          const float* from) {
+  if (args.half_keys != nullptr || run.count == 0) return;
+  fetch_part(args, from + run.slot * args.kv_heads * args.head_dim, run.count, part);
 }
 
 /// One row of the buffers: query q of the tile, and head h of this query.
@@ -180,9 +165,12 @@ float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::s
 }
 
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
-  tile.for_each_run(run_keys(tile), [&](const KeyRun& run) {
+  tile.for_each_run([&](const KeyRun& run, const KeyRun& ahead) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
-      fetch_ahead(args, tile, run, group, args.keys, args.values);
+      if (ahead.count > 0)
+        fetch_run(args, ahead, group, args.keys);
+      else
+        fetch_run(args, tile.first_run(), group, args.values);
       const Lines lines = lines_of(args, b, keys_of(args), run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
@@ -222,9 +210,9 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
 
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
-  tile.for_each_run(run_keys(tile), [&](const KeyRun& run) {
+  tile.for_each_run([&](const KeyRun& run, const KeyRun& ahead) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
-      fetch_ahead(args, tile, run, group, args.values, nullptr);
+      fetch_run(args, ahead, group, args.values);
       const Lines lines = lines_of(args, b, values_of(args), run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};

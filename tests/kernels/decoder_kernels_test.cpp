@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -181,6 +182,72 @@ TEST(PagedAttentionCpuTest, HalvesGiveTheBitsOfTheirFloats) {
     cpu::paged_attention(input.args);
 
     EXPECT_EQ(out, expected) << sizes.head_dim;
+  }
+}
+
+/// Sequences with one query each, whose first pages are those of sequence 0. The last sequence has
+/// two queries.
+struct SharedPages {
+  explicit SharedPages(const AttentionSizes& sizes) : input(sizes) {
+    const auto tokens = static_cast<std::int64_t>(sizes.page_tokens);
+    std::int64_t unused = 0;
+    for (std::size_t s = 0; s < kShared.size(); ++s)
+      for (std::size_t page = 0; page < kPages; ++page)
+        page_slots.push_back(page < kShared[s] ? page_slots[page] : tokens * unused++);
+    const auto elements = static_cast<std::size_t>(unused * tokens) * sizes.kv_heads;
+    keys = normals(elements * sizes.head_dim, 5);
+    values = normals(elements * sizes.head_dim, 6);
+    queries = normals((kShared.size() + 1) * sizes.heads * sizes.head_dim, 7);
+    for (std::size_t s = 0; s < kShared.size(); ++s) {
+      sequences.push_back(static_cast<std::int64_t>(s));
+      // The first position lies in the last page, and some of the others at the end of a page.
+      positions.push_back(tokens * static_cast<std::int64_t>(kPages - s % 3) - 1);
+    }
+    sequences.push_back(sequences.back());
+    positions.push_back(positions.back() + 1);
+  }
+
+  /// Computes the outputs of `count` queries from query `first` on.
+  std::vector<float> outputs(std::size_t first, std::size_t count) const {
+    PagedAttentionArgs args = input.args;
+    const std::size_t width = args.heads * args.head_dim;
+    std::vector<float> out(count * width);
+    args.queries = queries.data() + first * width;
+    args.keys = keys.data();
+    args.values = values.data();
+    args.out = out.data();
+    args.page_slots = page_slots.data();
+    args.sequences = sequences.data() + first;
+    args.positions = positions.data() + first;
+    args.num_queries = count;
+    args.page_pitch = kPages;
+    cpu::paged_attention(args);
+    return out;
+  }
+
+  static constexpr std::size_t kPages = 5;
+  // How many pages each sequence shares with sequence 0.
+  static constexpr std::array<std::size_t, 14> kShared = {0, 3, 4, 3, 3, 3, 2, 5, 3, 2, 0, 1, 1, 2};
+  AttentionCase input;
+  std::vector<std::int64_t> page_slots;
+  std::vector<std::int64_t> sequences;
+  std::vector<std::int64_t> positions;
+  std::vector<float> keys;
+  std::vector<float> values;
+  std::vector<float> queries;
+};
+
+TEST(PagedAttentionCpuTest, QueriesWithTheSamePromptGetTheBitsThatTheyHaveAlone) {
+  for (const AttentionSizes& sizes : attention_sizes()) {
+    const SharedPages pages(sizes);
+    const std::size_t queries = pages.sequences.size();
+    std::vector<float> alone;
+    for (std::size_t n = 0; n < queries; ++n) {
+      const std::vector<float> one = pages.outputs(n, 1);
+      alone.insert(alone.end(), one.begin(), one.end());
+    }
+
+    EXPECT_EQ(pages.outputs(0, queries), alone) << sizes.head_dim;
   }
 }
 

@@ -6,8 +6,8 @@
 
 namespace mgpu::report {
 
-/// Records when the steps of a loop were done. It keeps the time of every n-th step, and doubles n
-/// whenever it holds kMaxMarks times.
+/// Records when the steps of a loop were done. It keeps a mark for every n-th step. When it has
+/// kMaxMarks marks, it doubles n and drops every second mark.
 class StepPace {
 public:
   static constexpr std::size_t kMaxMarks = 2048;

@@ -30,8 +30,9 @@ struct ModelRows {
   input::RowFile rows;
   KeptColumns kept;
   std::uint32_t fingerprint = 0;  // result of model_fingerprint() of `folder`
-  std::uint32_t crc = 0;  // checksum of the rows, `fingerprint` and the chat template; if sums
-                          // depend on the number of ranks that share the model, also of that number
+  // Checksum of the rows, `fingerprint` and the chat template. With tensor parallelism, it also
+  // covers the number of ranks that share the model, on which the rounding of products depends.
+  std::uint32_t crc = 0;
   std::map<std::string, std::string> inputs{};  // what `crc` covers, by key; see record_inputs()
 };
 

@@ -67,12 +67,15 @@ public:
   ///         limits), E603 (no tokenizer for a text).
   LearnedText encode(const formats::JsonValue& row);
 
-  /// Encodes a row with `chosen` and `rejected`, two completions of `prompt`. Both are texts, or
-  /// both are lists of messages. If they and `prompt` are lists, their messages follow those of
-  /// `prompt`. If they are lists and `prompt` is not a list, the prompt consists of the messages
-  /// with which both lists begin. A `prompt` that is a text must then equal the last of these
-  /// messages. The loss of both completions begins at the same token: the first token at which one
-  /// of the two sequences differs from the prompt alone.
+  /// Encodes a row with `chosen` and `rejected`, two completions of one prompt. There are three
+  /// cases:
+  /// - `prompt`, `chosen` and `rejected` are texts.
+  /// - All three are lists of messages. The completions follow the messages of `prompt`.
+  /// - `chosen` and `rejected` are lists, and `prompt` is missing or a text. The prompt is then the
+  ///   messages with which both lists begin. If there is a text `prompt`, it must equal the last of
+  ///   these messages.
+  /// The loss of both completions begins at the same token: the first one at which either sequence
+  /// differs from the tokens of the prompt alone.
   /// Errors: JsonError for a row that cannot be used, such as one with equal completions; the
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);

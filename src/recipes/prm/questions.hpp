@@ -12,7 +12,8 @@
 // may have several solutions.
 namespace mgpu::recipes {
 
-/// The key in LmExamples::texts of a text that is equal for all solutions of a question.
+/// Key in LmExamples::texts. The text under this key identifies the question of a solution: it is
+/// the prompt or the number of the question.
 inline constexpr const char* kQuestionTexts = "question";
 
 /// Tells keep_questions() which questions to keep: those that are held out, or all others.

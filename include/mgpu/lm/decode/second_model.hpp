@@ -23,7 +23,7 @@ namespace mgpu::lm {
 class SecondModelProcessor : public CandidateProcessor {
 public:
   /// `model` is the second model and has to outlive the processor. sizes.pages must suffice for all
-  /// sequences and for N * K forks. A fork takes at most two pages. sizes.page_tokens must divide
+  /// sequences and for N * K forks. A fork takes at most one page. sizes.page_tokens must divide
   /// the page_tokens of the first model's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
