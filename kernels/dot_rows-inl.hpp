@@ -1,11 +1,11 @@
 // Computes dot products of queries with keys, and weighted sums of values, for one or two queries
 // (or heads of a query) at a time. This file is compiled once per instruction set; see
 // foreach_target.h of Highway.
-#if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
-#undef MGPU_KERNELS_LINE_PRODUCTS_INL
+#if defined(MGPU_KERNELS_DOT_ROWS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef MGPU_KERNELS_DOT_ROWS_INL
+#undef MGPU_KERNELS_DOT_ROWS_INL
 #else
-#define MGPU_KERNELS_LINE_PRODUCTS_INL
+#define MGPU_KERNELS_DOT_ROWS_INL
 #endif
 
 #include <algorithm>
@@ -24,11 +24,20 @@ using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
 /// The keys or values of one head in consecutive slots. The key or value of one slot is a line.
-/// Lines are `pitch` floats apart.
+/// Lines are `pitch` elements apart. `Element` is float or hwy::bfloat16_t.
+template <class Element>
 struct Lines {
-  const float* first;
+  const Element* first;
   std::size_t pitch;
 };
+
+HWY_INLINE Vector load_elements(const float* from) {
+  return hn::LoadU(Floats(), from);
+}
+
+HWY_INLINE Vector load_elements(const hwy::bfloat16_t* from) {
+  return hn::PromoteTo(Floats(), hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), from));
+}
 
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
@@ -79,8 +88,8 @@ auto per_query(std::size_t queries, Place place) {
 
 /// Computes out[q][n] = scale * dot(queries[q], lines[n]) for each q and n. `columns`, the length
 /// of queries and lines, must be a multiple of the vector length.
-template <std::size_t kQueries>
-HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
+template <std::size_t kQueries, class Element>
+HWY_INLINE void four_products(const PerQuery<float>& queries, const Element* const (&lines)[4],
                               std::size_t columns, float scale, float (&out)[kQueries][4]) {
   const Floats d;
   Vector sums[kQueries][4];
@@ -92,7 +101,7 @@ HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const
     for (std::size_t q = 0; q < kQueries; ++q)
       query[q] = hn::Load(d, queries[q] + c);
     for (std::size_t n = 0; n < 4; ++n) {
-      const Vector line = hn::LoadU(d, lines[n] + c);
+      const Vector line = load_elements(lines[n] + c);
       for (std::size_t q = 0; q < kQueries; ++q)
         sums[q][n] = hn::MulAdd(query[q], line, sums[q][n]);
     }
@@ -101,25 +110,26 @@ HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const
     store_sums(sums[q], scale, out[q]);
 }
 
-/// Computes scores[q][j] = scale * dot(queries[q], line j) for each q and each j below `count`. The
-/// bits for a query do not depend on the other query.
-template <std::size_t kQueries>
-void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
+/// Computes scores[q][j] = scale * dot(queries[q], line j) for each q and each j below `count`. If
+/// two queries are processed together, the bits for one query do not depend on the other query.
+template <std::size_t kQueries, class Element>
+void score_lines(const PerQuery<float>& queries, const Lines<Element>& lines, std::size_t count,
                  std::size_t columns, float scale, const PerQuery<float>& scores) {
   for (std::size_t j = 0; j < count; j += 4) {
     const auto line = [&](std::size_t n) {  // repeats the last line past the end
       return lines.first + std::min(j + n, count - 1) * lines.pitch;
     };
     float four[kQueries][4];
-    four_products<kQueries>(queries, {line(0), line(1), line(2), line(3)}, columns, scale, four);
+    four_products<kQueries, Element>(queries, {line(0), line(1), line(2), line(3)}, columns, scale,
+                                     four);
     for (std::size_t q = 0; q < kQueries; ++q)
       std::copy_n(four[q], std::min<std::size_t>(4, count - j), scores[q] + j);
   }
 }
 
-template <std::size_t kQueries, std::size_t kVectors>
-HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, std::size_t count,
-                            std::size_t column, const PerQuery<float>& out) {
+template <std::size_t kQueries, std::size_t kVectors, class Element>
+HWY_INLINE void add_columns(const Lines<Element>& lines, const PerQuery<float>& weights,
+                            std::size_t count, std::size_t column, const PerQuery<float>& out) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   Vector sums[kQueries][kVectors];
@@ -131,7 +141,7 @@ HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, 
     for (std::size_t q = 0; q < kQueries; ++q)
       weight[q] = hn::Set(d, weights[q][j]);
     for (std::size_t v = 0; v < kVectors; ++v) {
-      const Vector line = hn::LoadU(d, lines.first + j * lines.pitch + column + v * lanes);
+      const Vector line = load_elements(lines.first + j * lines.pitch + column + v * lanes);
       for (std::size_t q = 0; q < kQueries; ++q)
         sums[q][v] = hn::MulAdd(weight[q], line, sums[q][v]);
     }
@@ -142,8 +152,8 @@ HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, 
 }
 
 /// Adds weights[q][j] * line j to out[q] for all lines j, in order.
-template <std::size_t kQueries>
-void add_lines(const PerQuery<float>& weights, const Lines& lines, std::size_t count,
+template <std::size_t kQueries, class Element>
+void add_lines(const PerQuery<float>& weights, const Lines<Element>& lines, std::size_t count,
                std::size_t columns, const PerQuery<float>& out) {
   const std::size_t lanes = hn::Lanes(Floats());
   std::size_t c = 0;

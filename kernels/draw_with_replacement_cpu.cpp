@@ -1,5 +1,5 @@
 // This kernel processes a row in pieces of 64 logits. It computes the probabilities of a piece with
-// SIMD vectors, and then adds them in order.
+// SIMD vectors, and then adds the probabilities in the order of the tokens.
 #include <algorithm>
 
 #include <mgpu/kernels/draw_with_replacement.hpp>

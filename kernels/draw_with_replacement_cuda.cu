@@ -42,8 +42,8 @@ __global__ void draw_with_replacement_kernel(DrawWithReplacementArgs args) {
         logit > -INFINITY ? static_cast<double>(expf(logit - args.log_sums[n])) : 0.0;
     Scan(scratch).InclusiveSum(weight, ends[threadIdx.x]);
     __syncthreads();
-    // A token's interval begins exactly where that of the previous token ends, so each uniform
-    // number falls into one interval.
+    // The interval of a token begins exactly where the interval of the previous token ends, so each
+    // uniform number falls into one interval.
     const double begin = threadIdx.x == 0 ? 0.0 : ends[threadIdx.x - 1];
     const std::size_t end = count_below(uniforms, args.draws, before + ends[threadIdx.x]);
     std::size_t draw = count_below(uniforms, args.draws, before + begin);

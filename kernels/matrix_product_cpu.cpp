@@ -1,7 +1,7 @@
 // Computes a GEMM in blocks of inputs, outputs and rows. Each block of weights is copied (packed)
 // into the order in which the register tiles read it. A block of rows is copied only if its columns
-// are contiguous, or if its rows would share cache sets. It stays in the L2 cache while it is
-// multiplied by all panels of a block of outputs.
+// are contiguous, or if its rows would share cache sets. The block of rows stays in the L2 cache
+// while it is multiplied by all panels of a block of outputs.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +25,8 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 // With these sizes, a block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB.
-// interleave() fills kTilesAtOnce tiles together. They hold four cache lines of each column of x.
+// interleave() fills kTilesAtOnce tiles together. Together, these tiles hold about four cache lines
+// of each column of x.
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
 constexpr std::size_t kTilesAtOnce = 64 / kTileRows;

@@ -127,7 +127,7 @@ void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float*
   }
 }
 
-/// Replaces the best logits of row n, which are those of earlier blocks, by the best logits of all
+/// On entry, row n has the best logits of earlier blocks. Replaces them by the best logits of all
 /// blocks so far, sorted.
 void merge_best(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                 std::vector<Candidate>& candidates) {

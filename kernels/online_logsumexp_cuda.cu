@@ -1,6 +1,7 @@
 // One thread block processes a row. It finds the K largest logits one at a time, in descending
-// order. Each search covers the best logits of earlier blocks and the logits of this block. Among
-// the logits that come after the previous result (see ComesBefore), it finds the largest.
+// order. Each search covers the best logits of earlier vocabulary blocks and the logits of this
+// vocabulary block. A search finds the largest logit among those that come after the result of the
+// previous search (see ComesBefore).
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>

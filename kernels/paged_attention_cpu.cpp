@@ -1,14 +1,14 @@
 // This kernel processes up to 8 queries at a time (QueryTile). It reads the keys, and then the
-// values, in runs of up to 16 adjacent slots (KeyRun). If the cache is float32, it prefetches one
-// or two runs ahead. For each key head, it processes the query heads that share it two at a time:
-// two heads of a query, or one head of two queries. When the kernel computes scores, the SIMD lanes
-// hold the head's columns, and the vector sums of four keys are reduced together. In the softmax,
-// the lanes hold keys. In products with values, the lanes hold columns, and the values of the keys
-// are added in order.
+// values, in runs of up to 16 adjacent slots (KeyRun), and prefetches one or two runs ahead. For
+// each key head, it processes the query heads that share it two at a time: two heads of a query, or
+// one head of two queries. When the kernel computes scores, the SIMD lanes hold the head's columns,
+// and the vector sums of four keys are reduced together. In the softmax, the lanes hold keys. In
+// products with values, the lanes hold columns, and the values of the keys are added in order.
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <hwy/aligned_allocator.h>
 
@@ -34,7 +34,7 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-constexpr std::size_t kCacheLine = 16;  // floats
+constexpr std::size_t kCacheLine = 64;  // bytes
 
 /// Buffers for one tile of queries (QueryTile). Each row is padded to a whole number of vectors. In
 /// the shapes, H is the number of query heads.
@@ -82,60 +82,48 @@ private:
   float* scores_;   // [queries, H, score_pitch]
 };
 
-/// Keys or values, as float32 (`whole`) or bfloat16 (`half`).
-struct Stored {
-  const float* whole;
-  const std::uint16_t* half;  // nullptr: `whole` is used
-};
-
-Stored keys_of(const PagedAttentionArgs& args) {
-  return {args.keys, args.half_keys};
+/// Returns the keys of the cache, as float32 or bfloat16.
+template <class Element>
+const Element* keys_of(const PagedAttentionArgs& args) {
+  if constexpr (std::is_same_v<Element, float>)
+    return args.keys;
+  else
+    return reinterpret_cast<const Element*>(args.half_keys);
 }
 
-Stored values_of(const PagedAttentionArgs& args) {
-  return {args.values, args.half_values};
+template <class Element>
+const Element* values_of(const PagedAttentionArgs& args) {
+  if constexpr (std::is_same_v<Element, float>)
+    return args.values;
+  else
+    return reinterpret_cast<const Element*>(args.half_values);
 }
 
-float widened(std::uint16_t half) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
-}
-
-/// Returns the keys or values of key head `group` in a run of adjacent slots. If the KV cache is
-/// float32 and a head fills whole vectors, the result points into the cache. Otherwise it points to
-/// padded copies in b.lines.
-Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& from,
-               const KeyRun& run, std::size_t group) {
+/// Returns the keys or values of key head `group` in a run of adjacent slots. If a head fills whole
+/// vectors, the result points into the cache. Otherwise it points to padded copies in b.lines.
+template <class Element>
+Lines<Element> lines_of(const PagedAttentionArgs& args, const Buffers& b, const Element* from,
+                        const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
-  const std::size_t place = run.slot * width + group * args.head_dim;
-  if (from.half != nullptr) {
-    for (std::size_t j = 0; j < run.count; ++j)
-      for (std::size_t c = 0; c < args.head_dim; ++c)
-        b.lines[j * b.columns + c] = widened(from.half[place + j * width + c]);
-    return {b.lines, b.columns};
-  }
-  const float* first = from.whole + place;
+  const Element* first = from + run.slot * width + group * args.head_dim;
   if (args.head_dim == b.columns) return {first, width};
+  auto* copies = reinterpret_cast<Element*>(b.lines);
   for (std::size_t j = 0; j < run.count; ++j)
-    std::copy_n(first + j * width, args.head_dim, b.lines + j * b.columns);
-  return {b.lines, b.columns};
+    std::copy_n(first + j * width, args.head_dim, copies + j * b.columns);
+  return {copies, b.columns};
 }
 
-/// Prefetches one of args.kv_heads equal parts of the keys or values of `count` adjacent slots (all
-/// heads) into the L2 cache. `part` is the index of the part. The L1 cache allows too few
-/// outstanding misses to hide the memory latency.
-HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
-                           std::size_t part) {
-  const std::size_t floats = count * args.head_dim;
-  for (std::size_t i = 0; i < floats; i += kCacheLine)
-    __builtin_prefetch(lines + part * floats + i, 0, 2);
-}
-
-/// Prefetches a part of a run in `from`. Keys and values in bfloat16 are copied, and not
-/// prefetched.
+/// Prefetches one of args.kv_heads equal parts of a run's keys or values (all heads) into the L2
+/// cache. `part` is the index of the part. The L1 cache allows too few outstanding misses to hide
+/// the memory latency.
+template <class Element>
 HWY_INLINE void fetch_run(const PagedAttentionArgs& args, const KeyRun& run, std::size_t part,
-                          const float* from) {
-  if (args.half_keys != nullptr || run.count == 0) return;
-  fetch_part(args, from + run.slot * args.kv_heads * args.head_dim, run.count, part);
+                          const Element* from) {
+  const std::size_t bytes = run.count * args.head_dim * sizeof(Element);
+  const Element* first = from + run.slot * args.kv_heads * args.head_dim;
+  const char* lines = reinterpret_cast<const char*>(first) + part * bytes;
+  for (std::size_t i = 0; i < bytes; i += kCacheLine)
+    __builtin_prefetch(lines + i, 0, 2);
 }
 
 /// One row of the buffers: query q of the tile, and head h of this query.
@@ -164,20 +152,23 @@ float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::s
   return b.scores(row.q, row.h) + from - tile.begin(row.q);
 }
 
+template <class Element>
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
+  const auto* keys = keys_of<Element>(args);
   tile.for_each_run([&](const KeyRun& run, const KeyRun& ahead) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       if (ahead.count > 0)
-        fetch_run(args, ahead, group, args.keys);
+        fetch_run(args, ahead, group, keys);
       else
-        fetch_run(args, tile.first_run(), group, args.values);
-      const Lines lines = lines_of(args, b, keys_of(args), run, group);
+        fetch_run(args, tile.first_run(), group, values_of<Element>(args));
+      const Lines<Element> lines = lines_of(args, b, keys, run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
-        const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
+        const Lines<Element> seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
         for_each_row(b, group, q, n, [&](std::size_t count, auto row_of) {
           const auto query = [&](std::size_t i) { return b.query(row_of(i).q, row_of(i).h); };
           const auto out = [&](std::size_t i) { return scores_of(b, tile, row_of(i), from); };
-          const auto score = count == kTogether ? score_lines<kTogether> : score_lines<1>;
+          const auto score =
+              count == kTogether ? score_lines<kTogether, Element> : score_lines<1, Element>;
           score(per_query(count, query), seen, to - from, b.columns, args.scale,
                 per_query(count, out));
         });
@@ -208,18 +199,21 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   return sink == nullptr ? sum : sum + std::exp(*sink - hn::GetLane(top));
 }
 
+template <class Element>
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
+  const auto* values = values_of<Element>(args);
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
   tile.for_each_run([&](const KeyRun& run, const KeyRun& ahead) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
-      fetch_run(args, ahead, group, args.values);
-      const Lines lines = lines_of(args, b, values_of(args), run, group);
+      fetch_run(args, ahead, group, values);
+      const Lines<Element> lines = lines_of(args, b, values, run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
-        const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
+        const Lines<Element> seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
         for_each_row(b, group, q, n, [&](std::size_t count, auto row_of) {
           const auto weights = [&](std::size_t i) { return scores_of(b, tile, row_of(i), from); };
           const auto out = [&](std::size_t i) { return b.sum(row_of(i).q, row_of(i).h); };
-          const auto add = count == kTogether ? add_lines<kTogether> : add_lines<1>;
+          const auto add =
+              count == kTogether ? add_lines<kTogether, Element> : add_lines<1, Element>;
           add(per_query(count, weights), seen, to - from, b.columns, per_query(count, out));
         });
       });
@@ -236,16 +230,17 @@ void for_each_head(const PagedAttentionArgs& args, const QueryTile& tile, Visit 
       visit(q, h, ((tile.first + q) * args.heads + h) * args.head_dim);
 }
 
+template <class Element>
 void attend(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
   for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t at) {
     std::copy_n(args.queries + at, args.head_dim, b.query(q, h));
   });
-  score_keys(args, b, tile);
+  score_keys<Element>(args, b, tile);
   for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t) {
     const float* sink = args.sinks == nullptr ? nullptr : args.sinks + h;
     b.totals[q * b.heads + h] = softmax(b, tile.end(q) - tile.begin(q), b.scores(q, h), sink);
   });
-  add_values(args, b, tile);
+  add_values<Element>(args, b, tile);
   for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t at) {
     for (std::size_t c = 0; c < args.head_dim; ++c)
       args.out[at + c] = b.sum(q, h)[c] / b.totals[q * b.heads + h];
@@ -263,7 +258,10 @@ void attend_queries(const PagedAttentionArgs& args) {
   const Buffers buffers(args, queries, static_cast<std::size_t>(longest));
   for (std::size_t n = 0; n < args.num_queries;) {
     const QueryTile tile(args, n);
-    attend(args, buffers, tile);
+    if (args.half_keys != nullptr)
+      attend<hwy::bfloat16_t>(args, buffers, tile);
+    else
+      attend<float>(args, buffers, tile);
     n += tile.count;
   }
 }

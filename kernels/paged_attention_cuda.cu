@@ -51,8 +51,8 @@ __device__ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Adds one key and its value to the online-softmax state of the warp. `line` is the index of their
-/// first element in stored.keys and stored.values.
+/// Adds one key and its value to the online-softmax state of the warp. `line` is the index of the
+/// first element of the key in stored.keys, and of the value in stored.values.
 template <class T>
 __device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
                         const float (&query)[kParts], std::size_t line, Running& seen) {

@@ -1,9 +1,9 @@
 // Multiplies blocks of rows by GEMM panels of packed weights. This file is compiled once per
 // instruction set; see foreach_target.h of Highway. A tile of sums is up to 8 rows times three
-// vectors of outputs. If the processor has only 16 vector registers, it is up to 6 rows times two
-// vectors. The sums of a tile stay in registers during a block of inputs. The weights of a panel
-// stay in the L2 cache for all rows. With 16 vector registers, the weights of a tile also stay in
-// L1.
+// vectors of outputs. If the processor has only 16 vector registers, a tile is up to 6 rows times
+// two vectors. The sums of a tile stay in registers during a block of inputs. The weights of a
+// panel stay in the L2 cache for all rows. With 16 vector registers, the weights of a tile also
+// stay in L1.
 #if defined(MGPU_KERNELS_PRODUCT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PRODUCT_TILE_INL
 #undef MGPU_KERNELS_PRODUCT_TILE_INL
@@ -46,9 +46,9 @@ HWY_INLINE std::size_t written_columns(std::size_t columns) {
   return (columns + lanes - 1) / lanes * lanes;
 }
 
-/// If a product has kTileRows or more rows, and these are a multiple of this distance (2 KiB)
-/// apart, the product reads a copy whose rows are spread_pitch() apart. The original rows would
-/// share cache sets and evict each other.
+/// Rows that are a multiple of this distance (2 KiB) apart share cache sets, and would evict each
+/// other. If a product has kTileRows or more such rows, it reads a copy whose rows are
+/// spread_pitch() apart.
 constexpr std::size_t kSharedSets = 512;  // floats
 HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;
@@ -117,7 +117,7 @@ struct Fetch {
 
 /// Computes a tile of kRows rows and kVectors vectors of outputs. It also prefetches the rows of
 /// the next tile in `out`, and in x if the rows of x are in order. The hardware prefetcher does not
-/// anticipate the start of rows. With kFetches, it prefetches the weights of `fetch`, too.
+/// anticipate the start of rows. If kFetches is true, it also prefetches the weights of `fetch`.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
                               Fetch fetch) {

@@ -37,9 +37,9 @@ struct SequencePlace {
   Tokens prefix_tokens() const { return {0, prefix}; }
   Tokens own_tokens() const { return {prefix, prefix + own}; }
 
-  /// Returns begin - prefix, modulo 2^64 if that is negative. The sum of the result and the
-  /// position of an own token is the token's index in the arrays. Positions count from the first
-  /// token of the prefix.
+  /// Returns begin - prefix, modulo 2^64 if the difference is negative. The sum of the result and
+  /// the position of an own token is the token's index in the arrays. Positions count from the
+  /// first token of the prefix.
   std::size_t origin() const { return begin - prefix; }
 
 private:
@@ -100,8 +100,8 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   return of_sink * factor;
 }
 
-/// On entry, `grads` has the gradients of the probabilities `p`. Replaces them by the gradients of
-/// the scores. Returns sum_j p[j] * grads[j], with the values on entry.
+/// On entry, `grads` has the gradients of the probabilities `p`. Replaces these gradients by the
+/// gradients of the scores. Returns sum_j p[j] * grads[j], with the values on entry.
 float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
                   float* HWY_RESTRICT grads) {
   const Floats d;
@@ -123,8 +123,9 @@ void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::siz
   const std::size_t rows = std::min(kRows, sequence.tokens() - first);
   const std::size_t tile = b.lanes * kKeyVectors;
   const Keys tiles{sequence.first_key(first) / tile * tile, keys_of(b, first)};
-  load_block(b, args.queries + sequence.line(0), sequence.stride(), first, rows, args.scale, b.q);
-  load_block(b, args.grad_out + sequence.line(0), sequence.stride(), first, rows, 1.0F, b.grad_out);
+  const std::size_t line = sequence.line(first);
+  load_block(b, args.queries + line, sequence.stride(), 0, rows, args.scale, b.q);
+  load_block(b, args.grad_out + line, sequence.stride(), 0, rows, 1.0F, b.grad_out);
   multiply_columns(b, b.q, b.k_columns, tiles, rows, b.p);
   multiply_columns(b, b.grad_out, b.v_columns, tiles, rows, b.s);
   for (std::size_t r = 0; r < rows; ++r) {
@@ -137,11 +138,11 @@ void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::siz
     if (sink != nullptr) args.grad_sinks[sequence.head] -= of_sink * along;
   }
   accumulate_grads(b, {tiles.begin, std::min(first + kRows, sequence.tokens())}, rows, args.scale,
-                   args.grad_queries + sequence.line(first), sequence.stride());
+                   args.grad_queries + line, sequence.stride());
 }
 
 /// Adds the lines of `tokens` in the buffer `from` to the lines of the same tokens in the array
-/// `to`. `to` points to the line of the sequence's token 0, and its lines are `stride` apart.
+/// `to`. `to` points to the line of token 0 of the sequence. The lines of `to` are `stride` apart.
 void add_rows(const HeadBuffers& b, const float* from, std::size_t stride, const Tokens& tokens,
               float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t)

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as in GPT-2
 
-/// Returns how many rows of step_embed.weight each field of a step has, in the order of these rows.
+/// Returns how many rows of step_embed.weight belong to each field of a step. The fields are in the
+/// order of their rows.
 std::array<std::int64_t, 6> field_sizes(const AdTransformerConfig& config) {
   return {config.grid, config.grid, config.num_actions + 1, 3, config.grid + 1, config.grid + 1};
 }

@@ -17,8 +17,8 @@ std::vector<tensor::ParameterSpec> token_specs(const AdTransformerConfig& config
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const StepTokens& tokens);
 
-/// Returns [B, T, D]: for each row b the embeddings of its transitions, at index lengths[b] the
-/// embedding of `tokens.query`, then padding. Position embeddings are not added.
+/// Returns embeddings [B, T, D]. Row b has the embeddings of its transitions, then at index
+/// lengths[b] the embedding of `tokens.query`, then padding. Position embeddings are not added.
 /// Errors: ShapeError when the fields of `tokens` do not fit together.
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const TransitionTokens& tokens);

@@ -9,8 +9,8 @@
 #define MGPU_MORE_ENVIRONMENTS(line)
 #endif
 
-// The registry of environments. Each has a file environments/NAME.cpp with make_NAME, and its NAME
-// in this list.
+// The registry of environments. Each environment has a file environments/NAME.cpp with the function
+// make_NAME, and its NAME in this list.
 #define MGPU_ENVIRONMENTS(line) line(darkroom) MGPU_MORE_ENVIRONMENTS(line)
 
 namespace mgpu::ad {

@@ -16,9 +16,9 @@ struct Move {
   std::uint8_t next_state = 0;
 };
 
-/// Tables of an environment whose tasks differ only in their rewarded states. They hold the
-/// result of each action, and for any two states the distance and the first action of a shortest
-/// path.
+/// Tables of an environment whose tasks differ only in the rewards of the states. The tables hold
+/// the result of each action in each state. For any two states, they also hold the distance and the
+/// first action of a shortest path.
 class StateGraph {
 public:
   /// Builds the tables.

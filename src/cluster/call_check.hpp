@@ -50,8 +50,9 @@ inline CallFields words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }
 
-/// Returns a sentence that says which ranks make a different call from most ranks. On a tie, the
-/// call of the lowest rank is taken as right. Returns nullopt when all calls agree.
+/// Returns a sentence that names the most frequent call, and each rank whose call differs from it.
+/// If several calls are equally frequent, the one of the lowest rank is taken as the most frequent.
+/// Returns nullopt when all calls agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
 MPI_Op mpi_op(ReduceOp op);

@@ -132,8 +132,8 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   }
 }
 
-/// Sends `out` to the next rank of the ring, receives data from the previous rank, and combines
-/// them with `sum` by `op`.
+/// Sends `out` to the next rank of the ring, receives as many elements as `sum` has from the
+/// previous rank, and reduces the received elements into `sum` by `op`.
 void MpiCommunicator::add_incoming(BufferView out, BufferView sum, ReduceOp op) {
   std::byte* incoming = link_->incoming.data();
   send_and_receive({static_cast<std::byte*>(out.data), out.bytes(),

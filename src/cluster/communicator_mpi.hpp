@@ -39,7 +39,7 @@ public:
   bool is_dead() const noexcept { return waiter_.is_dead(); }
 
 private:
-  /// Memory that MPI may still write to after a call was abandoned.
+  /// Memory that MPI may still write to after a call was abandoned. The destructor then leaks it.
   struct Link {
     Group group;
     std::vector<std::byte> incoming;  // data from the previous rank of the ring

@@ -21,7 +21,7 @@ namespace {
 /// The longest wait for ncclCommDestroy or ncclCommAbort, which may hang.
 constexpr std::chrono::seconds kEndPatience(5);
 /// The longest time that this rank waits after a peer's failure. Meanwhile, the peer prints its
-/// error and ends all ranks. mpirun takes two seconds to kill them.
+/// error and ends all ranks. mpirun takes two seconds to kill the ranks.
 constexpr double kPeerPatienceS = 5.0;
 
 ncclDataType_t nccl_type(DType dtype) {
@@ -167,8 +167,8 @@ void NcclCommunicator::agree(const std::exception_ptr& failure) {
   });
 }
 
-/// Starts NCCL on this rank, and waits until it has started, or until another rank reports a
-/// failure.
+/// Starts NCCL on this rank. Waits until NCCL has started, or until another rank has raised
+/// `failed`.
 void NcclCommunicator::until_connected(const ncclUniqueId& id, AbortFlag& failed) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -196,8 +196,8 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-/// Calls `end` with the communicator on a separate thread, because this call can hang. A thread
-/// that hangs is left alone until the process ends. Returns whether `end` has returned.
+/// Calls `end`, which ends the communicator and can hang, on a separate thread. A thread that hangs
+/// is left alone until the process ends. Returns whether `end` has returned within kEndPatience.
 bool NcclCommunicator::end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcept {
   try {
     auto ended = std::make_shared<std::promise<void>>();

@@ -34,7 +34,7 @@ public:
   void cancel() noexcept override { host_.cancel(); }
 
 private:
-  /// Memory that MPI may still write to after a call was abandoned.
+  /// Memory that MPI may still write to after a call was abandoned. The destructor then leaks it.
   struct Buffers {
     Buffer outgoing;
     Buffer incoming;

@@ -32,7 +32,8 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-/// Returns whether this code means that no GPU is available, not that one is broken.
+/// Returns whether `code` means that no GPU is available. Any other error means that CUDA does not
+/// work.
 bool is_absence(cudaError_t code) {
   return code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ||
          code == cudaErrorStubLibrary;

@@ -5,9 +5,9 @@
 struct CUstream_st;
 struct CUevent_st;
 
-/// The CUDA calls on which device_work.hpp is built. They are defined in cuda_calls.cpp. In a build
-/// without CUDA they are defined in cuda_absent.cpp, and throw NotBuiltError, except those that
-/// free, which do nothing.
+/// The CUDA calls on which device_work.hpp is built. The file cuda_calls.cpp defines these
+/// functions. In a build without CUDA, cuda_absent.cpp defines them: the functions free_*() do
+/// nothing, and all others throw NotBuiltError.
 namespace mgpu::cluster::cuda {
 
 void set_device(int index);

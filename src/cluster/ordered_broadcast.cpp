@@ -32,7 +32,7 @@ struct OrderedBroadcast::State {
   Waiter waiter;
   std::deque<std::string> own{};                 // on the root: messages that it has posted
                                                  // but not yet received itself
-  std::deque<std::unique_ptr<Posted>> posted{};  // not yet received by all other ranks
+  std::deque<std::unique_ptr<Posted>> posted{};  // messages that MPI may still read
 
   State(const Group& from, int who, double timeout_s)
       : group(from.duplicate()), root(who), waiter(group, timeout_s) {}

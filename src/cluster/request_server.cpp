@@ -41,7 +41,7 @@ struct RequestServer::State {
   Handler handler;
   std::mutex mutex{};                // guards the handler and the two members below
   std::optional<std::string> own{};  // answer to the request of rank 0
-  std::exception_ptr failure{};      // of the thread
+  std::exception_ptr failure{};      // exception that ended serve()
   std::atomic<bool> is_over = false;
   std::thread thread{};
 

@@ -88,7 +88,7 @@ void check_call(const Group& group, const Call& mine, Waiter& waiter) {
   try {
     waiter.until_all({&request, 1});
   } catch (...) {
-    static_cast<void>(fields.release());  // MPI may still write to them
+    static_cast<void>(fields.release());  // MPI may still write to the fields
     throw;
   }
   if (const auto difference = find_disagreement(fields->all)) throw ShapeError(*difference);

@@ -21,8 +21,8 @@ public:
   /// Begins a call: records it in the CallLog and starts its deadline. The call ends when the
   /// returned object is destroyed. For a call between two ranks, `peer` is the other rank, as an
   /// index in the group.
-  /// Errors: Failure E403 (the communicator cannot be used any more) after cancel(), or after an
-  ///         earlier call has failed.
+  /// Errors: Failure E403 (the communicator cannot be used any more) after cancel() or close(), or
+  ///         after an earlier call has failed.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
   /// Polls until `is_done` returns true.
@@ -57,7 +57,7 @@ private:
   bool is_dead_ = false;
 };
 
-/// Returns the error of a rank that waited too long in a call. `call`: the description of the call.
+/// Returns the error of a rank that waited too long in the call that `call` describes.
 TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
 /// In checked builds, compares the call of this rank with the calls of all other ranks.

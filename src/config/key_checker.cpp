@@ -282,8 +282,8 @@ Place KeyChecker::place_of_section(std::string_view name) const {
   return {};
 }
 
-/// Adds a problem. `wrong`: the keys that have no valid value because of the problem; empty if the
-/// problem may affect any key, as an unrecognized name does.
+/// Adds a problem. `wrong` lists the keys that have no valid value because of the problem. It is
+/// empty if the problem may affect any key, as an unrecognized name does.
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());

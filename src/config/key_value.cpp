@@ -220,7 +220,7 @@ std::vector<YamlNode> without_ranges(const KeySpec& spec, const std::vector<Yaml
 }
 
 /// Reads the items of a list, or the values of a mapping, into `values`. Returns the problem of the
-/// first wrong one.
+/// first wrong element.
 std::optional<Read> read_elements(const KeySpec& spec, const std::vector<YamlNode>& items,
                                   std::vector<KeyValue>& values) {
   const KeySpec element = element_of(spec);

@@ -5,7 +5,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <cstdlib>
+#include <string>
 
 #include <mgpu/config/yaml_document.hpp>
 
@@ -90,7 +91,9 @@ std::optional<double> parse_number(std::string_view text) {
   double value = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) return std::nullopt;
-  if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
+  // from_chars does not tell numbers that are too large from numbers that are too small.
+  if (error == std::errc::result_out_of_range)
+    return std::strtod(std::string(text).c_str(), nullptr);
   if (error != std::errc{}) return std::nullopt;
   return value;
 }

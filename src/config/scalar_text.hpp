@@ -11,7 +11,8 @@ namespace mgpu {
 /// sign +, leading zeros, underscores, exponents and base prefixes are refused.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 /// Parses a number such as 3, -0.5, .5 or 3e-4; nullopt for any other text, such as nan, inf or
-/// 0x10. A number too large for a double gives infinity.
+/// 0x10. A number whose magnitude is too large for a double gives infinity with its sign. A number
+/// that is too small gives 0 or a subnormal number.
 std::optional<double> parse_number(std::string_view text);
 /// Parses a duration such as 90, 1.5h, 30min, 24:00:00 or 1-12:00:00, and returns seconds; nullopt
 /// for any other text.

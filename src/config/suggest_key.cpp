@@ -39,10 +39,10 @@ std::string suggest_key(const KeyTable& table, std::string_view called) {
   const std::string name_without_alias = table.canonical(called);
   const SplitName mine = split(name_without_alias);
   std::string best;
-  // Costs are in half edits between the last parts of two names. Another section costs one half
-  // edit more. If only the section differs, the cost is three half edits, more than that of a key
-  // of this section that needs one edit. No cost is above that of the edits between the whole
-  // names.
+  // The cost of a name is twice the number of edits between its last part and the last part of
+  // `called`. A name in a different section costs 1 more. If only the section differs, the cost is
+  // 3: more than the cost 2 of a key in the same section that needs one edit. No cost exceeds twice
+  // the number of edits between the whole names.
   std::size_t best_cost = 2 * tolerated_edits(mine.last) + 1;
   for (const std::string& name : all_names(table)) {
     const SplitName other = split(name);

@@ -14,7 +14,8 @@ namespace {
 constexpr auto kNone = std::string_view::npos;
 
 /// Scans the lines of a file and tracks where a value may begin. At such a position, a quote opens
-/// a quoted text, and `|` or `>` opens a block of text. Elsewhere they are ordinary characters.
+/// a quoted text, and `|` or `>` opens a block of text. Elsewhere, these characters have no special
+/// meaning.
 class LineScanner {
 public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}

@@ -37,7 +37,8 @@ std::optional<std::string> last_box(std::string_view text) {
   return std::string(text.substr(found->first, found->second - found->first));
 }
 
-/// Returns what follows the last `####` on its line.
+/// Returns the text after the last `####` on its line; nullopt if there is no `####`, or only
+/// blanks follow it.
 std::optional<std::string> after_mark(std::string_view text) {
   const std::size_t mark = text.rfind(kMark);
   if (mark == std::string_view::npos) return std::nullopt;

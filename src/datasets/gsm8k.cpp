@@ -28,7 +28,7 @@ struct WordProblem {
 using WordProblems = std::vector<WordProblem>;
 
 /// Reads a row, and splits its `answer` at the last `####`. Returns nullopt if the row lacks a text
-/// `question` or `answer`, or the answer lacks `####`.
+/// `question` or `answer`, or no text follows the last `####` of the answer.
 std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   const formats::JsonValue* question = row.find("question");
   const formats::JsonValue* answer = row.find("answer");
@@ -37,7 +37,8 @@ std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
     return std::nullopt;
   const std::string& text = *answer->text();
   const std::size_t mark = text.rfind("####");
-  if (mark == std::string::npos) return std::nullopt;
+  if (mark == std::string::npos || text.find_first_not_of(" \t\r\n", mark + 4) == std::string::npos)
+    return std::nullopt;
   WordProblem problem{*question->text(), text.substr(0, mark), stated_answer(text)};
   while (problem.solution.ends_with('\n') || problem.solution.ends_with('\r'))
     problem.solution.pop_back();

@@ -33,18 +33,19 @@ private:
   std::size_t made_ = 0;
 };
 
-/// Rows made from a list of choices, in a random order. The first choices of the list are counted:
-/// as many as make at most 2^62 different rows. There is one row for each combination of values of
-/// the counted choices.
+/// Rows that are made from a list of choices, in a random order. The first choices of the list are
+/// counted, as many of them as give at most 2^62 combinations of values. There is one row for each
+/// combination of values of the counted choices.
 class RowSpace {
 public:
-  /// `choices`: how many values each choice has, in order; 0 if they are too many to be counted.
+  /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many
+  /// values to be counted. The choice with this element and all later choices are not counted.
   RowSpace(const std::vector<std::uint64_t>& choices, std::uint64_t seed);
 
   /// Returns the number of rows that differ in their counted choices.
   std::uint64_t size() const { return size_; }
 
-  /// Returns the choices of row `index` < size(). Each `salt` gives another random order of the
+  /// Returns the choices of row `index` < size(). Each `salt` gives a different random order of the
   /// rows.
   RowDraws row(std::uint64_t index, std::uint64_t salt = 0) const;
 

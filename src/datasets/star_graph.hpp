@@ -39,7 +39,7 @@ struct StarGraph {
 };
 
 /// The star graphs of a shape, in a random order. The first graphs() rows are different graphs.
-/// Later rows are these graphs with their edges in another order.
+/// Later rows are the same graphs with their edges in different orders.
 class StarGraphs {
 public:
   StarGraphs(const StarGraphShape& shape, std::uint64_t seed);

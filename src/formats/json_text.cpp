@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 
-/// Returns the length in bytes of the maximal ill-formed subpart at the start of `text` (Unicode
-/// 15.0, section 3.9). `text` starts with an invalid byte sequence.
+/// Returns the length in bytes of the maximal subpart of the ill-formed sequence with which `text`
+/// starts (Unicode 15.0, section 3.9).
 std::size_t invalid_bytes(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.size() == 1 || at(0) < 0xC2 || at(0) > 0xF4) return 1;

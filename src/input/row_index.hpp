@@ -52,9 +52,9 @@ std::int64_t count_records(const DataFile& file, const RowOptions& options, std:
 /// Reads the whole file once, and returns its index.
 ///
 /// Memory: a block of the file, and 16 bytes per 32 rows.
-/// Errors: Failure E531 (empty file), E532 (wrong format, no rows, or two columns of one name),
-/// E534
-///         (the file has changed), E535 (Parquet is not in this build), E603 (cannot be read).
+/// Errors: Failure E531 (empty file), E532 (wrong format, no rows, or equal column names), E534
+/// (the
+///         file has changed), E535 (Parquet is not in this build), E603 (cannot be read).
 RowIndex make_row_index(const DataFile& file, const RowOptions& options);
 
 }  // namespace mgpu::input

@@ -44,7 +44,8 @@ std::string training_command(const std::string& name) {
 }
 
 /// Returns a command that downloads a model of the Hugging Face hub. Returns "" if the path that
-/// the user wrote cannot be the name of such a model, or if the parent of `folder` exists.
+/// the user wrote cannot be the name of such a model. Also returns "" if the parent of `folder`
+/// exists, because the user then probably means a local folder.
 std::string download_command(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const bool has_parts = std::count(written.begin(), written.end(), '/') == 1;
@@ -56,9 +57,9 @@ std::string download_command(const Config& config, const fs::path& folder, const
 }
 
 /// Refuses a model whose copy in the Hugging Face cache is incomplete. `folder` is the resolved
-/// path of `key`. If the copy has a config.json, `folder` is that copy. Otherwise it is the path
-/// that the user wrote. Does nothing if that path exists, because the model is then not taken from
-/// the cache.
+/// path of `key`. If the copy has a config.json, `folder` is the copy, otherwise the path that the
+/// user wrote. Does nothing if the cache has no incomplete copy. Also does nothing if `folder`
+/// exists and is not the copy, because the model is then not taken from the cache.
 void refuse_incomplete_copy(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);

@@ -14,8 +14,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the length of the `{name}` at the beginning of a text that begins with `{`, or 0 if no
-/// name and `}` follow.
+/// Returns the length of the `{name}` with which `text` begins. Returns 0 if no name and `}` follow
+/// the first character, which must be `{`.
 std::size_t column_size(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||

@@ -52,8 +52,8 @@ public:
   SessionSink(SessionHost& host, const std::string& name, bool is_leader)
       : run_(host.run()), host_(host), name_(name), is_leader_(is_leader) {}
 
-  /// Events of the leader are shown as events of the session. Those of other ranks go to the log of
-  /// their rank, with the session's name.
+  /// Adds the session's name to the event. An event of the leader goes to rank 0 of the run, which
+  /// shows it. An event of another rank goes to the log of that rank.
   void event(const Event& event) override {
     Event named = event;
     named.fields.emplace(named.fields.begin(), "session",

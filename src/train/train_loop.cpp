@@ -18,17 +18,17 @@
 namespace mgpu::train {
 namespace {
 
-/// Number of slots for the sums of one part of the batch (a lane, or the items of a rank). Every
-/// part has separate slots, to which the other ranks add 0, so the totals do not depend on the
-/// order of MPI's additions.
+/// Number of slots for the sums of one part of the batch. A part is a lane, or the items of a rank.
+/// Every part has separate slots, and only one rank adds a number other than 0 to a slot. So the
+/// totals do not depend on the order of MPI's additions.
 constexpr std::size_t kSlots = 3;
 
 std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
 }
 
-/// Sets the first element of the gradient to NaN if failpoint train.gradient is set, so that tests
-/// can see how steps react to NaN.
+/// If failpoint train.gradient is set, sets the first element of the gradient to NaN. Tests use
+/// this failpoint to see how steps react to NaN.
 void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());

@@ -84,6 +84,11 @@ TEST_F(ConfigValuesTest, AnyDurationCanBeReadBack) {
   }
 }
 
+TEST_F(ConfigValuesTest, ANumberTooSmallForADoubleIsZero) {
+  EXPECT_EQ(read_text(kEmptyRun + "train: {learning_rate: 1e-400}\n").number("train.learning_rate"),
+            0.0);
+}
+
 TEST_F(ConfigValuesTest, VariablesThatAreNotSetAreRefused) {
   for (const char* path : {"$SCRTCH/x.csv", "${EMPTY}/x.csv", "${SCRATCH/x.csv", "~other/x.csv"}) {
     try {

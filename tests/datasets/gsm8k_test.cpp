@@ -73,6 +73,8 @@ TEST_F(Gsm8kTest, BadFilesAreRefused) {
   EXPECT_EQ(unmarked.code, "E531");
   ASSERT_FALSE(unmarked.lines.empty());
   EXPECT_NE(unmarked.lines[0].find("train.jsonl:2"), std::string::npos) << unmarked.lines[0];
+  write(line("one?", "#### 1") + line("two?", "nothing follows\\n#### "), line("many?", "#### 4"));
+  EXPECT_EQ(failure_of(keys_of(folder_.path(), "1")).code, "E531");
   write(line("one?", "#### 1") + line("two?", "#### 2"), line("two?", "#### 2"));
   const ErrorReport shared = failure_of(keys_of(folder_.path(), "1"));
   EXPECT_EQ(shared.code, "E531");

@@ -20,6 +20,22 @@ class Groups(GenerateCase):
             self.assertEqual(self.sha256(), golden, keys)
             self.assertIn("(pipeline)", ended.out)
 
+    def test_layers_with_a_bfloat16_cache_give_the_bytes_of_one_rank(self):
+        self.generate(0, 1)
+        exact = self.rows()
+        self.start_over()
+        keys = ("generate.kv_cache_dtype=bfloat16",)
+        self.generate(0, 1, *keys)
+        golden = self.sha256()
+        differences = [abs(ours - theirs) for row, expected in zip(self.rows(), exact, strict=True)
+                       for ours, theirs in zip(row["prompt_log_probs"][1:],
+                                               expected["prompt_log_probs"][1:], strict=True)]
+        self.assertLess(max(differences), 0.05)
+        self.assertGreater(max(differences), 1e-6)
+        self.start_over()
+        self.generate(0, 3, *keys, "devices.groups=[1, 2]", "generate.batch_size=3")
+        self.assertEqual(self.sha256(), golden)
+
     def test_a_killed_run_goes_on_in_other_groups(self):
         self.generate(0, 1)
         golden = self.sha256()

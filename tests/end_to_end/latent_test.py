@@ -46,6 +46,15 @@ class Files(LatentCase):
         self.collect(0, 1, *keys)
         self.expect(self.sha256(), 3, "devices.groups=[2, 1]", *keys)
 
+    def test_a_bfloat16_cache_gives_the_same_bytes(self):
+        self.collect(0, 1)
+        exact = self.sha256()
+        keys = ("collect.kv_cache_dtype=bfloat16",)
+        self.start_over()
+        self.collect(0, 1, *keys)
+        self.assertNotEqual(self.sha256(), exact)
+        self.expect(self.sha256(), 3, "devices.groups=[2, 1]", *keys)
+
     def test_heads_on_two_ranks_give_the_same_bytes_in_one_and_two_groups(self):
         keys = ("model.parallel=tensor", "--gpus-per-model=2")
         self.collect(0, 2, *keys)

@@ -154,6 +154,14 @@ TEST_F(GeneratePlanTest, AGuideHasNoVocabularyHead) {
   EXPECT_GE(memory(guided, "weights"), memory(guided, "guide") + head);
 }
 
+TEST_F(GeneratePlanTest, ACacheOfBfloat16TakesHalfTheMemory) {
+  const run::PlanMachine machine = machine_of(1, 100 * kMiB);
+  const std::uint64_t whole = memory(plan({}, machine), "cache");
+
+  EXPECT_EQ(2 * memory(plan({{"generate.kv_cache_dtype", "bfloat16"}}, machine), "cache"), whole);
+  EXPECT_GT(whole, 0U);
+}
+
 TEST_F(GeneratePlanTest, TheMarginStaysFree) {
   const report::Plan half = plan({{"devices.memory_margin", "0.5"}}, machine_of(1, 48 * kMiB));
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/lm/config/step_head.hpp>
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/decode/value_guide.hpp>
 #include <mgpu/tensor/read_back.hpp>
@@ -292,6 +293,16 @@ TEST(ValueModelTest, FoldersOfOtherModelsAreRefused) {
   EXPECT_NE(refusal(other.path()).find("its value_head has 5 outputs, the classifier 3"),
             std::string::npos)
       << refusal(other.path());
+}
+
+TEST(ValueModelTest, AFolderHasOneHead) {
+  const fs::path path = fs::path(MGPU_GOLDENS) / "llama" / "config.json";
+  const std::string judge = with_step_head(path, "{}", {});
+  const std::string guide = with_value_head(path, judge, kHistogram);
+
+  EXPECT_NE(judge.find("step_head"), std::string::npos);
+  EXPECT_EQ(guide.find("step_head"), std::string::npos) << guide;
+  EXPECT_EQ(with_step_head(path, guide, {}), judge);
 }
 
 }  // namespace

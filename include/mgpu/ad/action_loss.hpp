@@ -18,8 +18,9 @@ struct ActionLoss {
   kernels::CrossEntropySums sums() const;
 };
 
-/// Computes in one pass the loss, which is the cross-entropy of `logits` against `targets` summed
-/// over predictions, and the gradient of grad_scale * loss with respect to the logits.
+/// Computes the loss and a gradient in one pass. The loss is the cross-entropy of `logits` against
+/// `targets`, summed over predictions. The gradient is that of grad_scale * loss with respect to
+/// the logits.
 ///
 /// Shapes: logits [.., A] float32; targets [..] int64 in [0, A), or kernels::kIgnoreTarget for a
 ///         prediction that does not count

@@ -77,18 +77,18 @@ public:
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 
-  /// Returns the logits of the action of every step, [B, T, A] in the parameters' dtype. If
+  /// Returns, for every step, the logits of its action: [B, T, A] in the parameters' dtype. If
   /// `dropout` is nullptr, nothing is dropped.
   ///
-  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` or
+  /// Errors: ShapeError when the model does not have TokenKind::step, or the shapes of `tokens` or
   ///         `dropout` are wrong.
   at::Tensor forward(const StepTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   /// Returns the logits of the action at each row's query, [B, A] in the parameters' dtype. If
   /// `dropout` is nullptr, nothing is dropped.
   ///
-  /// Errors: ShapeError when the model has another token kind, or the shapes of `tokens` or
-  ///         `dropout` are wrong.
+  /// Errors: ShapeError when the model does not have TokenKind::transition, or the shapes of
+  ///         `tokens` or `dropout` are wrong.
   at::Tensor forward(const TransitionTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   KvCache make_cache(std::int64_t rows) const;
@@ -100,18 +100,18 @@ public:
   /// restarted. A row with count 0 does not change, and its logits are undefined. `tokens` has at
   /// least as many steps as the largest count. Further steps of a row are padding.
   ///
-  /// Errors: ShapeError when the model has another token kind, the shapes of `tokens` or `counts`
-  ///         are wrong, or a row would exceed n_transit steps; the cache is then unchanged.
+  /// Errors: ShapeError when the model does not have TokenKind::step, when the shapes of
+  ///         `tokens` or `counts` are wrong, or when a row would exceed n_transit steps. The
+  ///         cache is then unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
   /// Appends transitions 0 .. lengths[b]-1 of row b of `tokens` to row b of the cache. Returns the
-  /// logits [B, A] of the action at `tokens.query`, the current state of each row, which is not
-  /// cached.
+  /// logits [B, A] of the action at each row's query, `tokens.query`. The query is not cached.
   ///
-  /// Errors: ShapeError for another token kind, for wrong shapes of `tokens`, or when a row would
-  ///         exceed n_transit tokens with its cached transitions, the new ones and the query. The
-  ///         cache is then unchanged.
+  /// Errors: ShapeError when the model does not have TokenKind::transition, or when the shapes of
+  ///         `tokens` are wrong. ShapeError also when the cached transitions, the new transitions
+  ///         and the query of a row exceed n_transit tokens. The cache is then unchanged.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;
 
 private:

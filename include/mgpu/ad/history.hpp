@@ -46,13 +46,14 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 class HistorySet {
 public:
   /// Makes the histories with ids first_id to first_id + count - 1, filled with zeros.
-  /// Errors: Error when an id is not below total(), or when `shape` has no streams, no steps or
-  ///         another horizon than the environment.
+  /// Errors: Error when an id is not below total(), when `shape` has no streams or no steps, or
+  ///         when its horizon is not that of the environment.
   HistorySet(const Environment& environment, HistoryShape shape, std::uint64_t first_id,
              std::size_t count);
 
   /// Makes the histories of all training tasks, `shape.streams` for each task, filled with zeros.
-  /// Errors: Error when `shape` has no streams, no steps or another horizon than the environment.
+  /// Errors: Error when `shape` has no streams or no steps, or when its horizon is not that of the
+  ///         environment.
   HistorySet(const Environment& environment, HistoryShape shape);
 
   /// Returns the number of histories of a whole run: training tasks * streams.

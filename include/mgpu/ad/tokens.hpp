@@ -27,8 +27,9 @@ struct WindowRules {
 /// history, because the model would get no training data for the later positions. With
 /// TokenKind::step, the window's length is rounded down to whole episodes.
 /// Errors: Failure E131 (exit 78) when a window is too short to learn from. TokenKind::step needs
-///         two episodes, because an agent that sees only one cannot improve from one to the next.
-///         TokenKind::transition needs two tokens: one transition and the current state.
+///         two episodes, because an agent that sees only one episode cannot improve from one
+///         episode to the next. TokenKind::transition needs two tokens: one transition and the
+///         current state.
 WindowRules make_window_rules(TokenKind kind, int n_transit, const HistoryShape& histories);
 
 /// One completed step.

@@ -21,9 +21,9 @@ std::string without_secrets(std::string_view text);
 /// signal handler allocates no memory.
 ///
 /// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
-/// then restores the signal's previous action. Only one object may exist at a time. The file has no
-/// environment variables. In the error, the events and the versions, *** replaces texts that look
-/// like secrets. The argument of write_in_handler() is written unchanged.
+/// restores the signal's previous action, and raises the signal again. Only one object may exist at
+/// a time. The file has no environment variables. In the error, the events and the versions, ***
+/// replaces texts that look like secrets. The argument of write_in_handler() is written unchanged.
 class CrashFile {
 public:
   struct Options {
@@ -57,7 +57,8 @@ public:
   void write(std::string_view what) noexcept;
 
   /// Writes the crash file from a signal handler, with the stack of the calling thread; `what` is
-  /// copied verbatim. Does nothing if no CrashFile exists or its file has been written.
+  /// copied verbatim. Does nothing if no CrashFile exists or its file has been written. If another
+  /// thread is writing the file, waits up to 0.5 s for that thread.
   static void write_in_handler(const char* what) noexcept;
 
   /// Returns whether this process has written its crash file.

@@ -21,7 +21,8 @@ struct DeathNote {
 };
 
 /// Sets the path of the death note for write_death_note(), and the rank for write_own_death_note().
-/// The next call replaces both. With an empty path, no death note is written.
+/// The next call replaces path and rank. With a path that is empty or longer than 4,095 bytes, no
+/// death note is written.
 void prepare_death_note(const fs::path& file, int own_rank);
 
 /// Writes the death note unless the file exists. Async-signal-safe; errors are ignored, because the

@@ -107,8 +107,9 @@ private:
 };
 
 /// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
-/// E603 with the path for an error of std::filesystem. Any other exception gives E901 with what(),
-/// and the exit code of an Error, otherwise `internal`.
+/// E603 with the path for an error of std::filesystem. Any other exception gives E901 with what().
+/// The exit code is then exit_code() for an Error, and `internal` for an exception of any other
+/// type.
 ErrorReport report_of(const std::exception& error);
 ErrorReport report_of(const std::exception_ptr& failure);
 

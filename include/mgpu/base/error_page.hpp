@@ -18,7 +18,7 @@ struct ErrorPage {
 /// Returns the page of an error code; nullptr if no page has that code. "e101" finds E101.
 const ErrorPage* find_error_page(std::span<const ErrorPage> pages, std::string_view code);
 
-/// Formats the page as text with lines of at most 80 characters.
+/// Formats the page as text. `meaning` and `remedy` are broken into lines of at most 80 characters.
 std::string error_page_text(const ErrorPage& page);
 
 }  // namespace mgpu

@@ -21,8 +21,9 @@ struct FdTraits {
 };
 using FdHandle = UniqueHandle<FdTraits>;
 
-/// A file for writing. The bytes that were written before sync() survive a crash. Each system call
-/// first passes a failpoint named "<what>.<call>", e.g. "ledger.write" or "checkpoint.sync".
+/// A file for writing. The bytes that were written before sync() survive a crash. The constructor
+/// first passes the failpoint "<what>.create". The functions write(), sync(), reserve() and close()
+/// first pass "<what>.<function>", e.g. "ledger.write" or "checkpoint.sync".
 ///
 /// Errors: Failure E601 (cannot be created, exit 73) or E602 (I/O error or full disk, exit 74)
 ///         with path, errno text, and for a full disk the bytes needed and free. A failed sync
@@ -76,7 +77,7 @@ void write_file_durably(const fs::path& path, std::string_view text, std::string
 std::string read_file(const fs::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
 /// Returns the CRC-32C (Castagnoli) of `bytes`. To continue a checksum, pass the CRC-32C of the
-/// preceding bytes as `crc`; the result then covers these and `bytes`.
+/// preceding bytes as `crc`. The result then covers the preceding bytes and `bytes`.
 /// Source: RFC 3720, B.4.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0);

@@ -19,7 +19,8 @@ std::string system_value(const fs::path& path, std::string_view name);
 /// exists.
 fs::path existing_folder(const fs::path& path);
 
-/// Returns the free bytes of the file system of `path`, which need not exist yet; 0 if unknown.
+/// Returns the free bytes of the file system that has or would have `path`; 0 if unknown. `path`
+/// need not exist.
 std::uint64_t free_bytes(const fs::path& path);
 
 }  // namespace mgpu

@@ -8,8 +8,8 @@ namespace mgpu {
 std::uint64_t host_peak_bytes();
 
 /// Returns the bytes that processes of this machine may still allocate: the kernel's "available"
-/// memory, but at most what the control group at /sys/fs/cgroup still permits. In a container, this
-/// is the control group of the container.
+/// memory, but at most what the control group at /sys/fs/cgroup still permits. In a container,
+/// /sys/fs/cgroup shows the control group of the container.
 std::uint64_t host_free_bytes();
 
 /// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then
@@ -19,8 +19,8 @@ std::uint64_t host_free_bytes();
 ///
 /// Memory: the added heap is not resident until it is used; then the heap holds its peak use plus
 ///         the gaps between used blocks. With allocators other than glibc's the function does
-///         nothing. Under a limit on address space (ulimit -v, -d) or with vm.overcommit_memory=2
-///         it keeps freed memory, but does not grow the heap.
+///         nothing. Under a limit on address space (ulimit -v, -d), or with vm.overcommit_memory=2,
+///         the heap keeps freed memory, but the function does not grow it.
 void keep_heap(std::uint64_t bytes);
 
 }  // namespace mgpu

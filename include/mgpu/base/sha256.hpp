@@ -18,7 +18,8 @@ public:
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text);
 
-  /// Returns the SHA-256 of all added bytes in lower-case hexadecimal. Do not call add() after it.
+  /// Returns the SHA-256 of all added bytes in lower-case hexadecimal. Do not call add() or hex()
+  /// afterwards.
   std::string hex();
 
 private:

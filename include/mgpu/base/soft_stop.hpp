@@ -17,8 +17,8 @@ std::string_view name_of(StopReason reason);
 
 /// Handles the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. The function main() creates one object
 /// at its start, so that a signal before or after the work of a run does not kill the process.
-/// Launchers start the program with these signals blocked, because loading the libraries takes a
-/// while before main() begins.
+/// Loading the libraries takes a while before main() begins. So launchers start the program with
+/// these signals blocked, and a signal during that time stays pending.
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal more than
 /// 0.2 s later ends the process at once through the signal's default action. A signal within 0.2 s

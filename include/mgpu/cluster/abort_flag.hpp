@@ -10,7 +10,8 @@ namespace mgpu::cluster {
 /// that follows the loop. The other ranks see the flag at their next poll, leave the loop early,
 /// and enter the collective too.
 ///
-/// Ranks:  the constructor is collective over the group, all other calls are local.
+/// Ranks:  the constructor and the destructor are collective over the group; all other calls are
+///         local.
 class AbortFlag {
 public:
   explicit AbortFlag(const Group& group);

@@ -23,11 +23,12 @@ namespace mgpu::cluster {
 /// (MPI_THREAD_MULTIPLE). The communicator's messages never mix with those of the group from which
 /// it was made.
 ///
-/// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
-///         `send` and `receive` are between two ranks; the other functions are local.
+/// Ranks:  all_reduce(), broadcast() and the destructor are collective over the group, in the same
+///         order on all ranks. exchange(), send() and receive() are between two ranks. The other
+///         functions are local.
 /// Errors: Failure E402 when a call takes longer than CommunicatorOptions::timeout_s; E403 when a
 ///         peer is lost or NCCL reports an asynchronous error. After either, every call of the
-///         communicator fails. Checked builds (MGPU_CHECKED=1): ShapeError when a call differs
+///         communicator fails. In checked builds (MGPU_CHECKED=1), ShapeError when a call differs
 ///         between ranks in its kind, count, type, ReduceOp or root. Backend nccl checks only
 ///         all_reduce() and broadcast().
 class Communicator {

@@ -96,8 +96,8 @@ void keep_device_memory() noexcept;
 /// earlier.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
-/// Copies `from` to `into`, in stream order. Both may be in host or device memory. Errors:
-/// ShapeError when they differ in bytes.
+/// Copies `from` to `into`, in stream order. Each of the two may be in host or device memory.
+/// Errors: ShapeError when their sizes in bytes differ.
 void copy(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Sets all bytes of `into` to 0, in stream order.

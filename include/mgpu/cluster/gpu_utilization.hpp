@@ -18,8 +18,8 @@ struct Utilization {
 };
 
 /// Samples the utilization of a GPU in a separate thread, by the NVML library of the driver. The
-/// constructor loads this library. The numbers are those of nvidia-smi, so they include other
-/// processes.
+/// constructor loads this library. The numbers are those of nvidia-smi, so they include the kernels
+/// of other processes.
 class UtilizationMeter {
 public:
   static constexpr const char* kNvml = "libnvidia-ml.so.1";

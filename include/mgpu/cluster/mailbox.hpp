@@ -12,7 +12,8 @@ namespace mgpu::cluster {
 /// polls for texts that have arrived. Texts of one rank arrive in the order in which they were
 /// sent.
 ///
-/// Ranks:  the constructor and close() are collective over `group`; all other calls are local.
+/// Ranks:  the constructor, the destructor and close() are collective over `group`; all other calls
+///         are local.
 class Mailbox {
 public:
   explicit Mailbox(const Group& group);
@@ -23,8 +24,8 @@ public:
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// Sends `text` to rank 0. Any other rank may call it. The mailbox keeps the text until MPI has
-  /// sent it.
+  /// Sends `text` to rank 0. Any rank except rank 0 may call this function. The mailbox keeps the
+  /// text until MPI has sent it.
   void send(std::string text);
 
   /// Returns all texts that have arrived. Only rank 0 may call it.

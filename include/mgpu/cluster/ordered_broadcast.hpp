@@ -11,9 +11,11 @@ namespace mgpu::cluster {
 /// An ordered broadcast of messages from rank `root` of a group to all others, without a barrier:
 /// post() returns at once. Each other rank waits for a message only in receive().
 ///
-/// Ranks:  the constructor is collective over the group. Only `root` calls post(). All ranks,
-///         including `root`, call receive() once for each message.
-/// Memory: a message is kept until all other ranks have received it.
+/// Ranks:  the constructor and the destructor are collective over the group. Only `root` calls
+///         post(). All ranks, including `root`, call receive() once for each message.
+/// Memory: the root keeps a message until receive() has returned it on the root, and MPI has sent
+///         it to all other ranks. A later post() or the destructor frees messages that MPI has
+///         sent.
 class OrderedBroadcast {
 public:
   OrderedBroadcast(const Group& group, int root, double timeout_s);

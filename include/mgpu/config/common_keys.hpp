@@ -11,7 +11,8 @@ namespace mgpu {
 
 /// Adds the keys that belong to no module: schema, job, include, log.*, report.* and most of run.*,
 /// such as run.seed. Call it before other functions that add keys, because keys are printed in the
-/// order in which they were added. `jobs`: the values that the key `job` accepts, at least one.
+/// order in which they were added. `jobs` lists the values that the key `job` accepts. The first is
+/// the default.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
 /// Adds the key data.path, which several jobs read.

@@ -37,8 +37,8 @@ public:
   };
 
   /// Makes a config from `values`, by key name. A key that is not in `values` gets its default.
-  /// `notes`: lines for the banner about how the values were read, for example that a key was given
-  /// under an alias.
+  /// `notes` are lines for the banner about how the values were read, for example that a key was
+  /// given under an alias.
   ///
   /// Memory: `table` has to outlive the config.
   /// Errors: Error for a name that is not in the table, or a value that its key does not accept.
@@ -64,8 +64,9 @@ public:
   /// names. If a list is set, returns the list.
   std::vector<std::string> values(std::string_view name) const;
 
-  /// Returns whether the value of key `name` is this word of KeySpec::choices. It can be a value of
-  /// type choice, or a word such as "auto", "all" or "null" that another type also accepts.
+  /// Returns whether the value of key `name` is `word`, one of KeySpec::choices. All values of a
+  /// key of type choice are such words. Keys of other types may also accept a word, such as "auto",
+  /// "all" or "null".
   bool is(std::string_view name, std::string_view word) const;
 
   /// Formats the value of any key for printing: "3e-4", "30min", "[1, 3]".
@@ -80,7 +81,7 @@ public:
   /// that is not a path (see is_path()).
   const std::string& written(std::string_view name) const;
 
-  /// Returns the names of the keys that are set to another value than their default, in the order
+  /// Returns the names of the keys that are set to a value other than their default, in the order
   /// of the table.
   std::vector<std::string> not_default() const;
   const std::vector<std::string>& notes() const { return notes_; }

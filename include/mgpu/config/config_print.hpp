@@ -25,7 +25,7 @@ std::string print_full(const Config& config);
 /// Formats the keys that the job reads as JSON, nested like the YAML; numbers are JSON numbers.
 std::string print_json(const Config& config);
 
-/// Returns the text about one key that --explain KEY prints.
+/// Returns the text that --explain KEY prints about a key.
 std::string key_page(const KeySpec& spec);
 
 /// Describes the values that a key takes, as in "integer, 1 or more, steps; or auto".

@@ -40,12 +40,12 @@ struct Problem {
 /// Makes the error report of a mistake (exit 78): the place, the line with a caret, and the help.
 ErrorReport to_report(const Problem& problem);
 
-/// Holds all mistakes of a configuration. what() shows the first 40 of them and all broken rules,
+/// Holds all mistakes of a configuration. what() shows the first 40 mistakes and all broken rules,
 /// then "5 errors in conf.yaml; nothing was started."
 class ConfigFailure : public Failure {
 public:
-  /// `problems`: at least one, in the order in which they are shown. `rules`: the failures of rules
-  /// about several keys, which are shown last.
+  /// `problems` has at least one element, and is shown in its order. `rules` has the failures of
+  /// rules about several keys, which are shown last.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
                          const std::vector<ErrorReport>& rules = {}, Where where = Where::here());
 

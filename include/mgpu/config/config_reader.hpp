@@ -43,8 +43,9 @@ struct ConfigSources {
       find_model{};
 
   /// Checks the rules about several keys; throws Failure if a rule is broken. If read_config()
-  /// has found other mistakes, it calls this function to report broken rules together with them.
-  /// The getters of the Config argument throw RefusedKey for keys that have no valid value.
+  /// finds other mistakes, it calls `rules` to report broken rules together with these mistakes.
+  /// Otherwise, read_config() does not call `rules`, and its caller checks the rules. The getters
+  /// of the Config argument throw RefusedKey for keys that have no valid value.
   std::function<void(const Config&)> rules{};
 };
 
@@ -56,8 +57,9 @@ struct ConfigSources {
 /// that, expand_path() replaces `~` and environment variables in paths that are not defaults.
 ///
 /// Memory: `table` has to outlive the config.
-/// Errors: ConfigFailure (exit 78) with the mistakes of all sources, and with the rules that the
-///         valid values break; Failure E603 (exit 66) when `file` or an overlay cannot be read.
+/// Errors: ConfigFailure (exit 78) if a source has a mistake. It shows the mistakes of all sources,
+///         and the rules that the valid values break. Failure E603 (exit 66) when `file` or an
+///         overlay cannot be read.
 Config read_config(const KeyTable& table, const ConfigSources& sources);
 
 }  // namespace mgpu

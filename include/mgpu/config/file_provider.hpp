@@ -22,8 +22,8 @@ public:
   FileProvider(std::function<std::string(const Step&)> share,
                std::function<void(const std::function<void()>&)> agree);
 
-  /// Returns the sources of a configuration that this provider reads. `file`: the path of the file;
-  /// the caller sets overlays, overrides and rules.
+  /// Returns the sources of a configuration whose files and variables this provider reads. `file`
+  /// is the path of the configuration file. The caller sets overlays, overrides and rules.
   /// Memory: the provider has to outlive the sources.
   /// Ranks:  collective over the group.
   ConfigSources sources(std::string file) const;

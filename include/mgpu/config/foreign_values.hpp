@@ -6,7 +6,7 @@
 
 namespace mgpu {
 
-/// Translates a value as other programs write it into one of `choices`: "float16" into "fp16".
+/// Translates a value that other programs use into one of `choices`, such as "float16" into "fp16".
 /// Returns "" if none of the choices is known to correspond to `text`.
 std::string translated_value(std::string_view text, const std::vector<std::string>& choices);
 

@@ -133,7 +133,7 @@ public:
   /// nullptr if there is no such key.
   const KeySpec* find_called(std::string_view name) const;
 
-  /// Returns whether `name` is a section: whether some key is called "<name>.<something>".
+  /// Returns whether `name` is a section: whether some key or alias is called "<name>.<something>".
   bool has_section(std::string_view name) const;
 
   /// Replaces the alias of a section at the start of `name` with the name of that section. After

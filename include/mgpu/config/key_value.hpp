@@ -42,8 +42,8 @@ std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, std::st
 /// Returns the key's default. Errors: Error when it does not parse.
 KeyValue default_value(const KeySpec& spec);
 
-/// Formats the value as YAML for --print-config. It is quoted where YAML 1.1 or 1.2 might read it
-/// as something else, and `$` is doubled where it would stand for a variable.
+/// Formats the value as YAML for --print-config. The text is quoted where YAML 1.1 or 1.2 might
+/// read it as something other than text. A `$` that would stand for a variable is doubled.
 std::string yaml_of(const KeySpec& spec, const KeyValue& value);
 
 }  // namespace mgpu

@@ -16,8 +16,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// 2 or 3, depending on the length of `word`.
 std::size_t tolerated_edits(std::string_view word);
 
-/// Returns the name that is nearest to `word` by edit_distance(), the first one if several are
-/// equally near. Returns "" if all need more than tolerated_edits(word).
+/// Returns the name that is nearest to `word` by edit_distance(); the first one if several are
+/// equally near. Returns "" if the distance of every name is above tolerated_edits(word).
 std::string nearest_name(std::string_view word, std::span<const std::string> names);
 
 }  // namespace mgpu

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxPathBytes = 4095;
 
 /// Replaces `~` at the start of a path with $HOME, if the path ends there or goes on with `/`.
 /// Replaces each `$NAME` or `${NAME}` with the value of that environment variable. `$$` becomes
-/// `$`; a `$` before another character stays.
+/// `$`; a `$` before any other character, or at the end, stays.
 /// Errors: a ValueProblem E115 for a variable that is not set or is empty, for `${` that is not
 ///         followed by a name and `}`, and for `~NAME`; E106 for a path that becomes too long; E110
 ///         for a variable with control characters or bytes that are not UTF-8.
@@ -31,7 +31,7 @@ std::variant<std::string, ValueProblem> expand_path(std::string_view text,
 std::string unexpanded_path(std::string_view path);
 
 /// Unescapes the value of a key that is not a path, as written in a configuration file: `$${`
-/// becomes `${`. Returns nullopt if the value has another `${`, which is a mistake.
+/// becomes `${`. Returns nullopt if the value has any other `${`, which is a mistake.
 std::optional<std::string> literal_text(std::string_view text);
 
 /// Returns the text that literal_text() turns into `text`.

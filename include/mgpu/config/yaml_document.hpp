@@ -28,8 +28,8 @@ struct YamlDocument {
   std::vector<Problem> problems{};
 };
 
-/// The limits of the files that read_yaml() reads. They keep the time and memory of read_yaml()
-/// small on any input.
+/// The limits of the files that read_yaml() reads. With these limits, read_yaml() takes little time
+/// and memory on any input.
 struct YamlLimits {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;
@@ -43,8 +43,8 @@ struct YamlLimits {
 /// It refuses repeated keys, anchors, aliases, tags, directives, several documents, keys that are
 /// lists or mappings, and text over several lines without `|` or `>`. It also refuses tabs as
 /// indentation, control characters, bytes that are not UTF-8, and files beyond YamlLimits. After a
-/// tab or an unclosed quote, it records the problem and goes on as if the line were correct. After
-/// an error in the structure it stops.
+/// tab or an unclosed quote, read_yaml() records the problem and goes on as if the line were
+/// correct. After an error in the structure, it stops.
 ///
 /// Errors: none; every mistake becomes a Problem E103, E108, E109 or E110 with its place. `origin`
 ///         names the file in places.

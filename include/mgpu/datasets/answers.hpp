@@ -6,9 +6,12 @@
 
 namespace mgpu::datasets {
 
-/// Returns the answer that a completion states; nullopt if it states none. The answer is the
-/// content of the last closed \boxed{...}, or else what follows the last `####` on its line.
-/// Without both, it is the last formula $...$ that is a number, or else the last number.
+/// Returns the answer that a completion states; nullopt if it states none. The answer is the first
+/// item of this list that the completion has:
+/// - the content of the last closed \boxed{...}
+/// - the text after the last `####` on its line
+/// - the last formula $...$ that is a number
+/// - the last number
 std::optional<std::string> find_answer(std::string_view completion);
 
 /// Returns an answer without LaTeX commands for spacing, style and text, without signs of currency
@@ -16,9 +19,10 @@ std::optional<std::string> find_answer(std::string_view completion);
 std::string plain_answer(std::string_view answer);
 
 /// Returns whether two answers are equal. Two numbers are compared exactly by same_number(), which
-/// also takes 50 % for 0.5; units after them are ignored. Lists such as (1, 1/2) are compared item
-/// by item, in order. Other answers are compared as texts, without blanks and without case. Returns
-/// false if an answer is empty.
+/// also takes 50 % for 0.5; units after the numbers are ignored. Lists with the same brackets, such
+/// as (1, 1/2), are compared item by item, in order. Other answers are compared as texts, without
+/// blanks and without case; (A) also equals A, and x^{2} also equals x^2. Returns false if an
+/// answer is empty.
 bool same_answer(std::string_view given, std::string_view expected);
 
 /// Returns whether a completion states the expected answer. `expected` is an answer, or a solution
@@ -26,7 +30,8 @@ bool same_answer(std::string_view given, std::string_view expected);
 bool is_right(std::string_view completion, std::string_view expected);
 
 /// Returns the answer that a solution states: the content of the last closed \boxed{...}, or else
-/// what follows the last `####` on its line. Returns the whole text if it has neither.
+/// the text after the last `####` on its line. Returns the whole solution if it has no closed
+/// \boxed{...}, and no text after its last `####`.
 std::string stated_answer(std::string_view solution);
 
 }  // namespace mgpu::datasets

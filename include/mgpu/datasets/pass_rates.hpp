@@ -10,8 +10,8 @@
 // Functions that measure several completions of one prompt together.
 namespace mgpu::datasets {
 
-/// Returns pass@k: the probability that at least one of k completions is right, if they are drawn
-/// without replacement from `samples` completions of which `right` are right.
+/// Returns pass@k: the probability that at least one of k completions is right. The k completions
+/// are drawn without replacement from `samples` completions, and `right` of these are right.
 ///
 /// Errors: Error unless 1 <= k <= samples and 0 <= right <= samples.
 /// Source: Chen et al. 2021, arXiv 2107.03374, section 2.1.

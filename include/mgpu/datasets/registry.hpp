@@ -65,7 +65,7 @@ struct DatasetRows {
 ///         default value. Those of DatasetEntry::make.
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
 
-/// Returns the rows of another split of `chosen.dataset`; nullptr if the data set lacks that split.
+/// Returns the rows of split `split` of `chosen.dataset`; nullptr if the data set lacks that split.
 std::shared_ptr<const input::GeneratedRows> rows_of(const DatasetRows& chosen, Split split);
 
 }  // namespace mgpu::datasets

@@ -7,7 +7,7 @@
 
 namespace mgpu::formats {
 
-/// Returns how many bits suffice for every number below `count`: 17 for 128,256, 18 for 151,936.
+/// Returns how many bits suffice for every number below `count`, such as 17 for a count of 128,256.
 /// The result is at least 1.
 int bits_for(std::uint64_t count);
 

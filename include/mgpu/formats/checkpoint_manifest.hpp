@@ -23,8 +23,8 @@ struct CheckpointManifest {
   std::map<std::string, SafetensorsDigest> files;  // by file name; `tensors` only for .safetensors
 };
 
-/// Returns the text of MANIFEST.json, the same for equal manifests. The text includes a CRC-32C of
-/// its other members.
+/// Returns the text of MANIFEST.json. Equal manifests give the same text. The text includes a
+/// CRC-32C of its other members.
 std::string to_json(const CheckpointManifest& manifest);
 
 /// Parses the text of MANIFEST.json. If format_version is above kCheckpointFormat, only that member

@@ -23,7 +23,8 @@ struct HubCopy {
 /// file refs/main names. The cache is the first of these folders whose variable is set:
 /// $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub, $HOME/.cache/huggingface/hub.
 /// Nothing is downloaded. A copy is complete if it has config.json and readable weights. Returns
-/// nullopt if `name` is not the name of a model, or if the cache does not have it.
+/// nullopt if `name` is not the name of a model, or if the cache does not have the model at that
+/// commit.
 std::optional<HubCopy> find_hub_copy(const std::string& name);
 
 }  // namespace mgpu::formats

@@ -85,7 +85,7 @@ public:
 
   /// Converts the value to T: a bool, an integer, a double, a std::string or a JsonValue, or a
   /// std::vector of these, or a std::map from std::string to these. An integer may become a double.
-  /// Errors: JsonError for another type, or an integer out of range.
+  /// Errors: JsonError if the value has any other type, or is an integer out of range.
   template <class T>
   T as() const {
     T value{};
@@ -94,7 +94,8 @@ public:
   }
 
   /// Reads member `name` of an object, with the types and rules of as().
-  /// Errors: JsonError if the member is missing, or has another type or an integer out of range.
+  /// Errors: JsonError if the member is missing, has a type other than T, or is an integer out of
+  ///         range.
   template <class T>
   T get(std::string_view name) const {
     T value{};

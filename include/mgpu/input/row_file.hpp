@@ -35,12 +35,12 @@ struct Row {
 /// lacks this column. CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON
 /// integers that do not fit std::int64_t become texts of their digits.
 ///
-/// In rows without a problem, the columns in these three lists have the following types. `text`,
-/// `prompt` and `completion` are texts; `messages` is a list of objects with the texts `role` and
-/// `content`; `token_ids` and `completion_ids` are lists of integers >= 0. No list is empty; `id`
-/// and `cut` are texts or integers, and `answer` is a text or a number. If `chosen` is in all_of,
-/// then each of `prompt`, `chosen` and `rejected` is a text or a list like `messages`. In rows
-/// without `token_ids`, a column `completion_ids` may have any type.
+/// In rows without a problem, the columns in one_of, all_of and may_have have the following types.
+/// `text`, `prompt` and `completion` are texts; `messages` is a list of objects with the texts
+/// `role` and `content`; `token_ids` and `completion_ids` are lists of integers >= 0. No list is
+/// empty; `id` and `cut` are texts or integers, and `answer` is a text or a number. If `chosen` is
+/// in all_of, then each of `prompt`, `chosen` and `rejected` is a text or a list like `messages`.
+/// In rows without `token_ids`, a column `completion_ids` may have any type.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.

@@ -40,8 +40,8 @@ struct RowOptions {
   fs::path path;
   std::shared_ptr<const GeneratedRows> generated{};  // instead of `path`; nullptr: a file
   RowFormat format = RowFormat::automatic;
-  /// Pairs of this program's name of a column and its name in the file. A column without a pair has
-  /// the same name in both.
+  /// Each pair has this program's name of a column, and the file's name of that column. A column
+  /// without a pair has the same name in the program and in the file.
   std::vector<std::pair<std::string, std::string>> columns;
   std::int64_t start = 0;                   // index of the first row to read
   std::optional<std::int64_t> max_samples;  // most rows to read; nullopt: all

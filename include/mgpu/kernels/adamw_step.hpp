@@ -37,8 +37,8 @@ struct AdamwRuns {
 /// learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon).
 ///
 /// cuda::adamw_step() takes several runs (AdamwRuns), so that one launch can update all parameters
-/// of a model. In runs without decay it replaces weight_decay by 0. cpu::adamw_step() applies
-/// weight_decay to all weights of a call.
+/// of a model. In runs without decay, cuda::adamw_step() replaces weight_decay by 0.
+/// cpu::adamw_step() applies weight_decay to all weights of a call.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -8,7 +8,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*, so callers need no CUDA he
 // Shapes in this header: N = predictions, A = classes (actions).
 namespace mgpu::kernels {
 
-/// A target with this value is ignored: its prediction adds nothing to loss, gradient and counts.
+/// A target with this value is ignored. The prediction adds nothing to the loss or to the counts,
+/// and its row of the gradient is 0.
 inline constexpr std::int64_t kIgnoreTarget = -100;
 
 /// Sums over the predictions whose target is not kIgnoreTarget. Adding the sums of the parts of a

@@ -26,9 +26,9 @@ struct DrawWithReplacementArgs {
 /// function once for each block, in the order of the vocabulary.
 ///
 /// Each uniform number u samples the first token at which the cumulative probability exceeds u.
-/// Because of rounding, the largest uniform numbers of a row may still have no token (id -1) after
-/// the last block. A row with NaN in log_sums gets no tokens. The bits of a row depend on that row
-/// only.
+/// Because of rounding, the draws with the largest uniform numbers of a row may still have no token
+/// (id -1) after the last block. A row with NaN in log_sums gets no tokens. The bits of a row
+/// depend on that row only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -15,7 +15,7 @@ namespace mgpu::kernels {
 inline constexpr Purpose kDropoutMasks{4};
 
 /// A place in the model where dropout is applied. Whether an element is kept depends only on (seed,
-/// site, threshold, sample, element). So the backward pass recomputes the mask, and no mask is
+/// site, threshold, sample, element). So the backward pass can recompute the mask, and no mask is
 /// stored.
 struct DropoutSite {
   std::uint64_t seed = 0;

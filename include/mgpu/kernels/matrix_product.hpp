@@ -20,9 +20,9 @@ struct MatrixProductArgs {
 };
 
 /// Computes out = x * weight^T on one thread. This function is for weights that are used in one
-/// product only: packing them with pack_panels() would cost more than it saves. If `adds`, each sum
-/// starts at the value in `out`; otherwise each output has the same bits as with packed_product().
-/// There is no CUDA version, because on GPUs cuBLAS computes this product.
+/// product only: packing them with pack_panels() would cost more than it saves. If `adds` is true,
+/// each sum starts at the value in `out`. Otherwise each output has the same bits as with
+/// packed_product(). There is no CUDA version, because on GPUs cuBLAS computes this product.
 ///
 /// Memory: pointers on the host. Allocates up to 3 MiB.
 /// Errors: ShapeError when neither row_stride nor input_stride is 1.

@@ -32,8 +32,8 @@ struct PackedProductArgs {
 
 /// packed_product() computes out = x * weight^T on one thread, where pack_panels() has packed the
 /// weights [O, I] into GEMM panels. Each output is one chain of fused multiply-adds in the order of
-/// the inputs, so its bits depend only on its row of x and its weights. There is no CUDA version,
-/// because on GPUs cuBLAS multiplies by the unpacked weights.
+/// the inputs. So the bits of an output depend only on its row of x and on its weights. There is no
+/// CUDA version, because on GPUs cuBLAS multiplies by the unpacked weights.
 ///
 /// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.

@@ -12,8 +12,8 @@ namespace mgpu::kernels {
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
 /// The keys and values of each token are in one slot, as float32 or bfloat16. Queries, sinks and
-/// outputs are float32. A page is `page_tokens` consecutive slots. So token t of sequence s is in
-/// the slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in
+/// outputs are float32. A page is `page_tokens` consecutive slots. Token t of sequence s is in the
+/// slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens. Keys and values in
 /// contiguous memory are the special case of consecutive pages.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]

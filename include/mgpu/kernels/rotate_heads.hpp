@@ -19,9 +19,9 @@ struct RotateHeadsArgs {
   float epsilon;        // epsilon of the RMS norm
 };
 
-/// Applies the RMS norm to each head if `weight` is given, then rotates the column pairs (c, c + C
-/// / 2) of each head by the angles of its token. Both happen in one pass over the heads. On one
-/// machine the bits of a token depend on that token only.
+/// Applies the RMS norm to each head if `weight` is given. Then rotates the column pairs (c, c + C
+/// / 2) of each head by the angles of the head's token. Norm and rotation happen in one pass over
+/// the heads. On one machine the bits of a token depend on that token only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when C is odd, and for cuda when C > 1024; cuda also LibraryError, and

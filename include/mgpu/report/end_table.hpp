@@ -7,14 +7,14 @@
 namespace mgpu::report {
 
 /// Formats the end table of a run, without last_line(). It shows the time of each phase with its
-/// share of the run and its spread over ranks. Performance, memory, the result, NOTEs and the
-/// output files follow.
+/// share of the run and its spread over ranks. Performance, skipped steps, memory, the result,
+/// NOTEs and the output files follow.
 std::string end_table(const RunSummary& summary);
 
-/// Formats "GPU Memory Summary:" and a line for the GPU of each rank, under the rank's number. On
-/// the CPU, formats "Host Memory Summary:" and one line. Returns "" if no memory was measured. With
-/// log.memory_every, a run also prints these lines before its end. GB means 2^30 bytes, as in other
-/// tools that print these words.
+/// Formats "GPU Memory Summary:" and a line for the GPU of each rank. The line of rank 3 begins
+/// with "GPU 3", whatever the index of its GPU is. On the CPU, formats "Host Memory Summary:" and
+/// one line. Returns "" if no memory was measured. With log.memory_every, a run also prints these
+/// lines before its end. GB means 2^30 bytes, as in other tools that print these words.
 std::string memory_lines(const RunSummary& summary);
 
 /// Returns what a run prints with -q above the last line: its result, and `folder`, its directory.

@@ -50,8 +50,8 @@ struct Output {
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// Writes the events and texts of rank 0. Events go to events.jsonl, lines of text to run.log, and
-/// the screen shows them as the options say.
+/// Writes the events and texts of rank 0. Events go to events.jsonl, and as lines of text to
+/// run.log. Texts go to run.log. The screen shows events and texts as the options say.
 ///
 /// An event for which position_of() has a value reports progress, and may come in every iteration
 /// of a loop. The screen redraws the progress bar at most five times a second. File run.log gets a

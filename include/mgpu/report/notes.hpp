@@ -23,8 +23,8 @@ struct Note {
 
 /// Returns the numbers share/<phase>, rank/<phase> and spread/<phase> of each phase. `share` is the
 /// phase's share of the run's time. `rank` is the rank that spent most time in the phase. `spread`
-/// is how much more time that rank spent there than the mean over ranks, as a share of this mean.
-/// Only phases that take over 10 % of the run have a `spread`.
+/// is (t - m) / m, where t is the time of that rank in the phase, and m the mean over ranks. Only
+/// phases that take over 10 % of the run have a `spread`.
 NoteFacts facts_of(const std::vector<PhaseRow>& rows);
 
 }  // namespace mgpu::report

@@ -23,7 +23,7 @@ struct RankPhases {
 struct PhaseTable {
   std::vector<std::string> phases;  // in order of first use on rank 0, then on rank 1, ...
   std::vector<RankPhases> ranks;
-  double wall_s = 0.0;  // largest RankPhases::wall_s, the time that RankPhases::shares divides
+  double wall_s = 0.0;  // largest RankPhases::wall_s, the time that the bins of shares cover
 };
 
 /// Gathers the times of all ranks, and returns them on rank 0; other ranks get an empty table.

@@ -9,7 +9,7 @@ namespace mgpu::report {
 /// A bar chart: a histogram, or one number per rank.
 struct BarChart {
   struct Bar {
-    std::string label;  // below the bar; "" for none; of more than 12 bars, only some have it
+    std::string label;  // below the bar; "" for none; shown at no more than 12 bars
     double value = 0.0;
     double marked = 0.0;  // the part of `value` that is drawn in the second color, at the top
   };
@@ -32,8 +32,8 @@ std::string svg_bars(const BarChart& chart);
 /// values.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// Returns the same bars, and in Bar::marked how many values of the class have an entry in `marked`
-/// that is not 0.
+/// Returns the bars of the overload above. Bar::marked is the number of values of the class whose
+/// entry in `marked` is not 0.
 /// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);

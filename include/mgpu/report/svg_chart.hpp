@@ -34,7 +34,7 @@ struct DrawnCurve {
   bool dashed = false;         // a dashed line
   std::vector<double> low{};   // lower edge of a band around the curve; or empty
   std::vector<double> high{};  // upper edge of the band, as long as `low`
-  std::string key{};           // JSON pointer into summary.json of the last value; "" for none
+  std::string key{};           // JSON pointer, in summary.json, to the last value; "" for none
 };
 
 /// A horizontal reference line.
@@ -66,8 +66,8 @@ std::string svg_line_chart(const LineChart& chart);
 bool spans_decade(const LineChart& chart);
 
 /// Returns the ticks of a logarithmic axis over [low, high], where `low` must be above 0. They are
-/// 1, 2 and 5 times powers of ten. If these are more than seven ticks, of which at least two are
-/// powers of ten, returns only the powers.
+/// 1, 2 and 5 times powers of ten. If there are more than seven such ticks, and at least two of
+/// them are powers of ten, returns only the powers of ten.
 std::vector<double> log_ticks(double low, double high);
 
 /// Draws a time line with one row per rank, which shows the share of each phase at every moment.

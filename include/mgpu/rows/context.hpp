@@ -7,11 +7,14 @@
 
 namespace mgpu::rows {
 
-/// Returns for how many tokens the model was made: max_position_embeddings of config.json. With
-/// RoPE scaling, returns the scale factor times the pretraining context if that is larger. For
-/// linear scaling, max_position_embeddings counts as the pretraining context. Returns 0 for dynamic
-/// RoPE scaling, which has no limit. Also returns 0 for a model with learned positions, because
-/// other checks limit its number of tokens.
+/// Returns for how many tokens the model was made. The number depends on the kind of its positions
+/// (LmConfig::rope):
+/// - RoPE without scaling: max_position_embeddings of config.json
+/// - linear scaling: max_position_embeddings, multiplied by the scale factor if that is above 1
+/// - Llama 3 and YaRN scaling: max_position_embeddings, or the scale factor times the pretraining
+///   context if that is larger
+/// - dynamic scaling: 0, because there is no limit
+/// - learned positions: 0, because other checks limit the number of tokens
 std::int64_t context_of(const lm::LmConfig& model);
 
 /// Returns why a prompt of `tokens` tokens is too long for a model made for `context` tokens.

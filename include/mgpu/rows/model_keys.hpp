@@ -52,9 +52,9 @@ std::int64_t auto_chunk_size(const ModelRowKeys& keys, std::int64_t results_per_
 ///         check_dataset_keys().
 void check_model_keys(const Config& config, const char* data);
 
-/// Refuses data.path together with a data set, which data.dataset or a key of the data set chooses.
-/// Also refuses a data set that lacks the split in data.split. `otherwise` is the split that
-/// data.split=auto stands for.
+/// Refuses a configuration that has data.path and also chooses a data set, by data.dataset or by a
+/// key of the data set. Also refuses a data set that lacks the split in data.split. `otherwise` is
+/// the split that data.split=auto stands for.
 /// Errors: Failure E124 (exit 78); those of read_dataset().
 void check_dataset_keys(const Config& config, datasets::Split otherwise);
 

@@ -37,8 +37,8 @@ struct ModelRows {
 };
 
 /// Opens the rows, and reads the files of the model folder. Of the weights, it reads the ends of
-/// each tensor, for the checksum. If config.json ties head and embedding, and both are stored, it
-/// also compares them, to set LmConfig::stored_head.
+/// each tensor, for the checksum. If config.json ties the vocabulary head to the embedding, but the
+/// files store both matrices, it also compares the matrices, to set LmConfig::stored_head.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of open_rows(), read_lm_config(), read_folder_text() and KeptColumns; every rank
@@ -62,11 +62,13 @@ std::string checksum_text(std::uint32_t crc);
 /// Errors: those of RunDirectory::record_inputs().
 void record_inputs(const run::RunContext& run, const ModelRows& inputs);
 
-/// Throws if the run in `directory` recorded an input with another value than in `inputs`. Used by
-/// --merge. Accepts runs of earlier versions, which did not record their inputs.
+/// Throws if an input that the run in `directory` recorded is missing in `inputs`, or has another
+/// value there. Used by --merge. Accepts runs of earlier versions, which did not record their
+/// inputs.
 ///
 /// Ranks:  collective over `world`.
-/// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed.
+/// Errors: the same Failure on all ranks: E610 (exit 65) when the content of an input has changed;
+///         those of store::inputs_of_run().
 void require_recorded_inputs(const cluster::Group& world, const store::RunDirectory& directory,
                              const ModelRows& inputs);
 

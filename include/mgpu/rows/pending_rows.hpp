@@ -15,9 +15,9 @@ namespace mgpu::rows {
 using RowsTokenizer = std::function<std::int64_t(std::int64_t first, std::int64_t count,
                                                  formats::LineProblems& problems)>;
 
-/// Calls `tokenize` for the rows that have no result from an earlier attempt, before the model
-/// runs. The ranks divide the pending chunks of `phase` among them. Quarantined rows are skipped.
-/// Messages name `file` as the file of the rows.
+/// Calls `tokenize` for the rows that have no result from an earlier attempt. So unusable rows are
+/// found before the model runs. The ranks divide the pending chunks of `phase` among themselves.
+/// Quarantined rows are skipped. Messages name `file` as the file of the rows.
 /// Returns: the length of the longest row of all ranks, in tokens; 0 without rows.
 /// Errors:  Failure E531 on all ranks if rows cannot be used; the message shows the first five.
 /// Ranks:   collective over the world group.

@@ -13,18 +13,19 @@ namespace mgpu::rows {
 /// The placeholder for the text of a row. Every prompt template must contain this placeholder.
 inline constexpr const char* kTextColumn = "{text}";
 
-/// Pairs: this program's name of a column, and the name of that column in the data file. See
-/// input::RowOptions.
+/// Pairs of this program's name of a column and the name of that column in the data file, as in
+/// input::RowOptions::columns.
 using ColumnNames = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns a template without the line breaks at its end, which a block scalar in YAML adds.
 std::string without_last_breaks(const std::string& text);
 
-/// Replaces each {column} of a template by the value of this column in `row`. {{ and }} stand for
-/// single braces, as in Python. A brace that is not part of {column} stays unchanged. A template
-/// may use this program's name of a column or the name in the file.
+/// Replaces each {column} of a template by the value of this column in `row`. As in Python, {{ and
+/// }} stand for single braces. Any other brace that is not part of {column} stays unchanged. A
+/// template may use this program's name of a column or the name in the file.
 ///
-/// Errors: formats::JsonError for a column that the row lacks, or that is a list or an object.
+/// Errors: formats::JsonError for a column that is missing or null in the row, or that is a list or
+///         an object.
 std::string fill_template(const std::string& text, const formats::JsonValue& row,
                           const ColumnNames& columns);
 
@@ -46,8 +47,9 @@ struct LabelNames {
   std::vector<std::string> values{};  // one for each name; empty: the data have the names
 
   /// Returns the index of the label of a row.
-  /// Errors: formats::JsonError for a row without a label, or a value that stands for no label. For
-  ///         such a value, the message names the user's column, the value, and the allowed values.
+  /// Errors: formats::JsonError if the label is missing or null, is a list or an object, or stands
+  ///         for no name. If it stands for no name, the message has the user's column, the value,
+  ///         and the allowed values.
   std::size_t label_of(const formats::JsonValue& row, const ColumnNames& columns) const;
 };
 
@@ -58,8 +60,8 @@ struct RowTemplate {
   std::optional<LabelNames> labels;  // nullopt: the completion is the value of the label column
   ColumnNames columns;
 
-  /// Returns a row with `prompt` and `completion`. With `is_chat`, returns a row with `messages`,
-  /// for a folder that has a chat template.
+  /// Returns a row with `messages` if `is_chat` is true, otherwise a row with `prompt` and
+  /// `completion`. Pass true if the model's folder has a chat template.
   /// Errors: formats::JsonError if the row cannot be used.
   formats::JsonValue apply(const formats::JsonValue& row, bool is_chat) const;
 };

@@ -40,9 +40,14 @@ std::int64_t padding_id(const text::TextFolder& folder);
 
 /// Turns rows of training data into tokens, and marks the tokens that the loss covers.
 ///
-/// The loss covers `completion` after `prompt`, `completion_ids` after `token_ids`, and the
-/// messages of the assistant in `messages`, which the folder's chat template renders. It covers all
-/// of `text`, and all of `token_ids` without `completion_ids`. Other members of a row are ignored.
+/// The loss covers these parts of a row:
+/// - `completion`, which follows `prompt`
+/// - the messages of the assistant in `messages`, which the folder's chat template renders
+/// - all of `text`
+/// - `completion_ids`, which follow `token_ids`; all of `token_ids` if there are no
+///   `completion_ids`
+///
+/// Other members of a row are ignored.
 ///
 /// A completion that is a text ends with the eos token if the folder has one. So does `text` if
 /// Options::ends_texts is true. A prompt is tokenized alone and together with its completion. The
@@ -71,9 +76,9 @@ public:
   /// cases:
   /// - `prompt`, `chosen` and `rejected` are texts.
   /// - All three are lists of messages. The completions follow the messages of `prompt`.
-  /// - `chosen` and `rejected` are lists, and `prompt` is missing or a text. The prompt is then the
-  ///   messages with which both lists begin. If there is a text `prompt`, it must equal the last of
-  ///   these messages.
+  /// - `chosen` and `rejected` are lists, and `prompt` is missing, null or a text. The prompt then
+  ///   consists of the messages with which both lists begin, but never includes the last message of
+  ///   a list. A text `prompt` must equal the last message of this prompt.
   /// The loss of both completions begins at the same token: the first one at which either sequence
   /// differs from the tokens of the prompt alone.
   /// Errors: JsonError for a row that cannot be used, such as one with equal completions; the
@@ -103,9 +108,9 @@ public:
   /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are
   /// tokenized one by one without special tokens. `separator` follows each step. A bos token is put
   /// before the prompt if the tokenizer has one and the prompt does not begin with it.
-  /// Errors: JsonError if the prompt with its bos token, a separator that is not empty, or a step
-  ///         with its separator has no tokens; JsonError for a token outside the vocabulary;
-  ///         Failure E543; E603 without a tokenizer.
+  /// Errors: JsonError for a token outside the vocabulary, or if the prompt with its bos token, a
+  ///         step with its separator, or a separator that is not empty has no tokens. Failure E543;
+  ///         E603 without a tokenizer.
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 

@@ -10,8 +10,8 @@
 namespace mgpu::rows {
 
 /// How a row of a data file was used. Result tables about rows of a file, or about completions of
-/// these rows, show it in column `status`. The model never sees rows with the status too_long or
-/// bad_row.
+/// these rows, show the RowStatus in column `status`. The model never sees rows with the status
+/// too_long or bad_row.
 enum class RowStatus : std::uint8_t {
   ok,         // used completely
   truncated,  // cut to the largest allowed number of tokens

@@ -25,8 +25,9 @@ struct StepRule {
 
 /// Splits the tokens of a solution into steps. If steps are lines, a step ends with the token that
 /// contains the line break. Blank lines belong to the step after them; at the end of the solution,
-/// they belong to the last step. The concatenated texts of all steps are the decoded solution. If a
-/// character consists of tokens of two steps, it is in the text of the second step.
+/// they belong to the last step. The concatenated texts of all steps are the decoded solution. If
+/// the bytes of a character are divided between two steps, the character is in the text of the
+/// second step.
 ///
 /// `tokenizer` may be nullptr if steps have a fixed number of tokens. `ids` must not be empty.
 std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,

@@ -24,8 +24,8 @@ struct ChatChoice {
 ChatChoice read_chat_choice(const Config& config);
 
 /// Reads the files of a folder that define its tokenizer, and the chosen chat template. Returns
-/// nullopt if text::has_tokenizer() is false. That is no error here, because rows of token ids need
-/// no tokenizer.
+/// nullopt if text::has_tokenizer() is false. A missing tokenizer is no error here, because rows of
+/// token ids need no tokenizer.
 ///
 /// Ranks:  local; one rank calls this function.
 /// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when the folder
@@ -56,23 +56,25 @@ struct FolderText {
   std::uint32_t fingerprint = 0;         // result of model_fingerprint()
 };
 
-/// Reads the tokenizer files of a model folder, and computes its checksum. The checksum is 0 if the
-/// folder has no weights, because a dry run (--plan) needs no weights. For `models` see
-/// folder_facts().
+/// Reads the tokenizer files of a model folder, and computes the checksum of the folder. The
+/// checksum is 0 if the folder has no weights, because a dry run (--plan) needs no weights. For
+/// `models` see folder_facts().
 /// Errors: those of read_tokenizer_files() and model_fingerprint().
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 
-/// Reads the tokenizer files of a model folder and computes its checksum on rank 0, and broadcasts
-/// both to every rank. The folder must have weights. For `models` see folder_facts().
+/// Reads the tokenizer files of a model folder and computes the checksum of the folder on rank 0.
+/// Broadcasts the files and the checksum to every rank. The folder must have weights. For `models`
+/// see folder_facts().
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_tokenizer_files() and model_fingerprint(); every rank throws the same.
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
-/// Returns the checksum of `files->chat_template`. Returns 0 if `files` is nullopt, or if that
-/// template is not set, so that a template in tokenizer_config.json applies.
+/// Returns the checksum of `files->chat_template`. Returns 0 if `files` or `files->chat_template`
+/// is nullopt. A template in tokenizer_config.json then applies, if there is one;
+/// model_fingerprint() covers that file.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the tokenizer files of `folder`, for a model with a vocabulary of `vocab` tokens. Returns

@@ -8,16 +8,17 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// This header reads and checks the keys run.* about the seed and the chunks (Chunk). All jobs use
-// it.
+// The functions of this header read and check the keys run.* about the seed and the chunks (Chunk).
+// All jobs use these functions.
 namespace mgpu::run {
 
 /// The largest chunk, in samples, that run.chunk_size=auto can choose.
 inline constexpr std::int64_t kLargestAutoChunk = 32;
 
 /// Returns the chunk size that run.chunk_size=auto means for `rows` rows that give
-/// `results_per_row` results each: max(1, min(32, ceil(rows / 64), ceil(32 / results_per_row))). It
-/// does not depend on the number of ranks.
+/// `results_per_row` results each: max(1, min(32, ceil(rows / 64), ceil(32 / results_per_row))).
+/// The chunk size does not depend on the number of ranks, so a run can resume with another number
+/// of ranks.
 std::int64_t auto_chunk_size(std::int64_t rows, std::int64_t results_per_row);
 
 /// Returns whether run.chunk_size is `auto`.
@@ -30,8 +31,8 @@ struct JobKeys {
   /// by the number that JobSpec::auto_chunk_size returns.
   std::int64_t chunk_size = kLargestAutoChunk;
   bool is_dynamic = true;  // run.schedule: whether a free group of ranks claims the next chunks
-  ChunkPart part{};        // the chunks of this run: part run.worker_id of run.total_workers, the
-                           // keys that --only sets
+  ChunkPart part{};        // the part of all chunks that this run processes: run.worker_id and
+                           // run.total_workers, which --only sets
 
   bool is_part_of_run() const { return part.count > 1; }
 };

@@ -21,8 +21,8 @@ struct Chunk {
   std::int64_t count = 0;
 };
 
-/// Part `index` of `count` contiguous, nearly equal parts of all chunks. If they are not equal, the
-/// first parts have one chunk more.
+/// Part `index` of `count` contiguous parts of all chunks. If the parts cannot be equal, the first
+/// parts have one chunk more.
 struct ChunkPart {
   int index = 0;
   int count = 1;
@@ -45,10 +45,11 @@ struct ChunkSharing {
   bool is_dynamic = false;   // true: a free group claims the next block; false: static_share()
   double timeout_s = 300.0;  // how long a group may wait for the answer to a claim
   std::int64_t at_once = 1;  // most chunks of a block
-  /// True: all chunks, not only the pending ones, are divided into blocks. So with as many groups
-  /// as before, a resumed run has the blocks of a new run. begin_block also gets the finished
-  /// chunks of a block. It gets no block without pending chunks. This is needed if a result depends
-  /// on the other samples of its block, as on a GPU.
+  /// True: all chunks are divided into blocks, not only the pending ones, and
+  /// ChunkHooks::begin_block also gets the finished chunks of a block. Blocks without pending
+  /// chunks are skipped. So a resumed run with the same number of groups has the same blocks as a
+  /// new run. Blocks must be the same if a result depends on the other samples of its block, as on
+  /// a GPU.
   bool repeats_blocks = false;
 };
 
@@ -57,16 +58,17 @@ struct ChunkHooks {
   /// Processes a chunk, and returns the bytes that the journal records. It must not communicate,
   /// except inside a model group whose ranks process the chunk together.
   std::function<std::vector<std::byte>(const Chunk&)> work;
-  /// The overload of run_chunks() with a ChunkSharing calls it before each block, the other one
-  /// before each chunk. If it returns true on any rank, the loop ends on all ranks.
+  /// Returns whether the loop should end. If any rank gets true, the loop ends on all ranks. The
+  /// overload of run_chunks() with a Topology calls this function before each block, and the
+  /// overload with a Group before each chunk.
   std::function<bool()> stop_asked;
   /// Called after each chunk of this rank, with the number of samples of the chunk. The overload of
-  /// run_chunks() with a ChunkSharing calls it only on the leader of each group.
+  /// run_chunks() with a Topology calls it only on the leader of each group.
   std::function<void(std::int64_t samples)> finished;
   /// Measures the time that recording chunks takes, as phase "journal"; nullptr: not measured.
   PhaseClock* clock = nullptr;
   /// Called before `work` with all chunks of a block, whose samples it may process at once;
-  /// nullptr: not called. Only the overload of run_chunks() with a ChunkSharing calls it.
+  /// nullptr: not called. Only the overload of run_chunks() with a Topology calls it.
   std::function<void(std::span<const Chunk> block)> begin_block{};
 };
 
@@ -112,7 +114,7 @@ void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
 /// number of ranks.
 ///
 /// Ranks:  collective over `group`.
-/// Errors: the failure of the lowest failing rank, on all ranks, after each has finished its
+/// Errors: the failure of the lowest failing rank, on all ranks, after each rank has finished its
 ///         current chunk. The journal keeps the chunks that were appended by then.
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);

@@ -25,8 +25,8 @@ struct BatchNames {
   const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
 };
 
-/// The number of rows of a data set, and of results that each row gives, such as completions of a
-/// prompt.
+/// The number of rows of a chunk and of a data set, and the number of results that each row gives,
+/// such as completions of a prompt.
 struct RowCounts {
   std::int64_t chunk_rows = 0;  // rows of a chunk
   std::int64_t rows = 0;
@@ -83,8 +83,8 @@ Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::Mode
 std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand);
 
-/// Callbacks of run_within_memory(). `run` processes rows in batches, and the others get and set
-/// the size of the batches.
+/// Callbacks of run_within_memory(). `run` processes rows in batches. `batch_size` and
+/// `set_batch_size` get and set the size of the batches.
 struct BatchWork {
   std::function<void()> run;
   std::function<std::int64_t()> batch_size;

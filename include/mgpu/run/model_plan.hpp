@@ -22,8 +22,8 @@ std::int64_t num_parameters(const lm::LmConfig& config);
 /// Builds those parts of a --plan that all jobs on language models share.
 class ModelPlan {
 public:
-  /// The speed that a plan assumes for a rank. Decoding is limited by the memory bandwidth, prompts
-  /// by the speed of matrix products.
+  /// The speed that a plan assumes for a rank. Decoding is limited by the memory bandwidth. The
+  /// processing of prompts is limited by the speed of matrix products.
   struct Rates {
     double decode_bytes;  // bytes of memory read per second
     double prompt_flops;  // floating-point operations per second

@@ -14,7 +14,7 @@
 // These functions compute parts of a plan (--plan) in the same way for all jobs.
 namespace mgpu::run {
 
-inline constexpr double kShareOfPeak = 0.4;  // share of a GPU's peak speed that products reach
+inline constexpr double kShareOfPeak = 0.4;  // assumed share of peak FLOP/s in matrix products
 inline constexpr double kSealBytesPerSecond = 1e8;  // assumed speed of writing the result file
 // GPU memory that a CUDA context takes, with cuBLAS and NCCL.
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
@@ -77,9 +77,10 @@ std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
-/// Adds to the plan the bytes of gradients that each of R ranks sends in a step. All gradients have
-/// `weights` bytes, like the weights. A ring sends all gradients 2 (R - 1) / R times. A tree
-/// (run.deterministic=layout) sends all gradients once per level, with log2 R levels.
+/// Adds to the plan the bytes of gradients that each of R ranks sends in a step. `weights` is the
+/// number of bytes of all weights, which is also that of all gradients. A ring sends all gradients
+/// 2 (R - 1) / R times. A tree (run.deterministic=layout) sends all gradients once per level, with
+/// log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -7,7 +7,7 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// A run skips rows that have killed a rank repeatedly, see store/journal/quarantine.hpp.
+// A run skips rows that have killed a rank twice, see store/journal/quarantine.hpp.
 namespace mgpu::run {
 
 struct RowHooks {
@@ -17,15 +17,17 @@ struct RowHooks {
   std::function<void(std::int64_t row, const std::string& reason)> leave_out;
 };
 
-/// Processes the rows of a chunk in order: all together, or one by one if a rank died while it
-/// processed these rows in an earlier attempt. A record on disk names the rows in progress.
+/// Processes the rows of a chunk in order. The rows are processed one by one if a rank died in an
+/// earlier attempt while it processed rows of this chunk, otherwise all together. A record on disk
+/// (Quarantine::begin()) names the rows in progress, for the next attempt in case this rank dies.
 ///
 /// Ranks:  every rank of a model group calls it with the same chunk.
 void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,
                   const RowHooks& hooks);
 
-/// Logs which rows of the phase a rank was processing when it died in an earlier attempt. These
-/// rows are now processed one by one. Also logs which rows are quarantined.
+/// For each death of a rank in an earlier attempt, logs which rows of the phase the rank was
+/// processing. These rows are now processed one by one. Leaves out deaths at a single row. Also
+/// logs which rows are quarantined.
 void log_suspects(const RunContext& run, const ChunkPhase& phase);
 
 /// Adds to `outcome` the number of quarantined rows of the phase, and a note that says which rows

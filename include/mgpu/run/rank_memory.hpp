@@ -11,7 +11,7 @@ namespace mgpu::run {
 
 /// The peak memory of one rank so far.
 struct RankMemory {
-  std::uint64_t host_bytes = 0;  // peak of its process, in host memory
+  std::uint64_t host_bytes = 0;  // peak host memory of the rank's process
   tensor::DeviceMemory device;
 };
 

@@ -147,8 +147,9 @@ public:
   /// Chooses how many sequences a model holds at once, and returns this number for the caller's
   /// RowWorker. Call it before memory_text() and run(). Without `is_auto`, the number is
   /// demand.batch_size. With `is_auto`, it is the largest number up to demand.batch_size for which
-  /// every rank has memory. On a GPU, results may depend on the number. So the number that is found
-  /// there with `is_auto` is written to run.json, and later attempts take it from that file.
+  /// every rank has memory. On a GPU, results may depend on the number. So a number that is found
+  /// on a GPU with `is_auto` is written to run.json, and later attempts of the run use the number
+  /// in run.json.
   ///
   /// Ranks:  collective over the world.
   /// Errors: Failure E301 (exit 71) when not even one sequence fits.

@@ -57,7 +57,7 @@ struct RunContext {
 void log_chunk(RunContext& run, const char* phase, std::int64_t samples);
 
 /// How a job ended, and its results. The program makes the end table, summary.json and report.html
-/// from these.
+/// from it.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
   std::string unit = "steps";            // what done and total count

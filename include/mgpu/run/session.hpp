@@ -28,9 +28,9 @@ struct SessionsEnd {
   /// `incomplete` if a session failed or is incomplete, otherwise `done`.
   ExitCode exit = ExitCode::done;
 
-  /// The first warnings and failures of the sessions and the number of the others, on rank 0; empty
-  /// on other ranks. The job that calls SessionHost::close() copies them into its
-  /// JobOutcome::notes, which report.html shows.
+  /// On rank 0, the first warnings and failures of the sessions, then a note with the number of
+  /// those that were left out. Empty on other ranks. The job that calls SessionHost::close() copies
+  /// the notes into its JobOutcome::notes, which report.html shows.
   std::vector<report::Note> notes{};
 };
 
@@ -58,8 +58,8 @@ public:
   /// events appear first.
   void before_events(std::function<void()> show_more) { before_events_ = std::move(show_more); }
 
-  /// Shows an event on rank 0 of the run, after those of other ranks that have arrived. On other
-  /// ranks, sends it to rank 0.
+  /// Shows an event on rank 0 of the run, after the events of other ranks that have arrived. On
+  /// other ranks, sends the event to rank 0.
   void event(const Event& event);
   /// Shows a point of a TensorBoard curve on rank 0 of the run; on other ranks, sends it to rank 0.
   void scalar(const std::string& tag, std::int64_t step, double value);
@@ -111,8 +111,8 @@ struct SessionOutcome {
 std::string failure_text(const ErrorReport& report);
 
 /// Runs a job on some ranks of a run, in a separate directory. Other ranks may run other sessions
-/// at the same time. The job gets the same results as in a run without sessions. They depend on
-/// neither other sessions nor the number of ranks.
+/// at the same time. The job gets the same results as in a run without sessions. The results depend
+/// on neither other sessions nor the number of ranks.
 ///
 /// Ranks:  all calls are collective over the members; other ranks do not take part.
 /// Errors: a failure that all members agree on ends only this session, and counts as `incomplete`
@@ -120,8 +120,8 @@ std::string failure_text(const ErrorReport& report);
 ///         know of ends the run.
 class Session {
 public:
-  /// Opens the directory of the session. If that fails on all members, run() returns the failure.
-  /// `host` must outlive the session.
+  /// Opens the directory of the session. If opening fails on all members, run() does not call the
+  /// job, and returns the failure. `host` must outlive the session.
   Session(SessionHost& host, SessionRequest request);
   ~Session();
   Session(const Session&) = delete;

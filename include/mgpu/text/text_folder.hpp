@@ -41,7 +41,7 @@ TextFiles read_text_files(const fs::path& folder);
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
 /// A special token such as bos. If the text is "", there is no such token, and the id is -1. An id
-/// of -1 with another text means that the vocabulary lacks this text.
+/// of -1 with a text that is not "" means that the vocabulary lacks the text.
 struct SpecialToken {
   std::string text;
   TokenId id = -1;

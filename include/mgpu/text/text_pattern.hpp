@@ -16,8 +16,8 @@ public:
   TextPattern(TextPattern&&) noexcept;
   TextPattern& operator=(TextPattern&&) noexcept;
 
-  /// The result of a search. `gave_up`: PCRE2 stopped the search with an error, for example because
-  /// the search took more steps than PCRE2's limit.
+  /// The result of a search. `gave_up` means that PCRE2 stopped the search with an error, for
+  /// example because the search took more steps than PCRE2's limit.
   enum class Found { no, yes, gave_up };
 
   /// Returns whether the expression matches anywhere in a text. Bytes that are not UTF-8 match

@@ -47,8 +47,8 @@ public:
   std::string token_text(TokenId id) const;
 
   /// Returns a single token in readable form: its decoded text, unless that text is empty or has
-  /// U+FFFD. The result is then the token's bytes, as in "<E2 80>", or its text in tokenizer.json.
-  /// For an unknown id 7 it is "#7".
+  /// U+FFFD. In these two cases, returns the token's bytes, as in "<E2 80>", or its text in
+  /// tokenizer.json. Returns "#7" for an unknown id 7.
   std::string shown_token(TokenId id) const;
 
   /// Returns the largest token id plus one.

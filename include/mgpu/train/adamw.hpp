@@ -35,7 +35,7 @@ public:
   Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
   /// A function that returns whether the gradients are finite on all ranks that update together.
-  /// Its argument `is_finite` tells whether they are finite on this rank.
+  /// The argument `is_finite` tells whether the gradients are finite on this rank.
   using Agree = std::function<bool(bool is_finite)>;
 
   /// Applies one update with grad_scale * gradients, where grad_scale is 1 / loss scale. If `agree`

@@ -41,8 +41,9 @@ struct ReducerOptions {
 ///
 /// A separate thread sums a bucket (the gradients of some parameters) over the ranks as soon as all
 /// gradients of the bucket are marked ready. Buckets follow the order in which backward is expected
-/// to complete gradients. In the first step it is the reverse order of the model's parameters, and
-/// afterwards the order that rank 0 saw in the first step.
+/// to complete gradients. In the first step, this is the reverse order of the model's parameters.
+/// In later steps, it is the order in which rank 0 completed the gradients in the last pass of the
+/// first step.
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
@@ -112,8 +113,8 @@ private:
     std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete
   };
-  /// Memory to which MPI may still write after a call was abandoned. In this case the destructor of
-  /// GradientReducer leaks it.
+  /// Memory to which MPI may still write after a call was abandoned. After such a call, the
+  /// destructor of GradientReducer leaks this memory.
   struct Memory {
     std::shared_ptr<const void> owner;
     std::optional<cluster::Buffer> scratch;  // with lanes: receives the data of a peer
@@ -151,7 +152,7 @@ private:
   std::exception_ptr failure_;
   std::atomic<std::size_t> reduced_ = 0;
 
-  std::thread thread_;  // last member, because it uses all of the above
+  std::thread thread_;  // last member, because the thread uses all members above
 };
 
 }  // namespace mgpu::train

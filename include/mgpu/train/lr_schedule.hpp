@@ -13,9 +13,10 @@ struct LrSchedule {
   std::int64_t warmup_steps = 0;
   std::int64_t max_steps = 1;
 
-  /// Returns the learning rate of step `step`, counted from 0. During warm-up it is (step + 1) /
-  /// warmup_steps of the peak. After the warm-up it stays at the peak (LrShape::constant), or falls
-  /// to 0 at max_steps, linearly or along half a cosine, and stays 0.
+  /// Returns the learning rate of step `step`, counted from 0. During the warm-up, the rate is
+  /// (step + 1) / warmup_steps of the peak. After the warm-up, it stays at the peak
+  /// (LrShape::constant), or falls linearly or along half a cosine. The falling rate is 0 from
+  /// max_steps on.
   double at(std::int64_t step) const;
 };
 

@@ -62,8 +62,8 @@ public:
   /// StepOutcome::stop_asked is true on all ranks.
   ///
   /// If the loss or gradient is infinite or NaN, the weights stay unchanged. In fp16 with a loss
-  /// scale above 1, the scale is then halved. Otherwise both are computed again from the same
-  /// inputs; if they are still not finite, the batch is skipped.
+  /// scale above 1, the scale is then halved. Otherwise the loss and the gradient are computed
+  /// again from the same inputs. If one of them is still not finite, the batch is skipped.
   ///
   /// Ranks:  collective over the group.
   /// Errors: if one rank fails, all ranks throw its failure. Failure E703 (exit 79) when more

@@ -30,6 +30,7 @@ lm::GenerationConfig generation_of(const CollectKeys& keys, const lm::Generation
   generation.sampling.seed = keys.run.seed;
   generation.max_new_tokens = keys.max_new_tokens;
   generation.stop_ids = folder.eos_ids;
+  generation.cache_type = keys.cache_type;
   if (keys.batch_size) generation.batch_size = *keys.batch_size;
   return generation;
 }
@@ -128,6 +129,7 @@ lm::MemoryDemand CollectInputs::demand(DeviceKind device, const QuestionTokens& 
   demand.longest = most.longest + keys.max_new_tokens - 1;
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
+  demand.cache_type = generation.cache_type;
   demand.logit_copies = lm::logit_copies(generation.sampling);
   demand.has_samples = true;
   return demand;

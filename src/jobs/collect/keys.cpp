@@ -2,6 +2,7 @@
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/datasets/registry.hpp>
+#include <mgpu/lm/cache/cache_key.hpp>
 #include <mgpu/report/text_format.hpp>
 
 namespace mgpu::jobs {
@@ -188,6 +189,7 @@ void add_drawing_keys(KeyTable& table) {
              .max = 65536,
              .choices = {"auto"},
              .identity = false});
+  table.add(lm::cache_type_key("collect.kv_cache_dtype"));
 }
 
 }  // namespace
@@ -227,6 +229,7 @@ CollectKeys read_collect_keys(const Config& config) {
   keys.top_p = config.number("collect.top_p");
   if (!config.is("collect.batch_size", "auto"))
     keys.batch_size = config.integer("collect.batch_size");
+  keys.cache_type = lm::read_cache_type(config, "collect.kv_cache_dtype");
   return keys;
 }
 

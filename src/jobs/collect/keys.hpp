@@ -37,6 +37,7 @@ struct CollectKeys {
   std::int64_t top_k = 0;
   double top_p = 1.0;
   std::optional<std::int64_t> batch_size;  // nullopt: auto
+  lm::CacheType cache_type = lm::CacheType::f32;
 };
 
 /// Checks the rules between the keys of job collect. It reads no files except those of the data set

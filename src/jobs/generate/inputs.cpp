@@ -152,6 +152,7 @@ lm::MemoryDemand GenerateInputs::demand(DeviceKind device, std::int64_t longest_
   demand.longest = longest_prompt + std::max<std::int64_t>(0, generation.max_new_tokens - 1);
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
+  demand.cache_type = generation.cache_type;
   demand.logit_copies = lm::logit_copies(generation.sampling);
   // A guide needs three copies: the logits, the logits plus the guide's offsets, and these sums
   // divided by the temperature.

@@ -6,6 +6,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/config/check_all.hpp>
+#include <mgpu/lm/cache/cache_key.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
@@ -240,6 +241,7 @@ void add_generate_keys(KeyTable& table) {
              .max = 65536,
              .choices = {"auto"},
              .identity = false});
+  table.add(lm::cache_type_key("generate.kv_cache_dtype"));
   table.add({.name = "generate.reference",
              .type = KeyType::path,
              .default_value = "null",
@@ -282,6 +284,7 @@ GenerateKeys read_generate_keys(const Config& config) {
           .add_special_tokens = config.flag("generate.add_special_tokens"),
           .add_generation_prompt = read_flag(config, "generate.add_generation_prompt"),
           .batch_size = read_integer(config, "generate.batch_size"),
+          .cache_type = lm::read_cache_type(config, "generate.kv_cache_dtype"),
           .reference = read_reference(config)};
 }
 
@@ -292,6 +295,7 @@ GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& d
   generation.sampling = sampling_of(keys, defaults);
   generation.max_new_tokens = keys.max_new_tokens;
   generation.stop_ids = defaults.eos_ids;
+  generation.cache_type = keys.cache_type;
   result.has_auto_batch = !keys.batch_size;
   if (keys.batch_size) generation.batch_size = *keys.batch_size;
   const bool is_scoring = keys.max_new_tokens == 0;

@@ -55,7 +55,8 @@ struct GenerateKeys {
   bool add_special_tokens = true;
   std::optional<bool> add_generation_prompt;  // nullopt: true unless prompts are only scored
   std::optional<std::int64_t> batch_size;     // nullopt: the run chooses it
-  std::filesystem::path reference;            // generate.reference; empty: no KL is computed
+  lm::CacheType cache_type = lm::CacheType::f32;
+  std::filesystem::path reference;  // generate.reference; empty: no KL is computed
 
   /// Returns whether the KL from a reference model is computed.
   bool has_reference() const { return !reference.empty(); }

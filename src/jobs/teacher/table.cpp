@@ -34,7 +34,7 @@ std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits,
   const auto shift = static_cast<unsigned>(id_bits);
   std::vector<std::uint32_t> words;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)
-    words.push_back(targets.drawn_ids[i] | targets.drawn_counts[i] << shift);
+    words.push_back(targets.drawn_ids[i] | std::uint32_t{targets.drawn_counts[i]} << shift);
   return formats::pack_bits(words, id_bits + count_bits);
 }
 

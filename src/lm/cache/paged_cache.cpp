@@ -15,9 +15,12 @@ namespace mgpu::lm {
 namespace {
 
 at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
-  const bool is_plain = options.device().is_cpu() && options.dtype() == at::kFloat;
-  if (!is_plain) return at::zeros(shape, options);
-  return zeros_in_huge_pages(c10::multiply_integers(shape)).view(shape);
+  if (!options.device().is_cpu()) return at::zeros(shape, options);
+  const auto count = c10::multiply_integers(shape);
+  const auto size = static_cast<std::int64_t>(options.dtype().itemsize());
+  const std::int64_t floats = (count * size + 3) / 4;
+  const at::ScalarType type = c10::typeMetaToScalarType(options.dtype());
+  return zeros_in_huge_pages(floats).view(type).narrow(0, 0, count).view(shape);
 }
 
 /// Sets pool[slots[n]] = computed[n], converted to the pool's type. On the CPU, index_copy_ would

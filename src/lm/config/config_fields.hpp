@@ -12,9 +12,9 @@
 namespace mgpu::lm {
 
 /// Reads the members of an object of a JSON configuration file by name, and checks their types. A
-/// member that is null counts as absent. If a field has several names, they are tried in order.
-/// Functions whose names end with `_or` return `standard` for an absent field. The object keeps
-/// references to the arguments of its constructor.
+/// member that is null counts as absent. If a field has several names, the first name that is
+/// present counts. Functions whose names end with `_or` return `standard` for an absent field. A
+/// ConfigFields keeps references to both arguments of its constructor, which have to outlive it.
 ///
 /// Errors: Failure E702, which names the file and the field, for a missing or invalid value.
 class ConfigFields {
@@ -41,7 +41,8 @@ public:
   std::optional<ConfigFields> object(Names names) const;
 
   [[noreturn]] void refuse_value(const std::string& why) const;  // throws E702
-  /// Throws E701. The message says that `what` is not supported, and has the list `supported`.
+  /// Throws E701. The message says that the model is not supported because of `what`, and then
+  /// shows `supported`, a list of what would be valid.
   [[noreturn]] void refuse_feature(const std::string& what, const std::string& supported) const;
 
 private:

@@ -18,7 +18,8 @@ struct Family {
   std::string_view name;          // model_type
   std::string_view class_prefix;  // such as "Llama", for transformers' LlamaForCausalLM
 
-  /// Sets the fields of `config` that depend on the family. parse_lm_config() sets the other ones.
+  /// Sets the fields of `config` that depend on the family. parse_lm_config() sets all other
+  /// fields.
   /// Errors: Failure E701 for a feature that is not supported, E702 for an invalid value.
   void (*read)(const ConfigFields& fields, LmConfig& config);
 

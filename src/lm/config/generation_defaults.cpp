@@ -7,7 +7,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Reads eos_token_id, which is one id or a list of ids. If it is absent, `ids` does not change.
+/// Reads eos_token_id, which is one id or a list of ids. If eos_token_id is absent, `ids` does not
+/// change.
 void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
   const formats::JsonValue* value = fields.find({"eos_token_id"});
   if (value == nullptr) return;
@@ -15,7 +16,8 @@ void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
   if (value->integer() != nullptr) ids.push_back(*value->integer());
   if (value->list() != nullptr) {
     for (const formats::JsonValue& item : *value->list()) {
-      if (item.integer() == nullptr) fields.refuse_value("`eos_token_id` has no list of ids");
+      if (item.integer() == nullptr)
+        fields.refuse_value("a value in the list `eos_token_id` is not an id");
       ids.push_back(*item.integer());
     }
   }

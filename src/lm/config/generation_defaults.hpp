@@ -7,8 +7,9 @@
 namespace mgpu::lm {
 
 /// Reads the generation settings of config.json or generation_config.json into `generation`.
-/// Settings that the file lacks keep their values. The lists of unsupported keys are replaced by
-/// those of the file.
+/// Settings that the file lacks keep their values. The lists of unsupported keys (`unused` and
+/// `unused_in_draws`) are an exception: the function always replaces them by the unsupported keys
+/// of this file.
 /// Errors: Failure E702 for an invalid value.
 void read_generation(const ConfigFields& fields, GenerationDefaults& generation);
 

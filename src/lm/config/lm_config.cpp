@@ -16,7 +16,7 @@ constexpr const char* kGenerationFile = "generation_config.json";
 // The limit is high, because a classifier's config.json contains the name of each label.
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
 
-/// Refuses unsupported features that config.json of every family can request.
+/// Refuses the unsupported features that a config.json of any family can request.
 void check_features(const ConfigFields& fields, const Family& family) {
   if (const auto quantization = fields.object({"quantization_config"})) {
     const std::string method = quantization->text_or({"quant_method"}, "an unnamed method");

@@ -16,9 +16,10 @@ RopeKind kind_of(const ConfigFields& fields, const std::string& name) {
   fields.refuse_feature("rope_type `" + name + "`", kSupported);
 }
 
-/// Returns the factor by which yarn multiplies cosine and sine: `attention_factor` if `scaling` has
-/// this field. Otherwise the factor is computed from `factor` and the fields `mscale` and
-/// `mscale_all_dim`.
+/// Returns the factor by which yarn multiplies cosine and sine. The factor comes from
+/// - the field `attention_factor`, if `scaling` has it
+/// - `factor`, `mscale` and `mscale_all_dim`, if the last two are present and not 0
+/// - `factor` alone, in all other cases
 double yarn_factor(const ConfigFields& scaling, double factor) {
   const auto growth = [factor](double scale) {
     return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
@@ -44,7 +45,10 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& scaling, std::
   } else {
     rope.factor = scaling.number({"factor"});
   }
-  if (rope.factor < 1.0) fields.refuse_value("`factor` of the rope scaling is below 1");
+  if (rope.factor < 1.0)
+    fields.refuse_value(scaling.has({"factor"})
+                            ? "`factor` of the rope scaling is below 1"
+                            : "`max_position_embeddings` is below the original positions of yarn");
   if (rope.kind == RopeKind::llama3) {
     rope.low_freq_factor = scaling.number({"low_freq_factor"});
     rope.high_freq_factor = scaling.number({"high_freq_factor"});

@@ -74,7 +74,7 @@ std::string with_value_head(const fs::path& path, const std::string& config,
   const JsonValue old = formats::parse_json_object(path, config);
   JsonValue::Members members;
   for (const auto& [name, value] : *old.members())
-    if (name != kMember) members.emplace_back(name, value);
+    if (name != kMember && name != "step_head") members.emplace_back(name, value);
   JsonValue::Members described{{"kind", name_of(head.kind)}};
   if (head.kind == ValueKind::histogram) {
     described.emplace_back("atoms", head.outputs);

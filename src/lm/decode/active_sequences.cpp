@@ -69,8 +69,8 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
-/// Requests the scores of the tokens that the hidden states of `piece`, a part of a continuation,
-/// predict. Ends the continuation after its last piece.
+/// `piece` is a part of a continuation. Requests the scores of the tokens that the hidden states of
+/// `piece` predict. Ends the continuation after its last piece.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto continuation = std::find_if(
       continuations_.begin(), continuations_.end(),

@@ -23,8 +23,9 @@ std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& con
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
-/// Returns the largest number of cache pages that a prompt needs, together with its continuations
-/// (Prompt::continuations), or with one completion if it has no continuations.
+/// Returns the largest number of cache pages that a prompt needs. The number includes the pages of
+/// all continuations (Prompt::continuations). If the prompt has no continuations, the number
+/// includes the pages of one completion.
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
@@ -34,8 +35,8 @@ struct SharedPrefix {
   std::int64_t sequence = -1;  // cache sequence that holds the prefix; -1 until it is computed
 };
 
-/// Counts the cache pages that are not reserved yet. Pages are reserved for a sequence before it
-/// starts, so that every started sequence can finish.
+/// Counts the cache pages that are not reserved yet. Pages are reserved for a sequence before the
+/// sequence starts, so that every started sequence can finish.
 class PageBudget {
 public:
   explicit PageBudget(std::int64_t pages) : free_(pages) {}

@@ -67,7 +67,8 @@ CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig
   for_each_piece(rows.model, rows.hidden,
                  [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
   folded.combine(rows.model, {});
-  // Rows with logits that are not finite have fewer candidates. Such rows are rejected later.
+  // A row with logits that are not finite has fewer candidates. The missing candidates have id -1,
+  // and the processor gets id 0 for each of them. Such rows are rejected later.
   const at::Tensor ids = folded.best_ids.clamp_min(0);
   const at::Tensor values = processor->offsets(rows.sites, ids, folded.best_logits);
   if (values.sizes() != ids.sizes() || values.scalar_type() != at::kFloat)

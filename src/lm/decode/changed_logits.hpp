@@ -39,8 +39,8 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns the rows with two additions that a draw needs: the ids for the repetition penalty, and
-/// the offsets of the candidate processor. The arguments must outlive the result.
+/// Returns the rows of a draw, and sets `penalized` and `offsets`: the ids for the repetition
+/// penalty, and the offsets of the candidate processor. The arguments must outlive the result.
 ///
 /// Ranks:  collective over the ranks that have the head
 /// Errors: ShapeError when there is not one site per row, or the offsets have another shape than
@@ -61,8 +61,8 @@ bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Returns the rows whose indices are in `index`. `hidden` and `sites` are those of the selected
-/// rows. The function selects the ids for the penalty and the candidate offsets.
+/// Returns the rows whose indices are in `index`. `hidden` and `sites` must already contain only
+/// the selected rows. The function selects the rows of `penalized` and `offsets`.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

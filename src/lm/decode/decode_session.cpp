@@ -1,5 +1,5 @@
-// Implements the functions of a decode session that belong to a turn, such as pass(), draw() and
-// take(), and hidden().
+// Implements hidden(), and the functions of a decode session that belong to a turn, such as pass(),
+// draw() and take().
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -42,8 +42,8 @@ const PassView& DecodeSession::pass() {
 }
 
 /// For each sequence whose input the pass has finished, keeps the newest hidden state. If the pass
-/// has other rows too, these states are copied to a new tensor, so that the rows of the pass can be
-/// freed.
+/// also has other rows, the function copies these states to a new tensor, so that the tensor of all
+/// rows can be freed.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   std::vector<std::int64_t> ended = fed;
   std::vector<std::int64_t> rows(fed.size());
@@ -71,7 +71,8 @@ void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
 }
 
 /// Returns the newest hidden state of each sequence, [sequences, D]. Only ranks with the head may
-/// call this function. If these states are consecutive rows of one tensor, they are not copied.
+/// call this function. If the states are consecutive rows of one tensor, the result is a view of
+/// that tensor.
 at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const {
   std::vector<at::Tensor> parts;
   for (std::size_t s = 0; s < sequences.size();) {

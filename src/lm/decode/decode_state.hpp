@@ -13,8 +13,8 @@
 // Shapes in this header: n tokens of an input, D width.
 namespace mgpu::lm {
 
-/// Input tokens of a sequence. One of the first three members holds them. The model has processed
-/// only the first `seen` of them so far.
+/// Input tokens of a sequence, of which the model has processed only the first `seen` so far. If
+/// there are tokens, exactly one of `ids`, `embeddings` and `device_ids` has them.
 struct SequenceInput {
   std::vector<std::int64_t> ids;
   at::Tensor embeddings;  // [n, D]

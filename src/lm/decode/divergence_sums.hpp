@@ -11,7 +11,7 @@
 namespace mgpu::lm {
 
 /// The sums of one token of a sequence, over the blocks of the vocabulary that were added so far.
-/// They refer to logits divided by the temperature.
+/// All members are computed from logits that are divided by the temperature.
 struct DivergenceSums {
   static constexpr double kNone = -std::numeric_limits<double>::infinity();
 
@@ -31,7 +31,7 @@ struct DivergenceSums {
   void add(const DivergenceSums& other);
 
   /// Returns the KL divergence in nats, which is never negative; NaN or infinity if a logit was NaN
-  /// or infinite. But a model logit of -infinity counts as probability 0.
+  /// or infinite. An exception is a logit of -infinity of the model, which counts as probability 0.
   double divergence() const;
 
 private:

@@ -78,7 +78,7 @@ void GenerationBatch::open(std::size_t index) {
   const Prompt& prompt = queue_.prompt(index);
   const SharedPrefix& prefix = queue_.shared_prefix;
   const bool has_prefix = prefix.sequence >= 0;
-  // The last completion continues the prompt's sequence. So this sequence gets the random stream
+  // The last completion continues the prompt's sequence, so the sequence gets the random stream
   // (`sample`) of the last completion.
   const std::uint64_t sample = prompt.sample + static_cast<std::uint64_t>(prompt.num_samples) - 1;
   Prefill prefill{index};

@@ -30,7 +30,8 @@ struct GenerationWatch {
 ///
 /// The sequence of a prompt may be prefilled over several passes. Each completion is a fork of this
 /// sequence, except the last completion, which continues the sequence itself. The completions share
-/// the cache pages reserved for the prompt, which are released when all its completions have ended.
+/// the cache pages that are reserved for the prompt. These pages are released when all completions
+/// of the prompt have ended.
 class GenerationBatch {
 public:
   /// Makes a batch that runs at most config.batch_size completions at a time, and uses at most

@@ -119,7 +119,7 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
 }
 
 /// Runs `step` on all ranks of the model. After a failure on any rank, frees the pool, because its
-/// sequences belong to the failed call. Also resets the logit processors.
+/// sequences belong to the failed call. For the same reason, resets the logit processors.
 void Generator::run_on_all_or_reset(const std::function<void()>& step) {
   try {
     run_on_all_or_fail(model_->peers(), step);

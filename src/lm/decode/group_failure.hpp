@@ -15,13 +15,13 @@
 // Shapes in this header: N rows of a pass, W rows whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Runs `step` on the ranks that hold a model. If it fails on one of them, all ranks throw. If
+/// Runs `step` on the ranks that hold a model. If `step` fails on one rank, all ranks throw. If
 /// several ranks fail, lack of memory takes precedence over other failures.
 ///
 /// Ranks:  collective over `peers`, which is nullptr if the model is on one rank.
 void run_on_all_or_fail(ShardPeers* peers, const std::function<void()>& step);
 
-/// Lets the ranks of a model continue to make the same collective calls when one of them fails in a
+/// Lets the ranks of a model continue to make the same collective calls when one rank fails in a
 /// pass, for example for lack of memory. The failed rank continues with meaningless numbers until
 /// all ranks know of the failure. One object serves all passes that are running at the same time.
 class GroupFailure {

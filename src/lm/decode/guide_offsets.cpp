@@ -24,7 +24,8 @@ at::Tensor atoms_of(const ValueHead& head, const at::Tensor& like) {
          head.lowest;
 }
 
-/// Returns the log odds z, [M], clamped to the logarithms of the bounds of the odds in `settings`.
+/// Returns the log odds z, [M], clamped so that the odds exp(z) are within min_odds and max_odds of
+/// `settings`.
 at::Tensor log_odds_of(const GuideSettings& settings, at::Tensor z) {
   if (settings.min_odds > 0.0) z = z.clamp_min(std::log(settings.min_odds));
   return z.clamp_max(std::log(settings.max_odds));

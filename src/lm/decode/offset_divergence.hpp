@@ -35,10 +35,10 @@ at::Tensor divergence_by_rows(const OffsetSums& sums);
 /// sums. Results may differ in their last bits.
 at::Tensor divergence_by_tensors(const OffsetSums& sums);
 
-/// Computes KL(p || q) for each row of a draw, where p = softmax((logits + offsets) / temperature)
-/// and q = softmax(logits / temperature). Both ignore the repetition penalty, block processors,
-/// and truncation (top k, top p). The class needs no separate pass over the vocabulary,
-/// because the draw calls fold() once for each piece of the logits.
+/// Computes KL(p || q) for each row of a draw. Here p = softmax((logits + offsets) / temperature)
+/// and q = softmax(logits / temperature). Both ignore the repetition penalty, block processors, and
+/// truncation (top k, top p). The class needs no separate pass over the vocabulary, because the
+/// draw calls fold() once for each piece of the logits.
 ///
 /// The tokens that are not candidates contribute one sum of exponentials. This sum is computed
 /// without the candidates, so it is accurate even if the candidates have almost all probability.

@@ -25,8 +25,9 @@ struct OnlineDraw {
   /// Shapes: scores as piece.logits; uniforms [n, 2] float64 on the same device
   void fold(const LogitsPiece& piece, const at::Tensor& scores, const at::Tensor& uniforms);
 
-  /// Selects, for each row, the draw of one rank, because each rank has drawn from its part of the
-  /// vocabulary. If the vocabulary is split over ranks, call this function after the last piece.
+  /// If the vocabulary is split over ranks, each rank has drawn from its part only. In this case,
+  /// call this function after the last piece. For each row, the function selects the draw of one
+  /// rank.
   ///
   /// Shapes: uniforms [N] float64 on the CPU, in [0, 1)
   /// Ranks:  collective over the model's peers; every rank gets the same tokens.

@@ -12,9 +12,9 @@
 // tokens.
 namespace mgpu::lm {
 
-// The default values of PassSizes::vocabulary_block and head_rows on a CPU. On every device, a draw
-// without top k and top p uses separate random numbers for each block of kVocabularyBlock tokens of
-// the vocabulary.
+// These constants are the default values of PassSizes::vocabulary_block and head_rows on a CPU. On
+// every device, a draw without top k and top p uses separate random numbers for each block of
+// kVocabularyBlock tokens of the vocabulary.
 inline constexpr std::int64_t kVocabularyBlock = 4032;  // a multiple of kernels::cpu::panel_width()
 inline constexpr std::int64_t kHeadRows = 256;          // rows per call of the head
 

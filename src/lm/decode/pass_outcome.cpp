@@ -5,9 +5,11 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/group.hpp>
 
-// Format of to_bytes(PassOutcome): 'd' (drawn), the number of scores in 8 bytes, the scores and the
-// tokens; or 'f' (failure) and a report. The values are raw bytes, because the ranks of a group run
-// the same program on machines of the same architecture.
+// to_bytes(PassOutcome) returns one of these messages:
+// - 'd' (drawn), the number of scores in 8 bytes, the scores, and the tokens
+// - 'f' (failure), and a report
+// The values are raw bytes, because the ranks of a group run the same program on machines of the
+// same architecture.
 namespace mgpu::lm {
 namespace {
 

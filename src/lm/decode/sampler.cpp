@@ -89,8 +89,8 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns `log_sums`, [N], but with another value for rows whose logits the processors have made
-/// invalid. Such a row has a logsumexp of `processed` that is not finite, and gets this logsumexp.
+/// Returns `log_sums`, [N], except in rows whose logits the processors have made invalid. In such a
+/// row, the logsumexp of `processed` is not finite, and replaces the value of `log_sums`. So
 /// check_sums() or DecodeSession::read() rejects the row later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;

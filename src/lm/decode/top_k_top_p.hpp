@@ -20,8 +20,8 @@ struct Candidate {
   double probability = 0.0;
 };
 
-/// Returns whether `a` is more probable than `b`. If both logits are equal, the lower id counts as
-/// more probable.
+/// Returns whether `a` is more probable than `b`. If the logits are equal, the token with the lower
+/// id counts as more probable.
 inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
@@ -30,9 +30,9 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 /// 0. Returns no value if `log_total` is given and the nucleus needs more tokens than `best` has.
 ///
 /// `best` is sorted by is_better(). `log_total` is the log of the sum of exp(logit / temperature)
-/// over the vocabulary. If `log_total` is given, probabilities are relative to that sum, otherwise
-/// to the sum over the tokens of `best` that top k keeps. With top p, the probabilities of the
-/// result are scaled to the sum 1.
+/// over the vocabulary. If `log_total` is given, a probability is a token's share of this sum.
+/// Otherwise, it is the share of the sum over the tokens of `best` that top k keeps. With top p,
+/// the probabilities of the result are scaled to the sum 1.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751. The nucleus of top p is the smallest set of the most
 ///         probable tokens whose total probability is at least p.

@@ -31,14 +31,14 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// These tensors are the results of one Attempt for N rows and their K best tokens.
+/// Holds the results of one Attempt for N rows, with the K best tokens of each row.
 /// Attempt::results() returns them on the device, and read_sums() copies them to the host.
 struct HostSums {
-  at::Tensor log_sums;     // [N] float32, logsumexp of the changed logits
-  at::Tensor log_totals;   // [N] the same after the division by the temperature; [0]: not needed
-  at::Tensor ids;          // [N, K] int64
-  at::Tensor logits;       // [N, K] float32
-  at::Tensor log_probs;    // [N, K] float32, from the model's unchanged logits; [0]: unknown
+  at::Tensor log_sums;    // [N] float32, logsumexp of the changed logits
+  at::Tensor log_totals;  // [N] float32, logsumexp of changed logits / temperature; [0]: not needed
+  at::Tensor ids;         // [N, K] int64
+  at::Tensor logits;      // [N, K] float32
+  at::Tensor log_probs;   // [N, K] float32, from the model's unchanged logits; [0]: unknown
   at::Tensor divergences;  // [N] float64; [0] without a candidate processor
 };
 
@@ -180,7 +180,7 @@ WholeRow whole_row(const SampledRows& rows, const SamplingConfig& config) {
   return {all.narrow(0, 0, vocab), last.const_data_ptr<double>()[0]};
 }
 
-/// Returns the candidates of the only row of `rows`. They are chosen from the whole vocabulary.
+/// Returns the candidates of the only row of `rows`, chosen from the whole vocabulary.
 TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConfig& config) {
   const WholeRow row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;

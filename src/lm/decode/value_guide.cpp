@@ -50,7 +50,8 @@ double log_mean_exp(const ValueHead& head, std::span<const double> outputs, doub
   return (most_tilted - most) + (std::log(mass_tilted) - std::log(mass));
 }
 
-/// Returns the logarithm of the odds exp(z), after they are clamped to the bounds of `settings`.
+/// Returns the log odds z, clamped so that the odds exp(z) are within min_odds and max_odds of
+/// `settings`.
 double log_odds(const GuideSettings& settings, double z) {
   if (settings.min_odds > 0.0) z = std::max(z, std::log(settings.min_odds));
   return std::min(z, std::log(settings.max_odds));

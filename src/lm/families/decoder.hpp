@@ -21,8 +21,8 @@ inline constexpr std::int64_t kMaxExperts = 4096;
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
 /// Sets the sliding windows of Qwen models, unless `use_sliding_window` is false or absent, or
-/// `sliding_window` is null. `layer_types` says which layers have a window. If this field is
-/// absent, all layers with index >= `max_window_layers` have one. Errors: those of
+/// `sliding_window` is null. `layer_types` says which layers have a window. If `layer_types` is
+/// absent, all layers with index >= `max_window_layers` have a window. Errors: those of
 /// read_layer_types(); Failure E702 for an invalid value.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
@@ -39,11 +39,12 @@ LmWeights bind_decoder(const LmConfig& config, WeightSource& source);
 using LayerBinder = LayerWeights (*)(const LmConfig& config, WeightSource& source,
                                      const std::string& layer);
 
-/// Takes all weights of a model from `source`. `bind_layer` takes those of each layer.
+/// Takes all weights of a model from `source`. Calls `bind_layer` to take the weights of each
+/// layer.
 LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder bind_layer);
 
-/// Takes the attention weights and both norms of a layer from `source`. `layer` is a prefix of
-/// names such as "model.layers.3.".
+/// Takes the attention weights of a layer, and the weights of its two norms, from `source`. `layer`
+/// is a prefix of names such as "model.layers.3.".
 LayerWeights bind_attention(const LmConfig& config, WeightSource& source, const std::string& layer);
 
 /// Takes the weight [out, in] NAME.weight and, if `has_bias`, the bias NAME.bias from `source`.

@@ -30,8 +30,8 @@ void read(const ConfigFields& fields, LmConfig& config) {
     config.layers.push_back({0, by_layer ? scale / static_cast<double>(i + 1) : scale});
 }
 
-/// Takes a linear layer, whose weight GPT-2 stores as a Conv1D [in, out]. In the result, the weight
-/// is a view [out, in], the layout of all linear layers.
+/// Takes a linear layer. GPT-2 stores the weight of the layer as a Conv1D, [in, out]. The result
+/// has a view [out, in] of this weight, because all linear layers have this layout.
 Linear take_conv(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in) {
   return {source.take(name + ".weight", {in, out}).t(), source.take(name + ".bias", {out}), {}};
 }

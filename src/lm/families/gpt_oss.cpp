@@ -33,9 +33,10 @@ void read(const ConfigFields& fields, LmConfig& config) {
   read_windows(fields, config);
 }
 
-/// Returns the experts as views of the stored tensors, in which gate and up outputs are interleaved
-/// and matrices are [in, out]. One unbind() makes the views of all experts. With a separate slice
-/// for each expert, autograd would make one gradient per expert, as large as all experts together.
+/// Returns the experts as views of the stored tensors. In the stored tensors, gate and up outputs
+/// are interleaved, and matrices are [in, out]. One unbind() makes the views of all experts. With a
+/// separate slice for each expert, autograd would make one gradient per expert, as large as all
+/// experts together.
 std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
   const auto in_turns = [&](const at::Tensor& all) {
     return all.unflatten(-1, {-1, 2}).unbind(-1);  // gates, ups

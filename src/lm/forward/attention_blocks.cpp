@@ -117,7 +117,7 @@ private:
   std::int64_t queries_;
   std::int64_t first_offset_ = 0;  // position of the first query minus that of the first key
   std::int64_t keys_ = 0;
-  std::vector<Rows> key_rows_;  // rows of the keys: those in the prefix, if any, then the others
+  std::vector<Rows> key_rows_;  // rows of the keys; keys of the prefix, if any, come first
 };
 
 template <class Visit>

@@ -15,7 +15,7 @@ inline constexpr std::size_t kPassesInSender = 2;  // largest number of passes w
 
 /// Returns the number of smaller batches into which the batch of a Generator is split. In a
 /// pipeline of several ranks, the result is the number of ranks + 1, so that no rank waits for its
-/// next batch. Otherwise it is 1.
+/// next batch. Otherwise the result is 1.
 constexpr std::int64_t batches_in_turn(Split split, std::int64_t ranks) {
   return split == Split::pipeline && ranks > 1 ? ranks + 1 : 1;
 }
@@ -32,15 +32,16 @@ constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_
 
 /// Returns the number of sequences of `longest` tokens for which the cache needs room when prompts
 /// are only scored; at most batch_share. A pass of prefill_share tokens can process prefill_share /
-/// longest whole sequences, and parts of two more: the first and the last sequence of the pass.
+/// longest whole sequences. It can also process parts of two more sequences, the first and the last
+/// sequence of the pass.
 constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t prefill_share,
                                         std::int64_t longest) {
   return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);
 }
 
 /// Returns the largest number of sequences in the cache. `has_forks` is true if prompts have
-/// several completions. Then each smaller batch also keeps the sequence of a prompt, of which the
-/// completions are forks.
+/// several completions. In this case, each smaller batch also keeps the sequence of one prompt,
+/// from which the completions of the prompt are forked.
 constexpr std::int64_t cached_sequences(std::int64_t batch_share, std::int64_t batches,
                                         bool has_forks) {
   return batches * (batch_share + (has_forks ? 1 : 0));

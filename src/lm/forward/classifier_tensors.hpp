@@ -26,7 +26,7 @@ struct ClassifierTensors {
 LmConfig read_classifier_config(const fs::path& folder);
 
 /// Reads the weights of a classifier's folder. `head` describes the tensors of the classifier head.
-/// With `resident`, the ranks of a node share one copy of the weights.
+/// If `resident` is not nullptr, the ranks of a node share one copy of the weights.
 /// Ranks:  local
 /// Errors: those of WeightFiles and load_weights(); Failure E705 if a tensor is missing or has
 ///         another shape.

@@ -55,8 +55,9 @@ std::int64_t panel_bytes(const Linear& linear) {
          static_cast<std::int64_t>(linear.weight.element_size());
 }
 
-/// Returns freed memory to the operating system. glibc would keep this memory, because it is in the
-/// middle of the heap. It could be as much as a second copy of all weights.
+/// Returns freed memory to the operating system. Otherwise glibc would keep this memory, because
+/// the memory is in the middle of the heap. The memory could be as large as a second copy of all
+/// weights.
 void give_back_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);

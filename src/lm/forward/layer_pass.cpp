@@ -54,8 +54,8 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns a copy of `call` for the queries of the rows `outputs` only. The keys and values of all
-/// tokens are computed with `call` itself.
+/// Returns a copy of `call` that has only the queries of the rows `outputs`. Keys and values are
+/// still computed for all tokens, with `call` itself.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {

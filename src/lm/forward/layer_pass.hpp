@@ -25,7 +25,7 @@ inline at::TensorOptions options_of(const LmWeights& weights) {
   return any_of(weights).options().dtype(at::kFloat);
 }
 
-/// The data of one pass through the layers of this rank, which are the same for all layers.
+/// The data of one pass that all layers of this rank share.
 struct Call {
   const LmConfig& config;  // config of this rank's shard
   AttentionIndex index;
@@ -36,9 +36,9 @@ struct Call {
   at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all
 };
 
-/// Runs all layers of this rank. Their input comes from the embedding or from the previous pipeline
-/// stage. On ranks with the head, returns the output after the last norm, [W, D] float32. Other
-/// ranks send the output to the next stage, and return [0, D].
+/// Runs all layers of this rank. The input of the first of these layers comes from the embedding or
+/// from the previous pipeline stage. Ranks with the head return the output after the last norm, [W,
+/// D] float32. Other ranks send the output to the next stage, and return [0, D].
 ///
 /// Ranks:  collective over `call.peers`
 /// Shapes: outputs [W] int64 rows whose states are returned; undefined: all

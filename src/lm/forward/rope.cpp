@@ -33,8 +33,8 @@ double stretched_theta(const RopeConfig& rope, std::int64_t head_dim, std::int64
   return rope.theta * std::pow(stretch, dim / (dim - 2.0));
 }
 
-/// Returns the frequencies of llama3 scaling, which keeps short wavelengths, divides the
-/// frequencies of long ones by `factor`, and blends those in between.
+/// Returns the frequencies of llama3 scaling, which keeps the frequencies of short wavelengths,
+/// divides the frequencies of long wavelengths by `factor`, and blends the two results in between.
 at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
   const double original = static_cast<double>(rope.original_positions);
   const double longest_wave = original / rope.low_freq_factor;

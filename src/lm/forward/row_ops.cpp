@@ -32,8 +32,8 @@ at::Tensor product_on_device(const at::Tensor& x, const Linear& linear) {
   return linear.bias.defined() ? out.add_(linear.bias) : out;
 }
 
-/// Returns activation(gate), times `up` if that is defined. `args` has the kind and the parameters
-/// of the activation.
+/// Returns activation(gate), multiplied by `up` if `up` is defined. `args` has the kind and the
+/// parameters of the activation.
 at::Tensor activate(const at::Tensor& gate, const at::Tensor& up,
                     kernels::GatedActivationArgs args) {
   const at::Tensor input = gate.contiguous();

@@ -43,7 +43,7 @@ kernels::ActivationKind kernel_kind(Activation kind);
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// Returns the output of the activation inside experts, kernels::ActivationKind::clamped.
+/// Returns the output of kernels::ActivationKind::clamped, the activation inside experts.
 at::Tensor clamped_activation(const ExpertConfig& experts, const at::Tensor& gate,
                               const at::Tensor& up);
 

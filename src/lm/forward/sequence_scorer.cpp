@@ -79,7 +79,7 @@ std::span<const std::int64_t> SequenceScorer::judged(const std::vector<std::int6
 
 void SequenceScorer::score_pass(std::span<const SequenceSpan> spans,
                                 std::vector<double>& scores) const {
-  // One row per span.
+  // `states` has one row per span, because every span has num_outputs = 1.
   const at::Tensor states = tensor::read_back(model_.hidden(spans)).to(at::kDouble);
   const std::int64_t width = head_.numel();
   const double* weight = head_.const_data_ptr<double>();

@@ -11,8 +11,8 @@
 
 #include "rope.hpp"
 
-// Functions that compute the input, positions and output rows of a pass from its SequenceSpans, for
-// inference and training.
+// Inference and training use these functions to compute the input, positions and output rows of a
+// pass from the SequenceSpans of the pass.
 //
 // Shapes in this header: n = tokens of a span, N = tokens of all spans, W = tokens whose states are
 // requested, D = width.

@@ -16,14 +16,14 @@
 namespace mgpu::lm {
 
 /// Positions, rotations and cache slots for the next steps of sequences that grow by one token per
-/// step. They do not depend on the drawn tokens, so they are sent to the device before the first
-/// step.
+/// step. A plan does not depend on the drawn tokens, so all its tensors are sent to the device
+/// before the first step.
 class StepPlan {
 public:
   /// Extends the sequences in the cache by `steps` tokens. The tensors of the plan are on the
   /// device of `like`.
-  /// Errors: ShapeError when there are too few learned positions; ShapeError when there are too few
-  ///         free pages, after some of the sequences may have been extended.
+  /// Errors: ShapeError when there are too few learned positions or too few free pages. In the
+  ///         second case, some of the sequences may already have been extended.
   StepPlan(const LmConfig& config, std::span<const std::int64_t> sequences, std::int64_t steps,
            PagedCache& cache, const at::Tensor& like);
 

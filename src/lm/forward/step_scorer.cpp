@@ -64,7 +64,8 @@ void StepScorer::score_pass(std::span<const SteppedSequence> sequences,
     const std::int64_t after_first = sequence.ends.back() - sequence.ends.front() + 1;
     spans.push_back({.ids = judged(sequence), .num_outputs = after_first});
   }
-  // For each sequence, one row per token from the last token of the first step to that of the last.
+  // For each sequence, `states` has one row per token, from the last token of the first step to the
+  // last token of the last step.
   const at::Tensor states = tensor::read_back(model_.hidden(spans)).contiguous();
   const float* row = states.const_data_ptr<float>();
   const std::int64_t width = states.size(1);

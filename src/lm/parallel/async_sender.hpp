@@ -14,8 +14,8 @@
 
 namespace mgpu::lm {
 
-/// Sends tensors to one other rank from a separate thread, so that the thread that calls put() need
-/// not wait until that rank receives them.
+/// Sends tensors to one other rank from a separate thread, so that the caller of put() need not
+/// wait until the other rank receives a tensor.
 class AsyncSender {
 public:
   /// Starts the thread. Other code may not use the communicator while this object exists. The queue
@@ -25,8 +25,8 @@ public:
   AsyncSender& operator=(const AsyncSender&) = delete;
 
   /// Sends all queued tensors, and ends the thread. If an exception is unwinding the stack, the
-  /// destructor first cancels the communicator, so that pending sends fail soon. This does not tell
-  /// the other rank about the failure.
+  /// destructor first cancels the communicator, so that pending sends fail soon. The other rank
+  /// does not learn of the failure in this way.
   ~AsyncSender();
 
   /// Queues a tensor; waits while the queue is full. The caller must not change the tensor

@@ -51,8 +51,8 @@ MappedList refused(std::string problem, const std::vector<std::string>& items) {
   return list;
 }
 
-/// Returns the sorted ranks as texts, which can be suggested to the user. Each rank has as many
-/// layers in this list as in `ranks`.
+/// Returns the sorted `ranks` as texts, to be suggested to the user as a valid list. Each rank
+/// keeps its number of layers.
 std::vector<std::string> in_order(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   std::vector<std::string> items;

@@ -24,8 +24,8 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOp
       size_(group.size()),
       written_(channels.device),
       broadcast_(group, broadcast_root(group, split), channels.options.timeout_s) {
-  // In a pipeline, a rank receives on one channel and sends on the other, because two threads do
-  // this at the same time.
+  // A pipeline has two channels. One thread of a rank receives on one channel, while another
+  // thread, that of AsyncSender, sends on the other channel.
   const int num_channels = split == Split::pipeline ? 2 : 1;
   for (int i = 0; i < num_channels; ++i)
     channels_.push_back(
@@ -38,7 +38,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOp
 }
 
 /// Makes the communicator wait for the kernels that are pending on libtorch's stream, because these
-/// may still access the memory of `values`. Does nothing on the CPU.
+/// kernels may still access the memory of `values`. Does nothing on the CPU.
 void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values) {
   if (!values.is_cuda()) return;
   written_.record(tensor::current_stream(values));

@@ -54,7 +54,8 @@ private:
   Split split_;
   int rank_;
   int size_;
-  cluster::Event written_;  // recorded after pending kernels that access a tensor to communicate
+  // Recorded after the pending kernels that may access a tensor, before the tensor is communicated.
+  cluster::Event written_;
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
   std::unique_ptr<cluster::Communicator> agreements_;  // for agree(); tensor parallelism only

@@ -21,8 +21,8 @@ struct Sharing {
 };
 
 /// Finds the assignment of layers to ranks with the lowest total cost. The function `join` adds a
-/// rank with load `load` to a set of ranks with total cost `cost`. It returns the new total cost,
-/// which must be at least `cost`.
+/// rank with load `load` to a set of ranks with total cost `cost`. `join` returns the new total
+/// cost, which must be at least `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

@@ -15,10 +15,10 @@ struct LayerCosts {
 };
 
 /// Distributes `layers` layers, at least one to each rank, and returns the number of layers of each
-/// rank. The load of a rank is its cost divided by its capacity. The result minimizes the largest
-/// load and, among the results that do, the sum of the squares of all loads. The KV cache is not
-/// part of the cost. It is equally large for all layers, so its size on a rank is proportional to
-/// the number of layers.
+/// rank. The load of a rank is its cost divided by its capacity. The result has the smallest
+/// possible largest load. Among all such results, it has the smallest sum of the squares of the
+/// loads. The cost does not include the KV cache, whose size on a rank is proportional to the
+/// number of layers.
 std::vector<std::size_t> share_out(const LayerCosts& costs, std::size_t layers);
 
 }  // namespace mgpu::lm

@@ -71,7 +71,8 @@ std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
 }
 
 /// Returns the number of tokens for which the KV cache needs room. `batches` is the result of
-/// batches_of(). Trees are not divided among the smaller batches: the cache holds all trees.
+/// batches_of(). Trees (MemoryDemand::tree_paths) are not divided among the batches, so the cache
+/// holds all trees.
 std::int64_t cached_tokens(const MemoryDemand& demand, std::int64_t batches) {
   if (demand.tree_paths > 0)
     return std::max<std::int64_t>(1, demand.batch_size / demand.tree_paths) * demand.tree_pages *
@@ -88,8 +89,9 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
          held.kv_heads * held.head_dim * bytes_of(demand.cache_type);
 }
 
-/// Returns the peak memory of a pass of `rows` tokens, in bytes. It is the maximum over attention,
-/// MLP and head, each with the residual stream and its normalized copy.
+/// Returns the peak memory of a pass of `rows` tokens, in bytes. The peak is the largest of the
+/// sizes for attention, MLP and head. Each of these sizes includes the residual stream and a
+/// normalized copy of the stream.
 std::int64_t activations_of(const LmConfig& held, const Shard& shard, const MemoryDemand& demand,
                             std::int64_t rows) {
   const PassSizes sizes = pass_sizes(demand.device);
@@ -108,8 +110,8 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, const Memo
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
   const std::int64_t stream = rows * config.hidden_size * kFloat;
-  // The rank has two buffers: one for the values of all-reduces, and one for the zeros that the
-  // rank contributes after a failure.
+  // With tensor parallelism, a rank has two buffers. One is for the values of all-reduces, and the
+  // other for the zeros that the rank contributes after a failure.
   if (shard.is_tensor_parallel) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
   return static_cast<std::int64_t>(kPassesInSender) * stream;

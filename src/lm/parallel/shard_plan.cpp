@@ -30,7 +30,7 @@ Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) 
 }
 
 /// Returns the capacity of each rank: its free bytes, but at least a thousandth of the largest
-/// value. This keeps the load of a rank finite, even if the rank has no free memory.
+/// value. This lower bound keeps the load of a rank finite, even if the rank has no free memory.
 std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
   const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;
@@ -84,7 +84,8 @@ Linear rows_of(const Linear& linear, const Range& range) {
 }
 
 /// Returns the part of a linear layer that uses a range of its inputs. An all-reduce adds up the
-/// outputs of all ranks, so only the rank with the first inputs has the bias.
+/// outputs of all ranks. Only the rank with the first inputs has the bias, so that the bias is
+/// added once.
 Linear columns_of(const Linear& linear, const Range& range) {
   if (!linear.is_defined()) return linear;
   return {linear.weight.narrow(1, range.begin, range.size()),
@@ -116,7 +117,8 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   return part;
 }
 
-/// Sets the query heads of `shard`, the shard of rank `r`, and the key-value heads that they use.
+/// Sets the query heads of `shard`, the shard of rank `r`, and the key-value heads that these query
+/// heads use.
 void share_heads(const LmConfig& config, std::int64_t r, std::int64_t ranks, Shard& shard) {
   const std::int64_t queries_per_key = config.heads / config.kv_heads;
   if (config.kv_heads >= ranks) {

@@ -22,8 +22,8 @@ public:
     begin_work();
   }
 
-  /// Ends a pass. Appends the CPU time of this thread since the last end_pass() or start() to
-  /// StageTimes::passes, without the CPU time in waiting().
+  /// Ends a pass. Appends the CPU time that this thread has used since the last end_pass() or
+  /// start() to StageTimes::passes. The CPU time in waiting() does not count.
   void end_pass();
 
   /// Returns the times up to the end of the last waiting() or end_pass().

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of 0
 
-/// Has the terms of a divergence, as one value for each element of p and q.
+/// The terms of a divergence. Each tensor has one value per element of p and q.
 struct Terms {
   at::Tensor losses;  // f(p, q)
   at::Tensor slopes;  // q df/dq
@@ -70,8 +70,8 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
 }
 
 /// Returns the three sums that a BlockLoss returns for a block. `data` is the result of
-/// RowFacts::sums() for the cross-entropy. `divergences` has the divergence of each row, or its
-/// terms in the columns of that row.
+/// RowFacts::sums() for the cross-entropy. `divergences` has either one divergence per row, or the
+/// terms of the row's divergence in several columns.
 at::Tensor total_of(const Distillation& how, const at::Tensor& data,
                     const at::Tensor& divergences) {
   const double share = (1.0 - how.ce_weight) * how.temperature * how.temperature;
@@ -79,8 +79,8 @@ at::Tensor total_of(const Distillation& how, const at::Tensor& data,
   return at::stack({loss, data[1], data[2]});
 }
 
-/// The factors that the gradients of the divergence (`teacher`) and of the cross-entropy (`data`)
-/// have in the gradient of the loss with respect to a logit.
+/// The gradient of the loss with respect to a logit is a weighted sum of two gradients. `teacher`
+/// is the weight of the gradient of the divergence, and `data` that of the cross-entropy.
 struct Shares {
   Shares(const Distillation& how, double scale)
       : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
@@ -133,8 +133,8 @@ struct Listed {
   }
 
   /// Writes `values` [n, K] to `columns` of the piece's logits, except values of ids outside the
-  /// piece. On a GPU, the function rewrites the whole piece. To write single elements, the host
-  /// would have to wait until the GPU has counted these elements.
+  /// piece. On a GPU, the function rewrites the whole piece. If the function wrote single elements
+  /// there, the host would have to wait until the GPU has counted these elements.
   void write(const LogitsPiece& piece, const at::Tensor& values) const {
     at::Tensor logits = piece.logits;
     if (tensor::runs_on_gpu(logits)) {
@@ -152,8 +152,8 @@ struct Listed {
 
 private:
   /// Returns a copy of the logits in which `values` replace those at `columns`. Several ids of a
-  /// row may have column 0, but at most one of these is in the piece. The maximum over them selects
-  /// the value of this id, because the values of ids outside the piece are set to -infinity.
+  /// row may have column 0, but at most one of these ids is in the piece. The values of ids outside
+  /// the piece are set to -infinity, so the maximum per column is the value of the id in the piece.
   at::Tensor written(const at::Tensor& logits, const at::Tensor& values) const {
     const at::Tensor is_written = at::zeros(logits.sizes(), logits.options().dtype(at::kInt))
                                       .scatter_reduce(1, columns, is_here.to(at::kInt), "amax");
@@ -166,7 +166,7 @@ private:
 };
 
 /// Returns the logits [n, K] of the ids in the teacher's lists, and replaces these logits in the
-/// pieces by -infinity.
+/// pieces by -infinity. So log_sums_of() then covers only the tokens that are not in the lists.
 at::Tensor take_listed(const HeadBlock& block, const at::Tensor& ids) {
   at::Tensor taken =
       at::full(ids.sizes(), kNothing, block.pieces.front().logits.options());  // [n, K]
@@ -212,8 +212,8 @@ at::Tensor stored_block(const Distillation& how, const TeacherTargets& targets, 
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// Returns the teacher's logits for the rows of the block, in the same type and pieces as the
-/// student's. The pieces lack the ids that are not in both vocabularies.
+/// Returns the teacher's logits for the rows of the block, in the type of the student's logits, and
+/// in pieces for the same token ids. The pieces lack the ids that are not in both vocabularies.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);
@@ -247,7 +247,8 @@ at::Tensor padded_to(const at::Tensor& gradient, std::int64_t width) {
 }
 
 /// Returns the weight [n] of the cross-entropy of each row: 0 if the student sampled the row's
-/// target, else 1. The result is undefined if `is_drawn` is empty: then all weights are 1.
+/// target, else 1. If `is_drawn` is empty, returns an undefined tensor, which means that all
+/// weights are 1.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
   std::vector<float> weights;

@@ -32,8 +32,8 @@ void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
   ctx.saved_data["ranges"] = values;
 }
 
-/// Copies `rows`, the keys or values [N, G, C], to the slots of Sequences::index.
-/// Returns: [slots, G, C], with N, G and C as in grad_ops.hpp
+/// Returns the keys or values `rows`, [N, G, C], in the order of the slots of Sequences::index:
+/// [slots, G, C]. If slot i is row i, returns `rows` itself. N, G and C are as in grad_ops.hpp.
 at::Tensor in_slots(const at::Tensor& rows, const Sequences& sequences) {
   return sequences.key_rows.defined() ? rows.index_select(0, sequences.key_rows) : rows;
 }

@@ -41,8 +41,8 @@ at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& lo
   return chosen.softmax(-1);
 }
 
-/// Computes shares_of() with a gradient. The weights of the experts that a token uses are the
-/// softmax over the router's logits of these experts.
+/// Computes shares_of() with a gradient. A token's weights for the experts that it uses are the
+/// softmax of the router logits of these experts.
 struct ShareFunction : Function<ShareFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits,
                             const std::vector<ExpertLoad>* loads) {

@@ -30,7 +30,8 @@ struct HeadGradients {
   at::Tensor weight;  // [V, D]; head_loss() adds to the tensor, or makes it if undefined
 };
 
-/// A block of tokens that have a target, with their logits over the whole vocabulary.
+/// A block of tokens, and the logits of these tokens over the whole vocabulary. Each token of the
+/// block has a target.
 struct HeadBlock {
   std::vector<LogitsPiece> pieces;  // in the order of LogitsPiece::first_id; LogitsPiece::row is 0
   at::Tensor targets;               // [n] as HeadArgs::targets
@@ -45,8 +46,8 @@ struct RowFacts {
   at::Tensor best;           // [n] int64, the token with the largest logit
 
   /// Returns the sums of a BlockLoss, [3] float64 on the device: the cross-entropy in nats, the
-  /// number of rows whose target has the largest logit, and the cross-entropy again. The
-  /// cross-entropy of each row is multiplied by `weights` [n] if defined.
+  /// number of rows whose target has the largest logit, and the cross-entropy again. If `weights`
+  /// [n] is defined, the cross-entropy of each row is multiplied by the row's weight.
   at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
@@ -58,7 +59,7 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
 
 /// Splits the tokens that have a target into blocks, and calls visit(block, hidden) for each block.
-/// `hidden` is then the hidden states of the block, [n, D].
+/// The argument `hidden` has the hidden states of the block's tokens, [n, D].
 ///
 /// Memory: the logits of one block, whose size head_blocks() determines.
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);

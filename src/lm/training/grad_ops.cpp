@@ -197,7 +197,7 @@ at::Tensor activation_grad(Activation kind, const at::Tensor& grad, const at::Te
   return at::gelu_backward(grad, x, kind == Activation::gelu ? "none" : "tanh");
 }
 
-/// Returns the gradients of gate and, if it is defined, of up.
+/// Returns the gradient of `gate` and, if `up` is defined, the gradient of `up`.
 std::pair<at::Tensor, at::Tensor> gate_grads_here(Activation kind, const at::Tensor& grad,
                                                   const at::Tensor& gate, const at::Tensor& up) {
   const at::Tensor in = gate.contiguous();

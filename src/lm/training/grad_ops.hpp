@@ -20,8 +20,9 @@
 namespace mgpu::lm::grad {
 
 /// Returns the matrix product x w^T, [rows, out], in the type of x. If `compute` is bf16 or f16,
-/// both factors are rounded to this type. On the CPU the product is rounded to it, too, but not on
-/// a GPU. The factors may have any strides. The function is not differentiable.
+/// both factors are rounded to this type. On the CPU, the product is rounded to this type, too. On
+/// a GPU, the product is not rounded to this type. The factors may have any strides. The function
+/// is not differentiable.
 ///
 /// Shapes: x [rows, in]; w [out, in]
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind compute);
@@ -32,12 +33,12 @@ void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w
 
 /// Returns the gradient tensor of `weight` if `weight` is a leaf of autograd's graph, else an
 /// undefined tensor. Backward functions add the gradients of whole matrices to this tensor in
-/// place, which saves a temporary matrix. They return an undefined gradient to autograd, which
-/// still calls the post-accumulate-grad hooks of the leaf.
+/// place, which saves a temporary matrix. These functions then return an undefined gradient to
+/// autograd, which still calls the post-accumulate-grad hooks of the leaf.
 at::Tensor gradient_of_leaf(const at::Tensor& weight);
 
-/// Calls the post-accumulate-grad hooks of `weight`, which must be a leaf. The function is for
-/// gradients that are added outside of autograd, which does not call the hooks then.
+/// Calls the post-accumulate-grad hooks of `weight`, which must be a leaf. Autograd does not call
+/// the hooks for gradients that other code adds, so the other code has to call this function.
 void say_gradient_added(const at::Tensor& weight);
 
 /// Returns the rows `ids` of an embedding table, [N, D].
@@ -46,8 +47,8 @@ void say_gradient_added(const at::Tensor& weight);
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
 /// Returns the rows `positions` of a table of learned positions, [N, D]. The backward pass adds the
-/// gradients of the rows in a fixed order. On a GPU, it adds them directly to the table's gradient.
-/// On the CPU, autograd first adds up the gradients of a batch in a temporary tensor.
+/// gradients of the rows in a fixed order. On a GPU, it adds the gradients directly to the table's
+/// gradient. On the CPU, autograd first adds up the gradients of a batch in a temporary tensor.
 at::Tensor embed_positions(const at::Tensor& table, const at::Tensor& positions);
 
 /// Returns x W^T + b of a linear layer. Its weight must not be packed for the CPU kernels.
@@ -84,7 +85,8 @@ struct Sequences {
   at::Tensor key_rows;  // [slots] int64: row of each slot of `index`; undefined: slot i is row i
 };
 
-/// The inputs of attend() other than tensors. Both references have to outlive the call of attend().
+/// The inputs of attend() that are not tensors. `sequences` and `layer` have to outlive the call of
+/// attend().
 struct AttendedSequences {
   const Sequences& sequences;
   const LayerConfig& layer;
@@ -93,9 +95,9 @@ struct AttendedSequences {
 /// Returns the attention outputs, [N, H * C].
 ///
 /// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined
-/// Memory: attention scores of 128 queries of one sequence at a time. In float32, at most 8 queries
-///         are processed at a time in the forward pass, and at most 16 in the backward pass on the
-///         CPU.
+/// Memory: attention scores of at most 128 queries at a time. In float32, the forward pass needs
+///         the scores of at most 8 queries, and the backward pass on the CPU those of at most 16
+///         queries.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended);
 

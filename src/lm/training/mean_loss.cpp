@@ -36,8 +36,8 @@ void for_own_items(const cluster::Group& group, const LmItems& items, const Work
     work(item);
 }
 
-/// Computes a loss that is no SequenceLoss for the items of this rank, and sets `sums`. Returns the
-/// number of targets in the items of all ranks.
+/// Computes `loss`, which is not a SequenceLoss, for the items of this rank. Sets the values of
+/// these items in `sums`. Returns the number of targets in the items of all ranks.
 /// Ranks: collective over `group`
 std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
                        const LmItems& items, const TokenLoss& loss, ItemSums& sums) {
@@ -55,7 +55,8 @@ std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
 }
 
 /// Exchanges SequenceLoss::facts() of all items between the ranks. Then computes the SequenceLoss
-/// for the items of this rank, and sets `sums`. Returns SequenceLoss::terms().
+/// for the items of this rank, and sets the values of these items in `sums`. Returns
+/// SequenceSurvey::terms(), the divisor of the loss.
 /// Ranks: collective over `group`
 std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
                            const LmItems& items, ItemSums& sums) {

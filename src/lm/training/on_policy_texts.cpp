@@ -19,8 +19,8 @@ OnPolicyTexts::OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows)
     throw Error("OnPolicyTexts: a share out of (0, 1]");
 }
 
-/// Returns a number that identifies an example in the epoch of window number `ordinal`. An epoch
-/// has each example only once.
+/// Returns a number that identifies one use of an example in the whole training. An epoch uses each
+/// example once, so the number is made of the example and of the epoch of window number `ordinal`.
 std::uint64_t OnPolicyTexts::sample_of(std::uint64_t ordinal, std::size_t example) const {
   return windows_->epoch_of(ordinal) * windows_->examples().size() + example;
 }

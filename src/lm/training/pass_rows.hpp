@@ -26,21 +26,21 @@ struct PassRows {
 };
 
 /// Returns the rows of a pass. If `shares` is true, each sequence is compared with the last earlier
-/// sequence that uses no rows of others. If both are in the same group, the later sequence uses the
-/// rows of the earlier one for their common prefix. With RopeKind::dynamic, this also requires that
-/// both sequences have the same rotation at each position.
+/// sequence that uses no rows of others. If the two sequences are in the same group, the later
+/// sequence uses the rows of the earlier sequence for their common prefix. With RopeKind::dynamic,
+/// rows are shared only if the two sequences also have the same rotation at each position.
 PassRows rows_of(const LmConfig& config, const LmBatch& batch, bool shares);
 
 /// Returns the sequences of a pass with shared rows, on the device of `like`. Keys and values are
 /// in pages of a few slots, as in a paged KV cache. The full pages of a shared prefix are in the
 /// page list of each sequence that has the prefix. If the last page of the prefix is not full, each
-/// sequence has a copy of its slots.
+/// sequence has a copy of the slots of this page.
 ///
 /// Source: Kwon et al., SOSP 2023 (pages of a shared prompt).
 grad::Sequences shared_sequences(const PassRows& rows, const at::Tensor& like);
 
-/// Returns the positions of each sequence without those of a shared prefix. `spans` has the
-/// positions of all tokens of each sequence.
+/// Returns the positions of each sequence, except the positions of a prefix that uses the rows of
+/// an earlier sequence. `spans` has the positions of all tokens of each sequence.
 std::vector<RotatedSpan> own_spans(const PassRows& rows, std::vector<RotatedSpan> spans);
 
 }  // namespace mgpu::lm

@@ -18,7 +18,7 @@ namespace mgpu::lm {
 
 /// Identifies a sequence of the training data. Sequences are sorted by this key.
 struct SequenceKey {
-  std::uint64_t group = 0;    // the sequence's value in LmBatch::groups; 0 if that is empty
+  std::uint64_t group = 0;    // the sequence's value in LmBatch::groups; 0 if groups is empty
   std::uint64_t ordinal = 0;  // ordinal of the LmItems item that has the sequence
   std::int64_t index = 0;     // index of the sequence in the item
 

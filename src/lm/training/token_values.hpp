@@ -30,7 +30,7 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
 at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);
 
 /// Backpropagates `outputs`, the gradient of the loss with respect to the result of own_outputs().
-/// Adds the results to the gradients of the head's parameters and to `hidden_gradient`.
+/// Adds to the gradients of the head's parameters and to `hidden_gradient`.
 ///
 /// Shapes: hidden, hidden_gradient [N, D]; outputs [rows, outputs]
 void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,

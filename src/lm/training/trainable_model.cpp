@@ -55,8 +55,8 @@ private:
 
 using LayerCall = std::function<at::Tensor(const at::Tensor& x)>;
 
-/// Activation checkpointing: stores only the input of a layer, and recomputes the layer in the
-/// backward pass. `layer` has to live until the backward pass.
+/// Implements activation checkpointing, which stores only the input of a layer, and recomputes the
+/// layer in the backward pass. `layer` has to live until the backward pass ends.
 ///
 /// Source: Chen et al., arXiv 1604.06174.
 struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
@@ -272,7 +272,8 @@ LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, c
   if (loss.of_logits) {
     sums += grad::head_loss({states, head, call.targets, options_.compute}, loss.of_logits,
                             scale.value_or(0.0), scale ? &gradients : nullptr);
-    const bool is_tied = head.is_same(weights_.embedding);  // true: embed() calls the hooks
+    // For a tied head, autograd calls the hooks later, in the backward pass of embed().
+    const bool is_tied = head.is_same(weights_.embedding);
     if (scale && !is_tied) grad::say_gradient_added(head);
   }
   if (scale) {

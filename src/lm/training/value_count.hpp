@@ -7,7 +7,7 @@
 
 namespace mgpu::lm {
 
-/// Checks that the number `count` of a vector's values is `expected` or 0. An empty vector is
+/// Checks that a vector has `expected` values or is empty; `count` is its size. An empty vector is
 /// valid, because it means that all values are 0 or were not computed. `what` names the values in
 /// the message.
 /// Errors: ShapeError if the check fails.

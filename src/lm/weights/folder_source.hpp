@@ -16,9 +16,11 @@ public:
   virtual void finish() = 0;
 };
 
-/// Returns a source of the tensors in `files`. `files` must outlive the result. For finish(), these
-/// tensors are not unexpected: a stored head that `config` does not use, causal masks of GPT-2, and
-/// rotary frequencies of Llama.
+/// Returns a source of the tensors in `files`. `files` must outlive the result. The source ignores
+/// some tensors, and finish() does not report them as unexpected:
+/// - a stored head that `config` does not use
+/// - the causal masks of GPT-2
+/// - the rotary frequencies of Llama
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
                                                   const LmConfig& config);
 

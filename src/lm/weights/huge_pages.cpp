@@ -17,7 +17,8 @@ at::Tensor zeros_in_huge_pages(std::int64_t count) {
   const auto options = at::TensorOptions().dtype(at::kFloat);
   if (count == 0) return at::empty({0}, options);
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
-  // Maps one more huge page than needed, so that the result can start at the border of a huge page.
+  // Maps one more huge page than the tensor needs, so that the tensor can start at the border of a
+  // huge page.
   const std::size_t mapped = (bytes + 2 * kHugePage - 1) / kHugePage * kHugePage;
   void* region =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

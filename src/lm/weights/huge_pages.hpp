@@ -6,9 +6,9 @@
 
 namespace mgpu::lm {
 
-/// Returns zeros [count] float32 on the CPU, in huge pages if the system has them. In decoding,
-/// each step reads the weights and the KV cache only once. With small pages, TLB misses would take
-/// as long as these reads.
+/// Returns zeros [count] float32 on the CPU, in huge pages if the system has them. Huge pages speed
+/// up decoding. Each step of decoding reads all weights and the KV cache once, and with small pages
+/// the TLB misses would take as long as the reads.
 ///
 /// Memory: the system allocates each page at the first access.
 /// Errors: std::bad_alloc.

@@ -100,7 +100,7 @@ public:
   std::byte* data() const { return static_cast<std::byte*>(address_); }
   int file() const { return file_.get(); }
 
-  /// Makes this process's view read-only.
+  /// Makes the mapping of this process read-only.
   void protect() const {
     if (::mprotect(address_, bytes_, PROT_READ) != 0) fail("mprotect");
   }

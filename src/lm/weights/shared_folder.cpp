@@ -38,8 +38,8 @@ public:
   std::vector<RequestedTensor> requested_;
 };
 
-/// Adds each tensor of `weights` to the RequestedTensor::parts of the requested tensor of which it
-/// is a view.
+/// Each tensor of `weights` is a view of one requested tensor. Adds the tensor to
+/// RequestedTensor::parts of this requested tensor.
 void assign(LmWeights& weights, std::vector<RequestedTensor>& requested,
             const std::string& family) {
   std::map<const void*, RequestedTensor*> by_storage;
@@ -59,8 +59,8 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
 }
 
 /// Replaces each view in `requested.parts` with the same view of `whole`, copied to `device`.
-/// Tensors in `rounded` become bfloat16, the others float32. Identical views share one tensor, such
-/// as the embedding and a head that is tied to it.
+/// Tensors in `rounded` become bfloat16, the others float32. Identical views share one tensor. An
+/// example is the embedding and a head that is tied to it.
 void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor
@@ -109,9 +109,9 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 
-/// The tensors of the folder, and the parts of them that this rank needs. The constructor fills
-/// `weights` with meta tensors. Each call of keep() replaces those that are views of one tensor of
-/// the folder with real tensors.
+/// Says which tensors of the folder this rank needs, and which parts of each tensor. The
+/// constructor fills `weights` with meta tensors. Each call of keep() handles one tensor of the
+/// folder, and replaces the views of this tensor in `weights` with real tensors.
 class SharedFolder::Request {
 public:
   Request(const LmConfig& config, const Shard& shard, const ModelHead* own,

@@ -8,16 +8,17 @@
 namespace mgpu::lm {
 
 /// Finds a tensor by its name. If the files lack this name, finds the tensor by the name without
-/// the prefix of the base model ("transformer.", "model."). Returns nullptr if the files lack both.
+/// the prefix of the base model ("transformer.", "model."); kHeadName has no such prefix. Returns
+/// nullptr if the files have no tensor of either name.
 const formats::StoredTensor* find_tensor(const formats::WeightFiles& files,
                                          const std::string& name);
 
-/// Returns which matrix is the vocabulary head (StoredHead). The result is `as_configured` unless
-/// config.json ties the head to the embedding. If head and embedding are both stored, the function
-/// compares their values as float32.
+/// Returns which matrix is the vocabulary head (StoredHead). If config.json does not tie the head
+/// to the embedding, or the files have no head, the result is `as_configured`. If head and
+/// embedding are both stored, the function compares their values as float32.
 StoredHead find_stored_head(const formats::WeightFiles& files, const LmConfig& config);
 
-/// Returns the result of the overload above for the weights in `folder`, which are opened only if
+/// Does the same as the function above for the weights in `folder`. Opens the weights only if
 /// config.json ties the head. Returns `as_configured` for a folder without safetensors files.
 /// Errors: those of WeightFiles.
 StoredHead find_stored_head(const fs::path& folder, const LmConfig& config);

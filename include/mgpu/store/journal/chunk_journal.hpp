@@ -22,8 +22,9 @@ struct ChunkEntry {
   std::uint64_t length = 0;  // of the payload, in bytes
 };
 
-/// A range of bytes in a ledger that holds no intact record, although an intact record follows.
-/// Chunks that were stored there are computed again.
+/// A range of bytes in a ledger that holds no intact record, although an intact record follows the
+/// range. A broken record at the end of a ledger is no damage, because a killed process leaves one.
+/// Chunks that were stored in the range are computed again.
 struct LedgerDamage {
   std::string file;
   std::uint64_t offset = 0;  // in bytes
@@ -35,10 +36,10 @@ struct LedgerDamage {
 /// Each rank appends framed, checksummed records to a separate file,
 /// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk of an
 /// earlier attempt counts as finished if its record is intact. A chunk of this attempt counts as
-/// finished after commit(). A power failure can lose records that were not synced. If a chunk has
-/// several records, the first one counts, in the order of files() and then of offsets. So all ranks
-/// use the same record, whatever the number of ranks is. A record with an empty payload voids the
-/// earlier records of its chunk in this order. Without a later record, the chunk then counts as not
+/// finished after commit(). A power failure can lose records that were not synced. Records are
+/// ordered by their files, as in files(), and then by their offsets. If a chunk has several
+/// records, the first one counts, so all ranks use the same record. A record with an empty payload
+/// voids the earlier records of its chunk. If no later record follows, the chunk counts as not
 /// finished.
 /// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {

@@ -21,8 +21,8 @@ public:
   /// Adds a column of numbers.
   ///
   /// Shapes: values [rows, width], row by row, with ColumnSpec::width.
-  /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError
-  ///         when `values` has another size.
+  /// Errors: Error when the table lacks the column, when the column is text, ragged or of another
+  ///         type, or when it is given twice. ShapeError when `values` has another size.
   template <class T>
   void column(std::string_view name, std::span<const T> values) {
     add_numbers(name, column_type<T>(), std::as_bytes(values));
@@ -31,8 +31,9 @@ public:
   /// Adds a ragged column, with one list for each row.
   ///
   /// Shapes: lists [rows]; a list of n items has n * width values.
-  /// Errors: Error when the column is not ragged, of another type, or given twice; ShapeError when
-  ///         the number of lists is wrong, or a list is not made of whole items.
+  /// Errors: Error when the table lacks the column, when the column is of another type or not
+  ///         ragged, or when it is given twice. ShapeError when the number of lists is wrong, or a
+  ///         list is not made of whole items.
   template <class T>
   void lists(std::string_view name, std::span<const std::vector<T>> lists) {
     std::vector<std::span<const std::byte>> bytes;
@@ -49,9 +50,10 @@ public:
   ///         is wrong.
   void text(std::string_view name, std::span<const std::string> values);
 
-  /// Adds a column from `bytes`, which another payload stores for it (ChunkRows::bytes()). In that
-  /// payload, the column must have the same type and number of rows.
-  /// Errors: Error when the column is given twice.
+  /// Adds a column without decoding it. `bytes` are the bytes that another payload stores for the
+  /// column (ChunkRows::bytes()). In that payload, the column must have the same type, width and
+  /// number of rows.
+  /// Errors: Error when the table lacks the column, or when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
   /// Returns the finished payload.
@@ -90,8 +92,8 @@ struct ChunkHead {
   static std::size_t size(const TableSpec& spec);
 
   /// Reads the head of a payload.
-  /// Errors: Failure E604 (exit 80) when the bytes are not the head of a payload of `spec` that is
-  ///         `payload_bytes` long.
+  /// Errors: Failure E604 (exit 80) when `bytes` does not begin with the head of a payload for
+  ///         `spec`, or when that payload is not `payload_bytes` long.
   static ChunkHead read(const TableSpec& spec, std::span<const std::byte> bytes,
                         std::uint64_t payload_bytes);
 };

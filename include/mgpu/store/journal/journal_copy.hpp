@@ -20,7 +20,8 @@ using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::b
 ///
 /// Ranks:  collective; each rank copies some of the chunks.
 /// Memory: on each rank, one chunk (two with `upgrade`, or if several directories have the chunk),
-///         and 72 bytes for every chunk of the directories in addition to those of `journal`.
+///         and 72 bytes for every chunk of the directories. The memory of `journal` is not
+///         included.
 /// Errors: the same Failure on all ranks. E610: two directories store different contents for one
 ///         chunk, or were made from different data or weights. Reading can fail with E603
 ///         (unreadable), E604 (damaged) or E605 (another version). Appending can fail with E601

@@ -58,8 +58,8 @@ public:
   /// `table` is the table in the current format. `order` names the columns that the table has in
   /// format 1, in order. `others` describes the columns of format 1 that `table` lacks or has with
   /// another type. `make` maps the name of a column to the function that computes the column; the
-  /// other columns of `table` are copied. A name in `order` that is in neither `table` nor `others`
-  /// is skipped.
+  /// other columns of `table` are copied. A name in `order` is skipped if neither `table` nor
+  /// `others` has it, because some columns exist only in some configurations.
   /// Errors: Error when a column of `table` is neither in format 1 nor in `make`.
   PayloadUpgrade(TableSpec table, const std::vector<std::string>& order,
                  const std::vector<ColumnSpec>& others, std::map<std::string, Make> make);

@@ -51,11 +51,11 @@ std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 /// attempts.
 ///
 /// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin() and end()
-/// is one small write, which survives the death of the process. If attempts/NNNN.died names a rank,
-/// the next attempt adds a line with that rank's samples to quarantine.jsonl. A death does not
-/// count if other ranks ran on the same host and yet the launcher wrote the death note. In this
-/// case the whole node probably failed, because otherwise the watchdog of another rank would have
-/// written the note.
+/// is one small write, which survives the death of the process. If the death note
+/// attempts/NNNN.died names a rank, the next attempt adds a line with that rank's samples to
+/// quarantine.jsonl. A death does not count if the launcher wrote the death note although other
+/// ranks ran on the same host. In this case the whole node probably failed. If only one rank had
+/// died, the watchdog of another rank would have written the note.
 class Quarantine {
 public:
   /// Adds new deaths to quarantine.jsonl, removes the files of earlier attempts from working/, and
@@ -99,8 +99,8 @@ public:
   /// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 
-  /// Removes the files in working/ that name the current samples of ranks of this and earlier
-  /// attempts. Call it on one rank, when all samples are done.
+  /// Removes the files of this and earlier attempts from working/. Call it on one rank, when all
+  /// samples are done.
   void clear_marks() const;
 
 private:

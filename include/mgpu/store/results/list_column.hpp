@@ -50,8 +50,8 @@ public:
 
   /// Reads all values, a few MiB at a time, and returns their CRC-32C. Compares the CRC-32C with
   /// the checksum in the file, if the file has one.
-  /// Errors: Failure E604 (exit 80) when the two differ; E605 (exit 65) when the file cannot be
-  ///         read.
+  /// Errors: Failure E604 (exit 80) when the checksums differ; E605 (exit 65) when the file cannot
+  ///         be read.
   std::uint32_t check_bytes() const;
 
 private:
@@ -67,7 +67,8 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Returns whether the table has a list column of that name, of numbers or of the bytes of texts.
+/// Returns whether the table has a list column of that name. The items of the lists may be numbers,
+/// or the bytes of texts.
 /// Ranks:  local.
 /// Errors: Failure E603 (missing file), E605 (the file is not HDF5).
 bool has_lists(const std::filesystem::path& path, const std::string& table,

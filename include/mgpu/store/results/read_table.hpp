@@ -16,7 +16,7 @@ namespace mgpu::store {
 
 /// One number column in host memory.
 struct ReadColumn {
-  ColumnSpec spec;
+  ColumnSpec spec;               // read_table() leaves `description` and `units` empty
   std::vector<std::byte> bytes;  // [rows, width], little-endian
 
   /// Returns all values of the column, row by row. Errors: Error when the column has another type.
@@ -31,8 +31,8 @@ struct ReadColumn {
 
 struct ReadTable {
   std::int64_t rows = 0;
-  std::int64_t missing_rows = 0;  // rows missing in the whole file, all tables added up; in the
-                                  // result of read_chunks(), those missing in this table
+  std::int64_t missing_rows = 0;  // sum of the missing rows of all tables of the file; in a result
+                                  // of read_chunks(), the missing rows of this table
   std::vector<ReadColumn> columns;
 
   /// Returns a number column by name. Errors: Failure E605 (exit 65) when the table has no such
@@ -53,8 +53,7 @@ struct ReadTable {
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table);
 
-/// Reads the number columns of one table of an HDF5 file on this process alone. The file is
-/// checked, and errors are thrown, as by read_table() with a group.
+/// Does the same as read_table() with a group, but on this process alone.
 /// Ranks:  local.
 ReadTable read_table(const std::filesystem::path& path, const std::string& table);
 

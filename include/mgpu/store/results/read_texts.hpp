@@ -11,8 +11,8 @@ namespace mgpu::store {
 /// A text column of a result file. Any range of its rows can be read.
 ///
 /// In files of format 1, and in the small tables (SmallTable) of all files, texts are HDF5 strings.
-/// In format 1 these lie in HDF5's heap, where a damaged file can send the library into an endless
-/// loop. Open a file of format 1 only at the request of the user who owns it.
+/// Files of format 1 store these strings in HDF5's heap. A damaged heap can send the HDF5 library
+/// into an endless loop. So open a file of format 1 only at the request of the user who owns it.
 /// Ranks:  local.
 class TextColumn {
 public:
@@ -33,8 +33,8 @@ public:
 
   /// Reads all texts and compares their CRC-32C with the checksum in the file. Does nothing for
   /// columns of HDF5 strings.
-  /// Errors: Failure E604 (exit 80) when the two differ; E605 (exit 65) when the file cannot be
-  ///         read.
+  /// Errors: Failure E604 (exit 80) when the checksums differ; E605 (exit 65) when the file cannot
+  ///         be read.
   void check_bytes() const;
 
 private:

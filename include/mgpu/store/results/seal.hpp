@@ -78,13 +78,13 @@ struct SealResult {
 /// NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .close .sync .verify .rename .dirsync
-/// Memory: about 16 MiB per rank, and 8 bytes per chunk and column of lists or texts; on rank 0
-///         also 4 MiB per rank while it gathers compressed columns.
+/// Memory: about 16 MiB per rank, and 8 bytes for each chunk of each column of lists or texts. Rank
+///         0 also needs 4 MiB for each rank while it gathers compressed columns.
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E602 (I/O, disk full), E603 (a ledger cannot be read),
-///         E604 (a chunk is damaged), E606 (other bytes are read back than were written). That of
-///         SealRequest::check_current. Error when chunks are missing and `partial` is not set. No
-///         file is published then.
+///         E604 (a chunk is damaged), E606 (other bytes are read back than were written). Or the
+///         failure of SealRequest::check_current is thrown. Error when chunks are missing and
+///         `partial` is not set. After an error, no file is published.
 SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 

@@ -100,8 +100,8 @@ struct TableSpec {
   std::size_t column_index(std::string_view name) const;
 
   /// Returns the CRC-32C of the name, type, width and flag `ragged` of each column, and of the
-  /// names of values. A payload can be read only with a TableSpec of the same fingerprint as the
-  /// one with which it was written.
+  /// names of values. A payload stores the fingerprint of its table, and can be read only with a
+  /// TableSpec that has the same fingerprint.
   std::uint32_t fingerprint() const;
 };
 

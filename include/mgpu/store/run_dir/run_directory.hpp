@@ -44,13 +44,16 @@ class RunDirectory {
 public:
   /// Opens the directory of an earlier attempt, or makes a new one.
   /// Ranks:  collective.
-  /// Errors: Failure on all ranks. E601 if a file cannot be created; E602 if a write fails or the
-  ///         disk has too little space; E607 (exit 81) if another process uses the directory; E609
-  ///         (exit 66) if it is not a run directory; E608 (exit 73) if the run has an older format,
-  ///         or another configuration; the report lists the keys that differ. If `resume` names
-  ///         a run: E604 or E605 if its run.json cannot be read. If that run is finished and
-  ///         `reopens` is false: E604 (exit 80) if its files are damaged, or else a Failure with
-  ///         the exit code of that run.
+  /// Errors: Failure on all ranks:
+  ///         - E601 if a file cannot be created
+  ///         - E602 if a write fails, or the disk has too little space
+  ///         - E607 (exit 81) if another process uses the directory
+  ///         - E608 (exit 73) if the run has an older format, or another configuration; the report
+  ///           then lists the keys that differ
+  ///         - E609 (exit 66) if `resume` names a folder that is not a run directory
+  ///         - E604 or E605 if `resume` names a run whose run.json cannot be read
+  ///         - E604 (exit 80) if `resume` names a finished run with damaged files, and `reopens` is
+  ///           false; if the files are intact, a Failure with the exit code of that run
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
@@ -100,8 +103,9 @@ public:
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. `done` and `incomplete` (too many rows failed, or a stage
-  /// failed) finish the run. Only a request with `reopens` resumes a finished run.
+  /// Records how this attempt ended. The run is finished if `exit` is `done` or `incomplete`, which
+  /// means that too many rows failed, or a stage failed. Only a request with `reopens` resumes a
+  /// finished run.
   ///
   /// Ranks:  collective.
   /// Errors: the same Failure on all ranks: E601 (cannot be created), E602 (write failed), or an

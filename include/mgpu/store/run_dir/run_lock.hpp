@@ -8,7 +8,8 @@
 namespace mgpu::store {
 
 /// Reserves a run directory for this process by an advisory lock on file LOCK. File lease.json
-/// names the process. The kernel drops the lock when the process dies for any reason.
+/// names the process that holds the lock. The kernel drops the lock when the process dies for any
+/// reason.
 ///
 /// On a file system without locks, lease.json decides who holds the directory. A lease of this host
 /// is void when the process that it names no longer runs, or when the host was rebooted. A lease of
