@@ -10,9 +10,9 @@ path copies the cache of its parent. The second one runs all paths of a question
 DynamicCache. They continue the path with the same number, so that they need not reorder caches.
 
 Our time per question is the difference of runs with 1 and 1 + QUESTIONS questions. The start of the
-program and the map of states to embeddings do not count. The last line compares 16 paths with one
-path at a time. It counts latent steps and drawn tokens only: runs with one step and one token are
-subtracted.
+program and the map of states to embeddings do not count. The last two lines compare 16 paths with
+one path at a time, with a float32 and a bfloat16 cache. They count latent steps and drawn tokens
+only: runs with one step and one token are subtracted.
 
 Needs torch, transformers, numpy and safetensors. The peers run in this process.
 """
@@ -35,6 +35,7 @@ import made_llama
 import ratio
 
 PATHS, STEPS, NEW_TOKENS = 8, 5, 64
+CACHES = ("float32", "bfloat16")
 QUESTION = "tom has three boxes of seven pens, and gives nine pens to a friend. how many are left?"
 AGENTS = [{"name": name, "prompt": "question: {question}\n" + text + "\n"} for name, text in (
     ("planner", "plan the steps that lead to the answer."),
@@ -51,16 +52,18 @@ collect:
   num_parent_paths: {paths}
   max_new_tokens: {new_tokens}
   batch_size: {batch}
+  kv_cache_dtype: {cache}
   agents: {{path: {folder}/agents.json}}
   latent: {{steps: {steps}, store: none}}
 """
 
 
-def run_ours(program, folder, questions, paths=PATHS, steps=STEPS, new_tokens=NEW_TOKENS):
+def run_ours(program, folder, questions, paths=PATHS, steps=STEPS, new_tokens=NEW_TOKENS,
+             cache=CACHES[0]):
     """Returns the CPU seconds of a whole run, which works on one question at a time."""
     config = folder / "bench.yaml"
     config.write_text(CONFIG.format(folder=folder, questions=questions, paths=paths, steps=steps,
-                                    new_tokens=new_tokens, batch=paths))
+                                    new_tokens=new_tokens, batch=paths, cache=cache))
     return cpu_time.run_timed([program, config, "--resume=never", "-q"])
 
 
@@ -123,10 +126,10 @@ def cpu_seconds(work):
     return time.process_time() - begin
 
 
-def drawn_seconds(program, folder, questions, paths):
+def drawn_seconds(program, folder, questions, paths, cache):
     """Returns CPU seconds of latent steps and drawn tokens per question."""
-    whole = ours(program, folder, questions, paths=paths)
-    return whole - ours(program, folder, questions, paths=paths, steps=1, new_tokens=1)
+    whole = ours(program, folder, questions, paths=paths, cache=cache)
+    return whole - ours(program, folder, questions, paths=paths, steps=1, new_tokens=1, cache=cache)
 
 
 def print_ratios(name, ratios):
@@ -145,7 +148,8 @@ def main():
     args = parser.parse_args()
     args.program = args.program.resolve()
     torch.set_num_threads(1)
-    ratios = {"path by path": [], "in one batch": [], "16 paths / one at a time": []}
+    ratios = {"path by path": [], "in one batch": []}
+    ratios |= {f"16 paths / one at a time, {cache} cache": [] for cache in CACHES}
     with tempfile.TemporaryDirectory(prefix="mgpu_bench.") as name:
         folder = pathlib.Path(name)
         made_llama.make_llama(folder / "llama")
@@ -157,13 +161,16 @@ def main():
         for number in range(args.rounds):
             mine = ours(args.program, folder, args.questions)
             apart, together = cpu_seconds(peer.path_by_path), cpu_seconds(peer.in_one_batch)
-            many = drawn_seconds(args.program, folder, args.questions, 16)
-            one = drawn_seconds(args.program, folder, 8 * args.questions, 1)
-            for key, value in zip(ratios, (apart / mine, together / mine, 16 * one / many)):
+            many = [drawn_seconds(args.program, folder, args.questions, 16, cache)
+                    for cache in CACHES]
+            one = [drawn_seconds(args.program, folder, 8 * args.questions, 1, cache)
+                   for cache in CACHES]
+            found = (apart / mine, together / mine, *(16 * a / b for a, b in zip(one, many)))
+            for key, value in zip(ratios, found):
                 ratios[key].append(value)
             print(f"# round {number + 1}: ours {mine:.2f}, path by path {apart:.2f}, in one batch "
-                  f"{together:.2f} CPU-s; 16 paths {many:.2f}, one {one:.2f}", file=sys.stderr,
-                  flush=True)
+                  f"{together:.2f} CPU-s; 16 paths {many[0]:.2f} and {many[1]:.2f}, "
+                  f"one {one[0]:.2f} and {one[1]:.2f}", file=sys.stderr, flush=True)
     for name, values in ratios.items():
         print_ratios(name, values)
 

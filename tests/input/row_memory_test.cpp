@@ -7,6 +7,7 @@
 #include <mgpu/base/process_memory.hpp>
 #include <mgpu/input/row_file.hpp>
 
+#include "support/sanitizers.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::input {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::int64_t kRows = 1'000'000;
 
 TEST(RowMemoryTest, AMillionRowsNeedLittleMemory) {
+  if (testing_support::kKeepsFreedMemory) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
   const testing_support::TemporaryFolder folder;
   RowOptions options;
   options.path = folder.path() / "many.jsonl";

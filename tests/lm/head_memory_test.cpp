@@ -7,6 +7,8 @@
 #include <mgpu/base/process_memory.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 
+#include "support/sanitizers.hpp"
+
 namespace mgpu::lm {
 namespace {
 
@@ -43,7 +45,14 @@ std::uint64_t growth_of(const Call& call) {
   return host_peak_bytes() - before;
 }
 
-TEST(HeadMemoryTest, ScoringNeverHasAllLogits) {
+class HeadMemoryTest : public testing::Test {
+protected:
+  void SetUp() override {
+    if (testing_support::kKeepsFreedMemory) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
+  }
+};
+
+TEST_F(HeadMemoryTest, ScoringNeverHasAllLogits) {
   RandomSource source;
   const LmConfig config = wide_config();
   const LanguageModel model(config, bind_weights(config, source));
@@ -67,14 +76,14 @@ struct WholeBatch {
   LmBatch batch;
 };
 
-TEST(HeadMemoryTest, TrainingNeverHasAllLogits) {
+TEST_F(HeadMemoryTest, TrainingNeverHasAllLogits) {
   TrainableModel model(wide_config(), Device{}, 0);
   const WholeBatch whole;
 
   EXPECT_LT(growth_of([&] { model.add_gradients(whole.batch, 1.0); }), kMaxBytes);
 }
 
-TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
+TEST_F(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
   class Weighted final : public SequenceLoss {
     SequenceTerm weigh(const MeasuredSequence&, const SequencePlace&) const override { return {}; }
   };
@@ -90,7 +99,7 @@ TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
 }
 
 // Checks the measurement itself: it would detect the complete logits.
-TEST(HeadMemoryTest, AllLogitsWouldBeSeen) {
+TEST_F(HeadMemoryTest, AllLogitsWouldBeSeen) {
   const auto all = [] { at::full({kTokens, kVocab}, 1.0F); };
 
   EXPECT_GT(growth_of(all), 2 * kMaxBytes);

@@ -14,6 +14,7 @@
 #include "made_folder.hpp"
 #include "peak_watch.hpp"
 #include "support/measured.hpp"
+#include "support/sanitizers.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -92,12 +93,17 @@ protected:
   /// not belong to a model. Makes glibc return freed memory. Otherwise it keeps up to 64 MiB, which
   /// is little for a real model, but not for this one.
   static void SetUpTestSuite() {
+    if (testing_support::kKeepsFreedMemory) return;
     folder();
     ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
     const MadeFolder tiny(world(), {.layers = 8, .width = 64, .heads = 8, .kv_heads = 8});
     for (const Split split : {Split::pipeline, Split::tensor})
       for (const MatrixType matrices : {MatrixType::f32, MatrixType::bf16})
         measured_peak(tiny.path(), split, {.longest = 20, .matrices = matrices});
+  }
+
+  void SetUp() override {
+    if (testing_support::kKeepsFreedMemory) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
   }
 };
 

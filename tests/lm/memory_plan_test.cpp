@@ -11,6 +11,7 @@
 #include "made_folder.hpp"
 #include "peak_watch.hpp"
 #include "support/measured.hpp"
+#include "support/sanitizers.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -22,6 +23,7 @@ LmConfig config_of(const MadeModel& model) {
 }
 
 TEST(MemoryPlanTest, APeakOnTheCpuIsThatOfThePlan) {
+  if (testing_support::kKeepsFreedMemory) GTEST_SKIP() << "AddressSanitizer keeps freed memory";
   const testing_support::TemporaryFolder folder;
   make_elsewhere(
       folder.path(),
