@@ -77,7 +77,7 @@ struct KeptTensor {
 class TrainState {
 public:
   /// Keeps references to all arguments except `kept`; the referenced objects must outlive this
-  /// object. load() also fills the tensors of `kept`.
+  /// object. save() also saves the tensors of `kept`, and load() fills them.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves, std::vector<KeptTensor> kept = {});
 
@@ -119,8 +119,8 @@ private:
   std::vector<formats::NamedTensor> trainer_tensors_;
 };
 
-/// Loads the newest checkpoint of an unfinished run into `state`, for Recipe::merge(). Returns the
-/// warnings, and the part "training" with the steps done.
+/// Loads the newest checkpoint of an unfinished run into `state`, for Recipe::merge(). The result
+/// has the warnings of TrainState::load(), and the part "training" with the steps done.
 /// Ranks:  collective over `world`.
 /// Errors: those of TrainState::load().
 run::MergedRun merged_training(const cluster::Group& world, const run::SealPlace& place,

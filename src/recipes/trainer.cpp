@@ -228,9 +228,9 @@ bool Trainer::save_is_due(bool is_best) {
 }
 
 /// Returns whether checkpoint.every_minutes have passed since this attempt saved its newest
-/// checkpoint, or since it began if it has saved none. Clocks of ranks differ, so the ranks must
-/// agree on the result. That takes time, so only every 16th step checks the clock. Other steps
-/// return false, and so do all steps if checkpoint.every_minutes is 0.
+/// checkpoint, or since the attempt began if it has saved no checkpoint. Clocks of ranks differ, so
+/// the ranks must agree on the result. This agreement takes time, so the function checks the clock
+/// at every 16th step only. It returns false at other steps, or if checkpoint.every_minutes is 0.
 /// Ranks:  collective over the world.
 bool Trainer::is_save_time() {
   constexpr std::int64_t kCheckEvery = 16;  // steps

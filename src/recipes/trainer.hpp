@@ -84,8 +84,8 @@ public:
   /// Continues from the newest checkpoint, if there is one.
   ///
   /// Ranks:  collective over the world.
-  /// Errors: those of CheckpointStore; Failure E608 if the training data differ from those of the
-  ///         checkpoint.
+  /// Errors: those of TrainState::load(); Failure E608 if the training data differ from those of
+  ///         the checkpoint.
   void restore();
 
   /// Trains to the last step, or until a stop is requested on any rank, and saves a checkpoint in

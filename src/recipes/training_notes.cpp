@@ -19,8 +19,8 @@ std::string share_text(double share, const char* what) {
   return report::percent(share) + " of the run was " + what;
 }
 
-/// Adds a note if evaluations took much time. The note suggests to double train.eval_every. If that
-/// saves no evaluation and NoteContext::cheaper_evaluation is set, adds that note instead.
+/// Adds a note if evaluations took much time. The note suggests a doubled train.eval_every. If the
+/// doubled value saves no evaluation, adds NoteContext::cheaper_evaluation instead, if it is set.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
                      std::vector<Note>& notes) {
   const double share = fact(facts, "share/evaluation");

@@ -19,7 +19,7 @@ struct ReportedValue {
   std::string text;        // description: "mean of chosen minus rejected reward"
   std::string unit{};      // "nats"; "" for none
   std::string chart{};     // title of the chart in report.html that shows the curve
-  std::string held_out{};  // name of an evaluation's value in the result line; "": not shown
+  std::string held_out{};  // label of the held-out value in the result line; "": results omit it
 };
 
 /// The settings that all recipes share: the keys run.*, the training loop, the optimizer and

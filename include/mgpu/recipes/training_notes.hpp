@@ -17,8 +17,8 @@ struct NoteContext {
   int ranks = 1;
   DeviceKind device = DeviceKind::cpu;
   bool makes_histories = false;  // the run generates the histories that it learns from
-  /// The advice for slow evaluations if a larger train.eval_every would not reduce their number.
-  /// Only Note::key and Note::effect are set. nullopt: no key makes evaluations faster.
+  /// The result of Recipe::cheaper_evaluation(). training_notes() gives this advice if evaluations
+  /// are slow and a larger train.eval_every would not reduce their number.
   std::optional<report::Note> cheaper_evaluation{};
 };
 

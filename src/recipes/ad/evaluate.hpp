@@ -52,7 +52,7 @@ FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Envir
                                  const AdSettings& settings);
 
 /// Plays the final evaluation in chunks, which the journal records. Returns nullopt if a stop was
-/// requested before it was complete.
+/// requested before the evaluation was complete.
 ///
 /// Ranks:  collective over the world.
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,

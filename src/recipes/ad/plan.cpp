@@ -85,13 +85,14 @@ private:
     }
   }
 
-  /// Returns the memory that autograd keeps for a pass of `rows` rows. For each token it counts
-  /// these floats, with D = n_embd, I = n_inner, A = actions:
+  /// Returns the memory that autograd keeps for a pass of `rows` rows. The estimate counts these
+  /// floats for each token, with D = n_embd, I = n_inner, A = actions:
   ///   per layer  x, norm1, attention_out, residual, norm2: D each; q, k, v: 3 D; up, gelu: I each
   ///   once       one-hot fields (about 47, counted as D), final norm: D, logits: A
-  /// It adds the gradients of one layer that exist together: 3 D + D + I. On a GPU, 16-bit copies
-  /// replace float32 tensors of twice the size, so the count is an upper bound. On the CPU the
-  /// rounded `attention_out` is kept in addition, and qkv exists three times while it is rounded.
+  /// The estimate also counts 3 D + D + I floats for the gradients of a layer, as many as exist at
+  /// the same time. On a GPU, 16-bit copies replace float32 tensors of twice the size, so the count
+  /// is an upper bound. On the CPU the rounded `attention_out` is kept in addition, and three
+  /// copies of qkv exist during its rounding.
   std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +

@@ -15,7 +15,7 @@
 
 namespace mgpu::recipes {
 
-/// With fewer goals than this, no interval is drawn around their mean.
+/// The minimum number of goals for which the page draws an interval around their mean return.
 inline constexpr std::size_t kGoalsOfBand = 3;
 
 /// Returns the ends of the 95 % interval of the mean over tasks, for each episode. The ends are

@@ -15,11 +15,10 @@ struct TrainSizes {
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;        // shape of the histories that the run plays; histories in
-                                   // data.path are assumed to have it, too
+  ad::HistoryShape history;        // shape of the histories that a run without data.path plays
   std::int64_t window = 0;         // tokens of a window (ad::WindowRules)
   std::int64_t weight_bytes = 0;   // bytes of the float32 weights, with the gaps between parameters
-  std::int64_t num_histories = 0;  // number of histories that the run plays
+  std::int64_t num_histories = 0;  // number of histories that a run without data.path plays
   std::int64_t num_rollouts = 0;   // rollouts of the final evaluation, under all controls
   std::int64_t history_bytes = 0;  // size of all rows of table `histories`
   std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
@@ -29,8 +28,8 @@ struct TrainSizes {
   /// in windows of `context` tokens with causal attention.
   double forward_flops(double tokens, double context) const;
 
-  /// Returns the number of windows in the largest pass of rank 0, which no other rank exceeds, with
-  /// `ranks` ranks.
+  /// Returns the number of windows in the largest pass of rank 0, if `ranks` ranks share the global
+  /// batch. No other rank has a larger pass.
   std::int64_t rows_at_once(int ranks, DeviceKind device) const;
 };
 

@@ -19,7 +19,7 @@ std::string svg_grid_path(const GridPath& path) {
     svg.line({cell * i, 0}, {cell * i, kSide}, "wall");
     svg.line({0, cell * i}, {kSide, cell * i}, "wall");
   }
-  // The y axis of the grid points up, that of the picture points down.
+  // The y axis points up in the grid, and down in the picture.
   const auto center = [&](std::pair<int, int> at) {
     return report::Point{cell * (at.first + 0.5), kSide - cell * (at.second + 0.5)};
   };

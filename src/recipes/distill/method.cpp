@@ -32,10 +32,11 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
     throw formats::JsonError("its prompt has no tokens that distill.on_policy could complete");
 }
 
-/// Refuses a teacher whose vocabulary has another size than the student's. An exception is a
-/// difference in unused ids at the end, beyond the tokens of the student's tokenizer. But if
-/// `is_sampled` (the student samples completions), the student's vocabulary must never be larger
-/// than the teacher's.
+/// Refuses a teacher whose vocabulary has another size than the student's, with one exception. The
+/// sizes may differ if both vocabularies contain all tokens of the student's tokenizer, so that
+/// they differ in unused ids at the end only. If `is_sampled` is true (the student samples
+/// completions), the exception does not apply to a student's vocabulary that is larger than the
+/// teacher's.
 void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,
                         const std::filesystem::path& student, bool is_sampled) {
   const std::int64_t students = lm::read_lm_config(student).vocab;

@@ -32,16 +32,17 @@ public:
 
   /// Refuses a teacher whose tokens differ from the student's. A teacher model must have the same
   /// tokenizer.json or tokenizer.model, and stored targets must fit the loss. The vocabularies may
-  /// end with different numbers of unused ids; for stored targets, see
-  /// StoredTargets::require_ids_below().
+  /// end with different numbers of unused ids. But if the student samples completions, its
+  /// vocabulary must not be larger than the teacher's. read() checks the ids of stored targets.
   ///
   /// Errors: Failure E107 (exit 78) for a teacher that does not fit, E603 (exit 66) for a missing
   ///         file; those of StoredTargets and of reading the folders of both models.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
   void check_weights(const Config& config) const override;
 
-  /// With stored targets, reads their examples and verifies the checksums of all targets. With a
-  /// teacher model, returns the checksum of its folder, and its head_note().
+  /// With stored targets, reads the examples of the file, verifies the checksums of its columns,
+  /// and calls StoredTargets::require_ids_below(). With a teacher model, returns the checksum and
+  /// the head_note() of the model's folder.
   /// Errors: with stored targets, those of StoredTargets; with a teacher model, those of
   ///         lm::read_lm_config() and WeightFiles.
   MethodData read(std::int64_t seq_len, std::int64_t vocab) const override;

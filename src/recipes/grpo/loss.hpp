@@ -40,11 +40,13 @@ double largest_difference(std::span<const double> of_training, std::span<const d
 /// The policy-gradient losses of recipe `grpo`. Each sequence is a prompt with one completion, and
 /// the sequences of a group have the same prompt.
 ///
-/// Every batch has kRewardColumn and kTruncatedColumn. If GrpoSettings::iterations is 1, the batch
-/// has kSampledColumn. The completions were then sampled with the current weights, so all ratios
-/// are 1. Otherwise the batch has kOldColumn and kDifferenceColumn. If GrpoSettings::beta is above
-/// 0, the batch also has kStartColumn. If GrpoSettings::refills is above 0, it has
-/// kFirstRewardColumn and kRefillsColumn.
+/// Every batch has kRewardColumn and kTruncatedColumn. The settings decide about other columns:
+///
+/// - If GrpoSettings::iterations is 1, the batch has kSampledColumn. The completions were then
+///   sampled with the current weights, so all ratios are 1.
+/// - If GrpoSettings::iterations is above 1, the batch has kOldColumn and kDifferenceColumn.
+/// - If GrpoSettings::beta is above 0, the batch has kStartColumn.
+/// - If GrpoSettings::refills is above 0, the batch has kFirstRewardColumn and kRefillsColumn.
 ///
 /// The loss is a sum over the global batch, divided as PolicyVariant says. terms() is the number of
 /// sequences. A reward above 0 counts as a correct prediction. digest() returns the result of

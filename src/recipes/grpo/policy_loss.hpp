@@ -57,7 +57,8 @@ struct PolicyLoss {
 PolicyLoss loss_of(const PolicyRule& rule, const PolicySequence& sequence);
 
 /// Counts of the ratios below the clipping range, above it, and in total. With one ratio per
-/// completion, `all` is 1. For variants without clipping, all counts are 0.
+/// completion, `all` is 1. All counts are 0 for variants without clipping, and for a completion
+/// without tokens.
 struct ClipCounts {
   std::int64_t below = 0;
   std::int64_t above = 0;

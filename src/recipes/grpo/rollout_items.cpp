@@ -110,9 +110,11 @@ void RolloutItems::finish() {
   rollout_ = next_rollout_;
 }
 
-/// Computes the log-probabilities of this rank's completions that the loss needs: under the start
-/// model if it is set, and under the current weights if several steps use the completions. In the
-/// second case, also sets Rollout::difference.
+/// Computes the log-probabilities that the loss needs for this rank's completions:
+///
+/// - Rollout::start, if the start model is set,
+/// - Rollout::old, under the current weights, and Rollout::difference, if several steps use the
+///   completions.
 void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");

@@ -44,11 +44,11 @@ struct RolloutTools {
 /// Completions are sampled right before the first step that uses them, with the current weights.
 /// GrpoSettings::iterations consecutive steps use the same completions. The random numbers of a
 /// completion depend only on the seed, on the number of its prompt (see GroupDraws) and on its
-/// index in the group. So they do not depend on the number of ranks.
+/// index in the group. Therefore the random numbers do not depend on the number of ranks.
 ///
 /// GrpoSettings::refills is the maximum number of rounds that replace groups whose rewards are all
 /// equal. In each round, each rank samples a share of the new completions. Then all ranks exchange
-/// them, and each rank keeps the completions of its items.
+/// the new completions, and each rank keeps those of its items.
 class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);

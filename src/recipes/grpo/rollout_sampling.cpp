@@ -59,8 +59,9 @@ Rollout rollout_of(std::span<const std::int64_t> prompt, const lm::Completion& c
 
 }  // namespace
 
-/// Returns the prompts of the completions with the batch indices `made_`, each with its number of
-/// completions. Another rank may sample the remaining completions of the first or last prompt.
+/// Returns the prompts of the completions with the batch indices `made_`, each with the number of
+/// completions that this rank samples. Other ranks may sample the remaining completions of the
+/// first and the last prompt.
 std::vector<lm::Prompt> RolloutItems::prompts_to_sample() const {
   const auto members = static_cast<std::size_t>(settings_.group_size);
   std::vector<lm::Prompt> prompts;

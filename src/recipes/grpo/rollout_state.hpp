@@ -34,8 +34,8 @@ struct Rollout {
 
 /// The completions of a global batch as tensors of a checkpoint. A checkpoint between two steps
 /// that use the same completions must store the completions, because the weights that sampled them
-/// have changed. If GrpoSettings::refills is above 0, a checkpoint also has the numbers of the
-/// prompts (see GroupDraws).
+/// have changed. If GrpoSettings::refills is above 0, a checkpoint also has the prompt numbers with
+/// which GroupDraws continues.
 ///
 /// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
 class RolloutState {

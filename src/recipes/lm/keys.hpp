@@ -44,9 +44,14 @@ struct LmTrainSettings {
   /// Options to read the rows of data.path, or of the chosen split of a data set (by default
   /// `train`). Unset: LmMethod::read() returns the examples.
   std::optional<input::RowOptions> rows;
-  /// Options to read the rows of data.eval_path, of the validation split of a data set, or, if
-  /// LmMethod::held_out_share() is above 0, the same rows as `rows`. Unset: the loss on held-out
-  /// rows is not measured.
+  /// Options to read the held-out rows. The first of these that exists is used:
+  ///
+  /// - the rows of data.eval_path,
+  /// - the validation split of the built-in data set, unless training uses this split,
+  /// - the same rows as `rows`, if LmMethod::held_out_share() is above 0.
+  ///
+  /// Unset: the loss on held-out rows is not measured, because no such rows exist, or because
+  /// LmMethod::has_prompts_only() is true.
   std::optional<input::RowOptions> eval_rows;
   /// The template of data.template and data.labels, which makes a prompt and a completion from a
   /// row with a text and a label. Unset: the rows are not changed.

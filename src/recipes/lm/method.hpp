@@ -192,8 +192,8 @@ public:
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
   /// Opens the files and models that the loss of training needs, and returns the object that holds
-  /// them. It may move members of `data` into the returned object, which must not outlive this
-  /// LmMethod.
+  /// them. This function may move members of `data` into the returned object. The object must not
+  /// outlive this LmMethod.
   /// Ranks:  collective over the world.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 

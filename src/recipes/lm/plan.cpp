@@ -132,7 +132,7 @@ struct LmSizes {
   std::int64_t items_together;  // LmMethod::items_together()
   std::int64_t parameters;
   std::int64_t referenced;           // examples whose reference log-probabilities are computed
-  std::int64_t other_reference = 0;  // parameters of a reference from another folder
+  std::int64_t other_reference = 0;  // parameters of the model in LmMethod::reference_folder()
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, const run::PlanMachine& machine) {
@@ -183,7 +183,8 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
   const std::uint64_t pass =
       activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len, machine.device);
   if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
-  // A reference from another folder has weights and gradients, and is freed before the first pass.
+  // The model of LmMethod::reference_folder() has weights and gradients, and is freed before the
+  // first pass.
   const std::uint64_t reference = static_cast<std::uint64_t>(sizes.other_reference) * 8;
   if (reference > pass) plan.memory.push_back({"reference, beyond a pass", reference - pass});
   const run::SharedMemory memory = run::memory_of_ranks(config, machine, "train.micro_batch_size");
@@ -255,7 +256,8 @@ std::uint64_t LmRecipe::disk_bytes() const {
   // needed for the kept checkpoints, the best one and the one that is being written.
   for (const KeptTensor& kept : method_->kept_tensors())
     companions += kept.values.nbytes();
-  // Curves have six numbers of each step and evaluation, and those of the method.
+  // Curves have at most six numbers for each step and each evaluation, in addition to the values
+  // that the method reports.
   const std::int64_t curve_bytes = 8 * (6 + std::ssize(sizes.settings.loop.step_values)) *
                                    (sizes.settings.loop.optimizer.schedule.max_steps +
                                     sizes.settings.loop.planned_evaluations());

@@ -15,7 +15,8 @@ void add_prm_keys(KeyTable& table);
 /// Returns whether the recipe learns latent states (prm.input=latents).
 bool learns_latents(const Config& config);
 
-/// Refuses keys that only latent states use. Errors: Failure E124 (exit 78).
+/// Refuses keys that only latent states use.
+/// Errors: Failure E124 (exit 78).
 void refuse_latent_keys(const Config& config);
 
 /// Returns whether a key prm.* differs from its default.

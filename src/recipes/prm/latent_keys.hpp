@@ -10,8 +10,8 @@ namespace mgpu::recipes {
 /// Errors: those of read_loop_settings().
 LatentSettings read_latent_settings(const Config& config);
 
-/// Refuses keys that have no effect with latent states, or need text steps. Also refuses a
-/// data.path that names no result file of job collect.
+/// Refuses keys that have no effect with latent states, or that need text steps. Also refuses a
+/// data.path that is null, or that names no result file of job collect.
 /// Errors: Failure (exit 78) E107 or E124.
 void check_latent_keys(const Config& config);
 

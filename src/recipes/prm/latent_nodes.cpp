@@ -73,7 +73,8 @@ at::Tensor states_of(const store::ListColumn& column, std::int64_t row) {
   return stored.to(at::kDouble);
 }
 
-/// Adds the nodes of a row that have latent steps, and answers below them.
+/// Adds the nodes of a row to `nodes`, except nodes without latent steps or without answers below
+/// them.
 void add_row(const NodeColumns& columns, std::int64_t row, bool learns_values, LatentNodes& nodes) {
   const at::Tensor states = states_of(columns.states, row);
   const store::ReadLists steps = columns.steps.read(row, 1);
@@ -109,7 +110,7 @@ void append_node(const LatentNodes& from, std::int64_t node, LatentNodes& to) {
   to.questions.push_back(from.questions[static_cast<std::size_t>(node)]);
 }
 
-/// Lets the nodes of each question exchange their labels.
+/// Permutes the labels of the nodes of each question at random.
 void shuffle(std::uint64_t seed, LatentNodes& nodes) {
   std::uint64_t question = 0;
   for (std::size_t begin = 0; begin < nodes.questions.size();) {

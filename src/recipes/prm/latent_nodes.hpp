@@ -17,7 +17,7 @@ namespace mgpu::recipes {
 struct LatentNodes {
   std::int64_t width = 0;                 // D
   std::vector<float> states{};            // [N, D] mean of the states of a node's latent steps
-  std::vector<double> labels{};           // [N] what is learned of the nodes, from 0 to 1
+  std::vector<double> labels{};           // [N] probabilities to predict, from 0 to 1
   std::vector<std::int64_t> questions{};  // [N] indices of the questions in their data set
 
   std::int64_t size() const { return std::ssize(labels); }
@@ -34,34 +34,37 @@ struct LatentData {
 using NodePair = std::pair<std::int64_t, std::int64_t>;
 
 /// Returns pairs of nodes that belong to the same question. The first pair of a question has the
-/// nodes with the largest and the smallest label. The next has the second largest and the second
-/// smallest, and so on. Pairs of equal labels are left out.
+/// nodes with the largest and the smallest label. The next pair has the nodes with the second
+/// largest and the second smallest label, and so on. Pairs of equal labels are left out.
 std::vector<NodePair> node_pairs(const LatentNodes& nodes);
 
 /// Returns node_pairs(). `what` names the questions in the message.
 /// Errors: Failure E531 (exit 65) if there is no pair.
 std::vector<NodePair> required_pairs(const LatentNodes& nodes, const std::string& what);
 
-/// Reads the nodes of a result file of job collect that have latent states, and at least one answer
-/// below them. The label of a node is the share of right answers below it. If
-/// settings.learns_values is false, it is 1 if there is a right answer, otherwise 0.
+/// Reads nodes from a result file of job collect. Nodes without latent states, or without answers
+/// below them, are left out. The label of a node is the share of right answers among the answers
+/// below the node. If settings.learns_values is false, the label is 1 if at least one answer is
+/// right, otherwise 0.
 ///
 /// Ranks:  local.
 /// Errors: Failure E605 (exit 65) if the file has no latent states, if a state is not finite, or if
 ///         the lists contradict each other; those of store::ListColumn.
 LatentNodes read_latent_nodes(const std::filesystem::path& path, const PrmSettings& settings);
 
-/// Reads the nodes on rank 0, shuffles labels if settings.shuffles_labels says so, and divides the
-/// nodes into training and held-out ones. All ranks get the result.
+/// Reads the nodes on rank 0, shuffles labels if settings.shuffles_labels is true, and divides the
+/// nodes into training and held-out nodes. All ranks get the result.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of read_latent_nodes(); Failure E531 (exit 65) if no node is left to train on, or
-///         if prm.held_out leaves no node, or no pair of nodes, to measure.
+///         if prm.held_out is above 0 and leaves no node to measure; with PrmLossKind::pairwise,
+///         also Failure E531 if the held-out nodes have no pair.
 LatentData load_latent_data(const cluster::Group& world, const std::filesystem::path& path,
                             const PrmSettings& settings);
 
-/// Returns the hidden size of the states in the file. Any rank may call it alone. Errors: as for
-/// read_latent_nodes().
+/// Returns the hidden size of the states in the file.
+/// Ranks:  local.
+/// Errors: Failure E605 (exit 65) if the file has no latent states; those of store::ListColumn.
 std::int64_t latent_width(const std::filesystem::path& path);
 
 /// Returns "12,000 nodes of 500 questions, 43 % right". A node is right if its label is above

@@ -19,8 +19,8 @@ namespace mgpu::recipes {
 at::Tensor states_of_nodes(const LatentNodes& nodes, std::span<const std::int64_t> indices);
 
 /// The training objective of a reward head for latent states: the losses of PrmLossKind. An item is
-/// a node, or with PrmLossKind::pairwise a pair of node_pairs(). The order of items is a
-/// permutation for each epoch.
+/// a node, or with PrmLossKind::pairwise a pair of node_pairs(). Each epoch has all items in a
+/// random order.
 class LatentObjective final : public train::Objective {
 public:
   /// Keeps references to `head`, `nodes` and `clock`, which must outlive this object.

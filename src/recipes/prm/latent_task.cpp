@@ -18,8 +18,8 @@
 namespace mgpu::recipes {
 namespace {
 
-// Number of nodes in each pass of an evaluation. It does not depend on the number of ranks, so that
-// the bits of the logits do not depend on it either.
+// Number of nodes in each pass of an evaluation. The constant does not depend on the number of
+// ranks, so that the logits are bitwise the same for any number of ranks.
 constexpr std::int64_t kNodesAtOnce = 256;
 
 /// Returns the mean loss and the share of right predictions on held-out nodes or pairs of nodes.
@@ -71,7 +71,8 @@ LatentTask::LatentTask(run::RunContext& run, const LatentSettings& settings, con
             run.device, settings.loop.seed),
       objective_(head_, data.training, settings.prm, run.clock) {}
 
-/// Returns the logits of all held-out nodes, on all ranks. The ranks share the nodes in blocks.
+/// Returns the logits of all held-out nodes, on all ranks. The ranks take turns with blocks of
+/// kNodesAtOnce nodes, and exchange the logits.
 std::vector<float> LatentTask::held_out_logits() {
   const cluster::Group& world = run_.topology.world();
   const at::NoGradGuard no_grad;

@@ -13,7 +13,8 @@
 
 namespace mgpu::recipes {
 
-/// The token column with the label of the step that ends with the next token.
+/// The token column with the labels of steps. The label of a step is one position before the token
+/// at which the step is judged.
 inline constexpr const char* kStepLabelColumn = "step_label";
 /// The sequence column with the id of the solution's question, which number_questions() assigns.
 inline constexpr const char* kQuestionColumn = "question";
@@ -44,8 +45,8 @@ struct PrmSettings {
 
 /// Judges the steps of solutions. The head is applied once per step, at the token that
 /// lm::StepHead::place selects. The loss of an optimizer step is the mean over the judged steps in
-/// the global batch. With pairwise it is the mean over all pairs of such steps that belong to the
-/// same question and whose labels differ.
+/// the global batch. With pairwise, the loss is the mean over pairs of these steps. All pairs count
+/// in which both steps belong to the same question and have different labels.
 ///
 /// Source: Lightman et al., arXiv 2305.20050 (bce); Wang et al., arXiv 2312.08935, eq. 3.
 class PrmLoss final : public lm::SequenceLoss {

@@ -22,7 +22,7 @@ using formats::JsonError;
 using formats::JsonValue;
 
 /// Returns the list `name` of a row.
-/// Errors: JsonError unless the list has one item for each of `steps` steps.
+/// Errors: JsonError if the member is missing, is no list, or does not have `steps` items.
 const JsonValue::List& list_of_steps(const JsonValue& row, const char* name, std::size_t steps) {
   const JsonValue::List* list = row.at(name).list();
   if (list == nullptr) throw JsonError(std::string("its `") + name + "` is no list");
@@ -45,7 +45,7 @@ std::vector<std::string> texts_of_steps(const JsonValue& row) {
 }
 
 /// Returns the numbers of the list `name`, one for each step.
-/// Errors: JsonError if an item is no number from 0 to 1.
+/// Errors: those of list_of_steps(); JsonError if an item is no number from 0 to 1.
 std::vector<double> numbers_of_steps(const JsonValue& row, const char* name, std::size_t steps) {
   std::vector<double> numbers;
   for (const JsonValue& item : list_of_steps(row, name, steps)) {

@@ -49,9 +49,9 @@ public:
   double held_out_share() const override { return settings_.held_out; }
   bool takes_token_ids() const override { return true; }
 
-  /// Errors: Failure E107 (exit 78) if `folder` is a process reward model that has another
-  ///         number of outputs, or that judges steps at another token than the rows need; errors of
-  ///         reading the folder.
+  /// Checks that a process reward model in the folder of model.path fits prm.head and the rows.
+  /// Errors: Failure E107 (exit 78) if the model has another number of outputs than prm.head, or
+  ///         judges steps at another token than the rows need; errors of reading the folder.
   void check_files(const Config& config, const std::filesystem::path& folder) const override;
 
   const lm::TokenLoss& loss() const override { return loss_; }

@@ -23,8 +23,8 @@ struct HeldOutPart {
   bool keeps_held_out = false;
 };
 
-/// Returns whether the question with this text is held out. It depends only on the seed, the share
-/// and the text.
+/// Returns whether the question with this text is held out. The result depends only on the seed,
+/// the share and the text.
 bool holds_out(const HeldOutPart& part, const std::string& question);
 
 /// Permutes labels[places[0]], labels[places[1]], ... at random. The permutation depends on the
@@ -44,9 +44,9 @@ void number_questions(lm::LmExamples& examples);
 void shuffle_labels(std::uint64_t seed, lm::LmExamples& examples);
 
 /// Forms groups of two solutions of the same question. The first group of a question has the
-/// solutions with the highest and the lowest mean label. The next has the second highest and the
-/// second lowest, and so on. The middle one of an odd number of solutions is left out, and so are
-/// pairs whose steps all have the same label. The result may be empty.
+/// solutions with the highest and the lowest mean label. The next group has the solutions with the
+/// second highest and the second lowest mean label, and so on. The middle solution of an odd number
+/// is left out, and so are groups whose steps all have the same label. The result may be empty.
 void join_solutions(lm::LmExamples& examples);
 
 }  // namespace mgpu::recipes

@@ -13,7 +13,7 @@
 // Shapes in this header: O outputs of the value head, M learned tokens of a sequence.
 namespace mgpu::recipes {
 
-/// The sequence column with the return of a completion: its label.
+/// The sequence column with the return of each completion, which the losses use as the label.
 inline constexpr const char* kReturnColumn = "return";
 
 /// The losses of recipe `value`. y is the return of a completion, z the output of the head at a

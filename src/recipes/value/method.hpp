@@ -21,8 +21,8 @@ public:
   input::RowOptions row_options(input::RowOptions options) const override;
 
   /// Adds examples to `examples`: the completion of a row with its `label`, or both completions of
-  /// a preference. If the row has the member `cut`, this number of tokens at the start of a
-  /// completion is not learned from.
+  /// a preference. If the row has the member `cut`, the loss ignores the first `cut` tokens that it
+  /// would otherwise learn of each completion.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
