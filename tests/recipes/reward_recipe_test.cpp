@@ -122,7 +122,7 @@ TEST_F(RewardExamplesTest, AMarginIsANumberOrATextOfOne) {
   EXPECT_THAT(margins("2"), ElementsAre(2.0, 2.0));
   EXPECT_THAT(margins("\"0.25\""), ElementsAre(0.25, 0.25));
   EXPECT_THAT(margins("null"), ElementsAre(0.0, 0.0));
-  for (const char* bad : {"\"much\"", "true", "\"1x\""})
+  for (const char* bad : {"\"much\"", "true", "\"1x\"", "\"nan\"", "\"inf\""})
     EXPECT_EQ(reason(R"({"prompt": "", "chosen": "a", "rejected": "b", "margin": )" +
                      std::string(bad) + "}"),
               "`margin` is no number");

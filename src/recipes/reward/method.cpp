@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -29,7 +30,8 @@ double margin_of(const formats::JsonValue& row) {
   if (text == nullptr) throw JsonError("`margin` is no number");
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || stop != end) throw JsonError("`margin` is no number");
+  if (error != std::errc() || stop != end || !std::isfinite(value))
+    throw JsonError("`margin` is no number");
   return value;
 }
 
