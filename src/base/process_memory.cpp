@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <optional>
 #include <string>
 
 #include <malloc.h>
@@ -9,30 +7,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <mgpu/base/memory_limits.hpp>
 #include <mgpu/base/process_memory.hpp>
+
+#include "number_in_file.hpp"
 
 namespace mgpu {
 namespace {
 
-/// Returns the number after `name` in a file of names and numbers. If `name` is "", returns the
-/// first number of the file.
-std::optional<std::uint64_t> number_in(const char* path, const std::string& name) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  if (name.empty()) return file >> number ? std::optional(number) : std::nullopt;
-  for (std::string word; file >> word;)
-    if (word == name) return file >> number ? std::optional(number) : std::nullopt;
-  return std::nullopt;
-}
-
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MGPU_GLIBC_HEAP 1
 
-/// Returns whether reserving address space takes nothing from other allocations: the process has no
-/// limit on address space or on its data, and vm.overcommit_memory is not 2.
+/// Returns whether reserving address space takes nothing from other allocations. This is so if the
+/// process has no limit on address space or on its data, and vm.overcommit_memory is not 2.
 bool address_space_is_free() {
   constexpr std::uint64_t kNeverTooMuch = 2;
-  if (number_in("/proc/sys/vm/overcommit_memory", "") == kNeverTooMuch) return false;
+  if (number_in_file("/proc/sys/vm/overcommit_memory") == kNeverTooMuch) return false;
   const auto is_free = [](auto resource) {
     rlimit limit{};
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
@@ -55,7 +45,7 @@ void grow_heap(std::size_t bytes) {
 }  // namespace
 
 std::uint64_t host_peak_bytes() {
-  if (const auto peak = number_in("/proc/self/status", "VmHWM:")) return *peak * 1024;
+  if (const auto peak = number_in_file("/proc/self/status", "VmHWM:")) return *peak * 1024;
   // Without /proc, getrusage() gives the peak. The value may be too high, because a process started
   // by vfork inherits the peak of its parent.
   rusage usage{};
@@ -66,14 +56,11 @@ std::uint64_t host_peak_bytes() {
 std::uint64_t host_free_bytes() {
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES));
   std::uint64_t free = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  if (const auto available = number_in("/proc/meminfo", "MemAvailable:")) free = *available * 1024;
-  const auto limit = number_in("/sys/fs/cgroup/memory.max", "");
-  const auto used = number_in("/sys/fs/cgroup/memory.current", "");
-  if (!limit || !used) return free;
-  // The page cache counts as used, but is dropped when memory is needed.
-  const std::uint64_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file").value_or(0);
-  const std::uint64_t taken = *used - std::min(*used, files);
-  return std::min(free, *limit - std::min(*limit, taken));
+  if (const auto available = number_in_file("/proc/meminfo", "MemAvailable:"))
+    free = *available * 1024;
+  for (const MemoryLimit& limit : memory_limits())
+    free = std::min(free, limit.bytes - std::min(limit.bytes, limit.used_bytes));
+  return free;
 }
 
 void keep_heap([[maybe_unused]] std::uint64_t bytes) {

@@ -8,8 +8,7 @@ namespace mgpu {
 std::uint64_t host_peak_bytes();
 
 /// Returns the bytes that processes of this machine may still allocate: the kernel's "available"
-/// memory, but at most what the control group at /sys/fs/cgroup still permits. In a container,
-/// /sys/fs/cgroup shows the control group of the container.
+/// memory, but at most what the control groups of this process still permit (see memory_limits()).
 std::uint64_t host_free_bytes();
 
 /// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then
