@@ -31,8 +31,9 @@ std::string mebibytes(std::uint64_t bytes) {
       {"  --> " + path.string()},
       ""};
   if (error == ENOSPC || error == EDQUOT) {
-    report.lines.push_back("  needed " + mebibytes(needed) + " more, free " +
-                           mebibytes(free_bytes(path)));
+    report.lines.push_back(
+        (needed > 0 ? "  needed " + mebibytes(needed) + " more, free " : "  free ") +
+        mebibytes(free_bytes(path)));
     report.help = "free some space, then start the same command again: nothing finished is lost";
   }
   throw Failure(std::move(report));

@@ -30,7 +30,8 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
     for (auto b = static_cast<std::size_t>(begin_s / width_s); b < bins; ++b) {
       const double bin_s = width_s * static_cast<double>(b);
       const double inside_s = std::min(end_s, bin_s + width_s) - std::max(begin_s, bin_s);
-      if (inside_s <= 0) break;
+      if (bin_s >= end_s) break;
+      if (inside_s <= 0) continue;  // begin_s / width_s was rounded down
       for (std::size_t phase = 0; phase < totals.size(); ++phase) {
         const double seconds = clock.slices(phase)[i];
         if (seconds <= 0) continue;

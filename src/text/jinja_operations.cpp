@@ -11,8 +11,9 @@
 #include "jinja_nodes.hpp"
 #include "jinja_values.hpp"
 
-// Nodes for operations of templates: filters, tests, binary operators and calls. Each node executes
-// its operands, checks their values, and then lets the interpreter apply the operation to them.
+// This file has the nodes for operations of templates: filters, tests, binary operators and calls.
+// Each node executes its operands, checks their values, and then lets the interpreter apply the
+// operation to these values. Only `~` and `+` of texts are computed here.
 namespace mgpu::text {
 namespace {
 
@@ -42,7 +43,7 @@ std::size_t text_bytes(const value& v) {
   return bytes;
 }
 
-/// Checks the size of the result of v.replace(arguments), for a text `v`.
+/// Checks the size of the result of v.replace(arguments), for a text `v`. Refuses named arguments.
 void check_replace(const value& v, const std::vector<value>& arguments) {
   for (const value& argument : arguments)
     if (is_val<jinja::value_kwarg>(argument)) not_supported("`replace` with named arguments");
@@ -59,8 +60,9 @@ void check_split(const value& v, const std::vector<value>& arguments) {
   if (!arguments.empty() && is_text(arguments[0])) {
     parts += RenderBudget::of_thread().take_search(whole, text_of(arguments[0]));
   } else {
-    parts += static_cast<std::size_t>(
-        std::count_if(whole.begin(), whole.end(), [](char c) { return c == ' ' || c < 0x20; }));
+    need_ascii(v, "`split` at white space");
+    parts +=
+        static_cast<std::size_t>(std::ranges::count_if(whole, [](char c) { return c <= ' '; }));
   }
   RenderBudget::check_list(parts);
   RenderBudget::of_thread().take_steps(parts);
@@ -80,13 +82,15 @@ void check_join(const value& v, const std::vector<value>& arguments) {
   RenderBudget::check_text(text_bytes(v) + v->as_array().size() * between);
 }
 
-/// Checks the size of the text of a printed value, including all values inside it.
+/// Checks the size of the text to which `v` is converted for output or by tojson. The text includes
+/// all values inside `v`.
 void check_shown(const value& v) {
   RenderBudget::of_thread().take_deep(v);
   RenderBudget::check_text(text_bytes(v));
 }
 
-/// Checks the size of the list that range(arguments) returns.
+/// Checks the size of the list that range(arguments) returns. Refuses bounds and steps beyond
+/// kLargest, with which the computation of this size could overflow.
 void check_range(const std::vector<value>& arguments) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   std::array<std::int64_t, 3> bounds = {0, 0, 1};  // start, stop, step
@@ -147,7 +151,7 @@ private:
   bool is(std::string_view name) const { return filter_.name == name; }
 
   /// Checks that the filter supports the operand `v`. Returns the value to which the interpreter
-  /// applies the filter, which may be another one.
+  /// applies the filter: `v`, or a text in place of `v` with which the result equals Python's.
   value input(const value& v) const {
     RenderBudget::of_thread().take(v);
     if (!contains(kItemFilters, filter_.name)) RenderBudget::of_thread().take_items(v);
@@ -370,7 +374,7 @@ private:
   statement_ptr whole_;
   const jinja::call_expression& node_;
   std::string method_;
-  std::string function_;  // name of the called function; "" if another expression is called
+  std::string function_;  // name of the callee; "" if the callee is not an identifier
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/lfs_pointer.hpp>
 #include <mgpu/base/utf8.hpp>
 
 #include "code_points.hpp"
@@ -28,7 +29,7 @@ struct WireField {
 };
 
 /// Reads the fields of a protobuf message one after the other. For fields of 4 or 8 bytes, next()
-/// returns only the number.
+/// returns only WireField::number, because no caller needs the value.
 class WireReader {
 public:
   WireReader(std::string_view bytes, const fs::path& file) : rest_(bytes), file_(file) {}
@@ -102,8 +103,8 @@ SentencePiece read_piece(std::string_view message, const fs::path& file) {
   return piece;
 }
 
-/// Refuses models that do not use BPE, the only kind that TokenizerParts supports. `message` is the
-/// trainer_spec of the model.
+/// Refuses models that do not use BPE, because TokenizerParts supports no other kind of model.
+/// `message` is the trainer_spec of the model.
 void check_trainer(std::string_view message, const fs::path& file) {
   constexpr std::uint64_t kUnigram = 1, kBpe = 2;
   std::uint64_t kind = kUnigram;
@@ -155,6 +156,7 @@ void append_merges(std::string_view whole, const std::unordered_set<std::string_
 }  // namespace
 
 SentencePieces read_sentence_pieces(std::string_view model, const fs::path& file) {
+  refuse_lfs_pointer(file, model);
   const std::vector<SentencePiece> pieces = read_pieces(model, file);
   SentencePieces read;
   std::string& json = read.tokenizer;

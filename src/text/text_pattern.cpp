@@ -6,6 +6,7 @@
 
 #include <pcre2.h>
 
+#include <mgpu/base/utf8.hpp>
 #include <mgpu/text/text_pattern.hpp>
 
 namespace mgpu::text {
@@ -32,8 +33,9 @@ TextPattern::TextPattern(std::string_view expression) : code_(std::make_unique<C
   if (code_->code == nullptr) {
     std::array<PCRE2_UCHAR, 256> text{};
     pcre2_get_error_message(error, text.data(), text.size());
+    const std::size_t before = utf8_length(expression.substr(0, place));
     throw std::invalid_argument(std::string(reinterpret_cast<const char*>(text.data())) +
-                                " at character " + std::to_string(place + 1));
+                                " at character " + std::to_string(before + 1));
   }
   code_->match = pcre2_match_data_create(1, nullptr);
   if (code_->match == nullptr) throw std::bad_alloc();

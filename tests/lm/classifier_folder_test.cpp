@@ -88,6 +88,18 @@ TEST(ClassifierFilesTest, TheFamilyNamesTheArchitectureIfTheFolderDoesNot) {
   }
 }
 
+TEST(ClassifierFilesTest, AFolderOfABaseModelKeepsTheNameOfItsFamily) {
+  const testing_support::TemporaryFolder folder;
+  std::ofstream(folder.path() / "config.json")
+      << R"({"architectures": ["LlamaModel"], "model_type": "llama"})";
+
+  const CompanionFiles files = classifier_files(folder.path(), Classified::sequences, 1);
+
+  const JsonValue written = formats::parse_json_object("config.json", files.at("config.json"));
+  EXPECT_EQ(*written.find("architectures")->list()->front().text(),
+            "LlamaForSequenceClassification");
+}
+
 TEST(ModelHeadTest, AFolderWithoutTheHeadLeavesItAsTheSeedMadeIt) {
   const fs::path source = fs::path(MGPU_GOLDENS) / "llama";
   const TrainingOptions options{.head = ModelHead{.outputs = 2, .has_bias = true}};

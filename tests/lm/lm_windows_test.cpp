@@ -104,6 +104,8 @@ TEST(LmWindowsTest, AColumnMayBeAddedLater) {
 
   EXPECT_EQ(batch.sequence_columns.at("reward"), std::vector{0.25});
   EXPECT_THROW(windows.set_sequence_column("reward", {0.5}), ShapeError);
+  windows.append_example(0, batch);
+  EXPECT_EQ(batch.sequence_columns.at("reward"), (std::vector{0.25, 0.5}));
 }
 
 TEST(LmWindowsTest, ColumnsAndGroupsThatAreNotWholeAreRefused) {

@@ -332,6 +332,10 @@ TEST(OffsetRecordTest, TokensThatWereNotDrawnHaveNoOffsetsAndUnknownDrawsAreRefu
   EXPECT_TRUE(begun.ids.equal(at::tensor({-1, -1, -1, -1, 3, 4}, at::kLong).view({3, 2})));
   EXPECT_THROW(record.of(9, 0, 2), Error);
   EXPECT_THROW(record.of(8, 0, 1), Error);
+  const std::vector<DrawSite> later = {{8, 2, {}}};
+  record.add(later, at::tensor({5, 6}, at::kLong).view({1, 2}), at::ones({1, 2}));
+  EXPECT_EQ(record.of(8, 2, 1).ids[0][1].item<std::int64_t>(), 6);
+  EXPECT_THROW(record.of(8, 1, 2), Error);
   record.clear();
   EXPECT_THROW(record.of(9, 0, 1), Error);
 }

@@ -234,7 +234,9 @@ TEST_P(StoredDrawsTest, AVocabularyThatHasAllIdsIsAccepted) {
   expect_ids_below_14(settings_);
 }
 
-TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {
+/// Writes a results file with a table `samples` that has no columns of job teacher. The attributes
+/// of group /teacher are `facts`. Returns the message with which StoredTargets refuses the file.
+ErrorReport refusal_of(const std::vector<store::Attribute>& facts) {
   const SealedTargets sealed;
   const auto folder = sealed.results().parent_path() / "other";
   const auto path = store::test::seal_table(
@@ -247,13 +249,27 @@ TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {
         encoder.column<std::uint8_t>("x", std::vector<std::uint8_t>{1});
         return encoder.finish();
       }(),
-      {{"teacher", {{"vocab_size", std::int64_t{64}}}}});
+      {{"teacher", facts}});
   DistillSettings settings;
   settings.targets = path;
-  const ErrorReport report = report_of_failure([&] { StoredTargets{settings}; });
+  return report_of_failure([&] { StoredTargets{settings}; });
+}
+
+TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {
+  const ErrorReport report = refusal_of({{"vocab_size", std::int64_t{64}}});
   EXPECT_EQ(report.code, "E605");
   EXPECT_EQ(report.exit, ExitCode::data);
   EXPECT_THAT(report.sentence, HasSubstr("its group /teacher has no top_k"));
+}
+
+TEST(StoredTargetsTest, BitsOfAnIdThatDoNotFitTheVocabularyAreRefused) {
+  const ErrorReport report = refusal_of({{"vocab_size", std::int64_t{64}},
+                                         {"top_k", std::int64_t{2}},
+                                         {"num_draws", std::int64_t{0}},
+                                         {"id_bits", std::int64_t{40}},
+                                         {"temperature", 1.0}});
+  EXPECT_EQ(report.code, "E605");
+  EXPECT_THAT(report.sentence, HasSubstr("a vocabulary of 64 needs 6"));
 }
 
 }  // namespace

@@ -139,6 +139,8 @@ TEST(RewardsTest, WrongKeysAreRefused) {
   const ErrorReport bad = failure_of({{"reward.functions", "[regex]"}, {"reward.regex", "a(b"}});
   EXPECT_EQ(bad.code, "E107");
   EXPECT_NE(bad.sentence.find("at character 4"), std::string::npos) << bad.sentence;
+  const ErrorReport wide = failure_of({{"reward.functions", "[regex]"}, {"reward.regex", "ä(b"}});
+  EXPECT_NE(wide.sentence.find("at character 4"), std::string::npos) << wide.sentence;
 }
 
 }  // namespace

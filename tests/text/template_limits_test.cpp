@@ -138,6 +138,8 @@ const Hostile kEndlessTemplates[] = {
      kDouble + "{% set ns.s = ns.s | replace('', 'abcdefgh') %}{% endfor %}",
      "a text of more than"},
     {"text_that_is_split", "{{ ('x,' * 900000).split(',') | length }}", "a list of more than"},
+    {"text_that_is_split_at_white_space_by_none", "{{ ('ä b' * 2).split(none) | length }}",
+     "`split` at white space"},
     {"list_that_is_joined", "{{ range(90000) | join('x' * 100000) }}", "a text of more than"},
     {"list_that_doubles",
      "{% set ns = namespace(a=[1]) %}{% for i in range(60) %}{% set ns.a = ns.a + ns.a %}"

@@ -195,6 +195,7 @@ TEST(TextFolderTest, RefusesByNameWhatItDoesNotDo) {
   EXPECT_THAT(refusal(R"({"added_tokens_decoder": {"x": {"content": "a"}}})", "{}"),
               HasSubstr("E541 malformed tokenizer file: its key is no token id"));
   EXPECT_THAT(refusal("{", "{}"), HasSubstr("E541"));
+  EXPECT_EQ(code_of_pieces("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "E622");
   EXPECT_THAT(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "{}"),
               HasSubstr("E622 this is a Git LFS pointer"));
 }

@@ -18,8 +18,9 @@ using formats::JsonValue;
 constexpr std::size_t kMaxFolders = 200;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{8} << 20;
 
-/// Returns the other run folders in the parent folder of `run_directory`, the newest first, but at
-/// most kMaxFolders. Folder names are times, so sorting by name sorts by age.
+/// Returns the folders that lie in the parent folder of `run_directory` and have a summary.json.
+/// Leaves out `run_directory` and symbolic links. Returns at most kMaxFolders folders, the newest
+/// first. Names of run folders are times, so sorting by name sorts by age.
 std::vector<fs::path> folders_beside(const fs::path& run_directory) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -27,7 +28,7 @@ std::vector<fs::path> folders_beside(const fs::path& run_directory) {
        !error && entry != end; entry.increment(error)) {
     const fs::path& path = entry->path();
     if (path.filename() == run_directory.filename() || fs::is_symlink(path, error)) continue;
-    folders.push_back(path);
+    if (fs::is_regular_file(path / "summary.json", error)) folders.push_back(path);
   }
   std::ranges::sort(folders, std::greater<>());
   folders.resize(std::min(folders.size(), kMaxFolders));
@@ -71,7 +72,7 @@ std::optional<ClassifyPlots::RunSpeed> read_speed(const fs::path& folder, const 
   try {
     return speed_of(formats::read_json_object(folder / "summary.json", kMaxBytes), kind);
   } catch (const Failure&) {
-    return std::nullopt;  // not a summary of this program
+    return std::nullopt;  // summary.json is missing or unreadable
   }
 }
 

@@ -110,8 +110,8 @@ std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) c
   return {ids.begin(), ids.end()};
 }
 
-/// Sets the tokens of the sample. Returns the number of tokens of the prompt with the longest
-/// label. If answers are generated, returns the number of tokens of the prompt alone.
+/// Sets `ids` and `continuations` of the sample. Returns the number of tokens of the prompt with
+/// the longest label. If answers are generated, returns the number of tokens of the prompt alone.
 std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue& row) const {
   const std::string prompt = prompt_of(row);
   sample.ids = ids_of(prompt);
@@ -133,9 +133,12 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
   return static_cast<std::int64_t>(longest);
 }
 
-/// Sets the tokens of the sample. If there are too many and data.too_long=truncate, cuts the text
-/// of the row, but not the prompt around this text. Gives the row the status too_long if
-/// data.too_long=drop, or if no cut is enough. Throws if data.too_long=error.
+/// Sets `ids` and `continuations` of the sample. A sample with more than `max_length` tokens is
+/// handled by data.too_long:
+/// - truncate: cuts the text of the row, but not the prompt around this text. If no cut is enough,
+///   the row gets the status too_long.
+/// - drop: gives the row the status too_long.
+/// - error: throws.
 void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
                               const fs::path& file) const {
   const std::int64_t length = encode(sample, row.object);
@@ -154,13 +157,14 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
       (fits ? good : bad) = middle;
     }
   }
-  if (good == 0) {
+  const std::string kept = first_bytes(sample.text, good);
+  if (kept.empty()) {
     sample.facts.status = rows::RowStatus::too_long;
     sample.ids.clear();
     sample.continuations.clear();
     return;
   }
-  encode(sample, with_text(row.object, first_bytes(sample.text, good)));
+  encode(sample, with_text(row.object, kept));
   sample.facts.status = rows::RowStatus::truncated;
 }
 

@@ -21,13 +21,17 @@ void OffsetRecord::add(std::span<const DrawSite> rows, const at::Tensor& ids,
 
 CandidateOffsets OffsetRecord::of(std::uint64_t sample, std::int64_t first,
                                   std::int64_t count) const {
-  const auto found = places_.find(sample);
-  if (found == places_.end() || first + count > std::ssize(found->second))
+  const auto fail = [&] {
     throw Error("OffsetRecord: no such draw of sample " + std::to_string(sample));
+  };
+  const auto found = places_.find(sample);
+  if (found == places_.end() || first + count > std::ssize(found->second)) fail();
   std::vector<at::Tensor> ids;
   std::vector<at::Tensor> offsets;
   for (std::int64_t draw = first; draw < first + count; ++draw) {
-    const Place place = found->second[static_cast<std::size_t>(std::max<std::int64_t>(draw, 0))];
+    const Place place =
+        draw < 0 ? found->second.back() : found->second[static_cast<std::size_t>(draw)];
+    if (place.row < 0) fail();
     const at::Tensor row = calls_[place.call].ids[place.row];
     ids.push_back(draw < 0 ? at::full_like(row, -1) : row);
     offsets.push_back(calls_[place.call].offsets[place.row]);

@@ -99,7 +99,7 @@ ValueGuide::ValueGuide(const ValueModel& model, const GuideSettings& settings)
     : SecondModelProcessor(model.backbone()), values_(&model), settings_(settings) {
   const char* unfit = why_unfit(settings, model.head().kind);
   if (unfit != nullptr) throw Error(std::string("ValueGuide: ") + unfit);
-  if (settings.eta <= 0.0) throw Error("ValueGuide: eta is not above 0");
+  if (!(settings.eta > 0.0)) throw Error("ValueGuide: eta is not above 0");
   if (settings.candidates < 1) throw Error("ValueGuide: no candidates");
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 using formats::JsonValue;
 
-constexpr std::array<std::string_view, 4> kHeads = {
-    "ForCausalLM", "LMHeadModel", "ForSequenceClassification", "ForTokenClassification"};
+constexpr std::array<std::string_view, 5> kHeads = {
+    "ForCausalLM", "LMHeadModel", "ForSequenceClassification", "ForTokenClassification", "Model"};
 
 const char* suffix_of(Classified what) {
   return what == Classified::tokens ? "ForTokenClassification" : "ForSequenceClassification";

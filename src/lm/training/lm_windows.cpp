@@ -47,13 +47,18 @@ namespace {
 
 constexpr const char* kTooLong = "LmWindows: an example is longer than a window";
 
+void require_per_example(const std::string& name, const std::vector<double>& values,
+                         const LmExamples& examples) {
+  if (values.size() != examples.size())
+    throw ShapeError("LmWindows: the column `" + name + "` has not one value per example");
+}
+
 void require_whole(const LmExamples& examples) {
   for (const auto& [name, values] : examples.token_columns)
     if (values.size() != examples.ids.size())
       throw ShapeError("LmWindows: the column `" + name + "` has not one value per token");
   for (const auto& [name, values] : examples.sequence_columns)
-    if (values.size() != examples.size())
-      throw ShapeError("LmWindows: the column `" + name + "` has not one value per example");
+    require_per_example(name, values, examples);
   for (const auto& [name, texts] : examples.texts)
     if (texts.size() != examples.size())
       throw ShapeError("LmWindows: there is not one text `" + name + "` per example");
@@ -80,8 +85,8 @@ LmWindows::LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t se
 }
 
 void LmWindows::set_sequence_column(const std::string& name, std::vector<double> values) {
+  require_per_example(name, values, examples_);
   examples_.sequence_columns[name] = std::move(values);
-  require_whole(examples_);
 }
 
 void LmWindows::add_example(std::size_t window, std::size_t example) {

@@ -44,8 +44,14 @@ TeacherFacts facts_of(const std::filesystem::path& path) {
     return found->second;
   };
   const auto whole = [&](const char* name) { return static_cast<std::int64_t>(number(name)); };
-  return {whole("vocab_size"), whole("top_k"), whole("num_draws"), whole("id_bits"),
-          number("temperature")};
+  const TeacherFacts facts{whole("vocab_size"), whole("top_k"), whole("num_draws"),
+                           whole("id_bits"), number("temperature")};
+  const auto vocab = static_cast<std::uint64_t>(std::max<std::int64_t>(facts.vocab, 1));
+  if (facts.id_bits != formats::bits_for(vocab))
+    fail_file(path, "its id_bits are " + std::to_string(facts.id_bits) + ", and a vocabulary of " +
+                        std::to_string(facts.vocab) + " needs " +
+                        std::to_string(formats::bits_for(vocab)));
+  return facts;
 }
 
 /// Adds a constant to `log_probs`, the log-probabilities of the stored tokens of one position, so

@@ -31,8 +31,9 @@ std::vector<std::string> ChunkRows::texts(std::string_view column) const {
 }
 
 void ChunkRows::require_type(std::string_view column, ColumnType type) const {
-  if (spec_.columns[spec_.column_index(column)].type != type)
-    throw Error("column '" + std::string(column) + "' has another type");
+  const ColumnSpec& spec = spec_.columns[spec_.column_index(column)];
+  if (spec.type != type || spec.ragged)
+    throw Error("column '" + spec.name + "' has another type, or is ragged");
 }
 
 PayloadUpgrade::PayloadUpgrade(TableSpec table, const std::vector<std::string>& order,

@@ -36,8 +36,8 @@ public:
 private:
   /// Where the offsets of one draw are.
   struct Place {
-    std::size_t call = 0;  // index in calls_
-    std::int64_t row = 0;
+    std::size_t call = 0;   // index in calls_
+    std::int64_t row = -1;  // -1: the record does not have the draw
   };
   struct Call {
     at::Tensor ids;      // [N, K] int32

@@ -30,7 +30,7 @@ public:
   std::span<const std::byte> bytes(std::string_view column) const;
 
   /// Returns the values of a column of numbers, row by row.
-  /// Errors: Error when the type of the column is not T.
+  /// Errors: Error when the type of the column is not T, or the column is ragged.
   template <class T>
   std::vector<T> numbers(std::string_view column) const {
     require_type(column, column_type<T>());
