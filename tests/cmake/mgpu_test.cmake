@@ -201,7 +201,7 @@ endfunction()
 # filter to an entry <name>.all of tier all. Call it after all properties of <name> are set.
 function(mgpu_split name filter)
   add_test(NAME ${name}.all COMMAND ${name})
-  foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL SKIP_REGULAR_EXPRESSION)
+  foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL PROCESSORS SKIP_REGULAR_EXPRESSION)
     get_property(value TEST ${name} PROPERTY ${property})
     if(value)
       set_property(TEST ${name}.all PROPERTY ${property} ${value})
