@@ -34,8 +34,8 @@ train::PassSums AdObjective::add_gradients(std::uint64_t first, std::int64_t cou
                                           static_cast<std::int64_t>(first) + count, at::kLong)
                                    .to(tensor::torch_device(device))};
   const std::int64_t tokens = windows_->rules().tokens;
-  at::Tensor logits;   // [B, L, A] or [B, A]
-  at::Tensor targets;  // [B, L] or [B]
+  at::Tensor logits;   // TokenKind::step: [count, tokens, actions]; transition: [count, actions]
+  at::Tensor targets;  // TokenKind::step: [count, tokens]; transition: [count]
   if (windows_->rules().kind == TokenKind::step) {
     StepBuffers buffers(count, tokens);
     fill(ordinals, buffers);

@@ -27,8 +27,8 @@ std::int64_t sum(const std::array<std::int64_t, 6>& sizes) {
 
 /// Returns N rows, [N, width], with ones at the `indices` [N, k] of each row and zeros elsewhere.
 /// Rows that `is_bad` [N] marks are NaN. The product of any other row and a table is the sum of k
-/// rows of the table. On a GPU, the backward pass of this product adds in a fixed order, unlike
-/// that of an index lookup.
+/// rows of the table. On a GPU, the backward pass of this product adds in a fixed order. The
+/// backward pass of an index lookup does not.
 at::Tensor hot(const at::Tensor& indices, const at::Tensor& is_bad, std::int64_t width,
                at::ScalarType type) {
   const at::Tensor zeros =

@@ -20,8 +20,8 @@ struct Dropout {
   at::Tensor samples;  // [B] int64 ordinal of each row's training item, see DropoutSamples
 };
 
-/// Computes residual + dropout(x), differentiable in both. If `dropout` is nullptr, nothing is
-/// dropped. The offset of an element in its row selects the element's random number.
+/// Computes residual + dropout(x), differentiable in x and residual. If `dropout` is nullptr,
+/// nothing is dropped. The offset of an element in its row selects the element's random number.
 ///
 /// Shapes: x, residual [B, ...]
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout);

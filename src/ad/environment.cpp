@@ -10,7 +10,8 @@
 #endif
 
 // The registry of environments. Each environment has a file environments/NAME.cpp with the function
-// make_NAME, and its NAME in this list.
+// make_NAME, and its NAME in this list. A build may define MGPU_MORE_ENVIRONMENTS to add further
+// environments, as tests/extension does.
 #define MGPU_ENVIRONMENTS(line) line(darkroom) MGPU_MORE_ENVIRONMENTS(line)
 
 namespace mgpu::ad {

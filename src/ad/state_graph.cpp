@@ -65,7 +65,8 @@ void StateGraph::read_rewards(const Environment& environment) {
 }
 
 /// Computes the distances from all states to `target`. Relaxes all edges until no distance changes.
-/// This simple method is fast enough, because graphs are small and it runs once for each target.
+/// This simple method is fast enough, because graphs are small and measure() runs only once for
+/// each target.
 void StateGraph::measure(std::size_t target, const Environment& environment) {
   std::uint8_t* distance = &distance_[target * num_states_];
   distance[target] = 0;

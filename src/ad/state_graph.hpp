@@ -23,7 +23,7 @@ class StateGraph {
 public:
   /// Builds the tables.
   /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
-  ///         than the state reached, or when a state cannot be reached from another.
+  ///         than the state reached, or when a state cannot be reached from another state.
   explicit StateGraph(const Environment& environment);
 
   std::size_t num_states() const { return num_states_; }

@@ -19,7 +19,7 @@ constexpr double kInitStd = 0.02;  // standard deviation of initial weights, as 
 /// must never change, because it selects the random numbers of the site.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
-/// Returns whether libtorch has fast matrix products of this type on this processor. If not,
+/// Returns whether libtorch has fast matrix products of type `compute` on this CPU. If not,
 /// linear() rounds the operands to 16 bits and multiplies them as float32. The products are then
 /// exact, and the sums are more precise than 16-bit sums.
 bool processor_multiplies([[maybe_unused]] tensor::ComputeKind compute) {
@@ -46,7 +46,8 @@ at::Tensor mlp(const tensor::ParameterArena& arena, const AdTransformerConfig& c
   return linear(arena, block + "mlp.down", at::gelu(up), config.compute);
 }
 
-/// Computes the attention of new tokens over the cache, [B, T, D]. S = place.visible.
+/// Computes the attention of new tokens over the cache, [B, T, D]. In the shapes below, S is
+/// place.visible.
 at::Tensor cached_attention(const AdTransformerConfig& config, const at::Tensor& q,
                             const DecodePlace& place, const at::Tensor& keys,
                             const at::Tensor& values) {

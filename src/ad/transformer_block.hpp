@@ -48,8 +48,8 @@ struct DecodePlace {
   bool is_fresh;         // true: all rows were empty, so new tokens attend only to new tokens
 };
 
-/// Computes transformer block `layer` for new tokens, without dropout. It reads the keys and values
-/// of earlier tokens from the cache, and stores those of the new tokens there.
+/// Computes transformer block `layer` for new tokens, without dropout. Reads the keys and values of
+/// earlier tokens from `cache`, and stores the keys and values of the new tokens in `cache`.
 at::Tensor block_decode(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         std::int64_t layer, const at::Tensor& x, const DecodePlace& place,
                         KvCache& cache);

@@ -23,9 +23,9 @@ constexpr std::array kStopSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 constexpr std::int64_t kSameRequestUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
-// Time and number of the first signal. Both are in one word, so that a handler on another thread
-// never sees the time without the number. Upper bits: microseconds of the monotonic clock. Low
-// byte: the signal's number. 0: no signal.
+// Time and number of the first signal, or 0 before a signal has arrived. The low byte is the number
+// of the signal, and the upper bits are microseconds of the monotonic clock. Time and number share
+// one word, so that a handler on another thread never sees the time without the number.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

@@ -13,7 +13,8 @@
 namespace mgpu::cluster {
 namespace {
 
-/// The functions of NVML that the meter calls, and their types. A result of 0 is success.
+/// The functions of NVML that UtilizationMeter calls, and their types. A function that succeeds
+/// returns 0.
 /// Source: NVML API reference, functions nvmlInit, nvmlDeviceGetHandleByUUID and
 ///         nvmlDeviceGetUtilizationRates.
 class Nvml {

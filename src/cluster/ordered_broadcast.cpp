@@ -50,7 +50,8 @@ OrderedBroadcast::~OrderedBroadcast() {
     }
     state_->posted.pop_front();
   }
-  // A rank that failed receives no more messages: keep those that MPI may still read.
+  // If a peer failed, it may never receive the remaining messages. MPI may still read these
+  // messages, so release() keeps them in memory.
   if (!state_->posted.empty()) static_cast<void>(state_.release());
 }
 

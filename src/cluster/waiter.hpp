@@ -62,7 +62,7 @@ TimeoutError timed_out(const std::string& call, const Group& group, double timeo
 
 /// In checked builds, compares the call of this rank with the calls of all other ranks.
 /// Ranks:  collective over `group`.
-/// Errors: ShapeError when they differ; those of Waiter::until().
+/// Errors: ShapeError when the calls differ; the errors of Waiter::until().
 void check_call(const Group& group, const Call& mine, Waiter& waiter);
 
 }  // namespace mgpu::cluster

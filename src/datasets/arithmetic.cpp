@@ -17,7 +17,7 @@ namespace mgpu::datasets {
 namespace {
 
 constexpr const char* kArithmetic = "arithmetic";
-constexpr Purpose kCopies{44};  // random stream of each row, for data.arithmetic.copies
+constexpr Purpose kCopies{44};  // for the number of copies, and the characters between copies
 
 /// The settings from which the chains of additions and subtractions, and their rows, are made.
 struct ChainSettings {
@@ -25,8 +25,8 @@ struct ChainSettings {
   std::int64_t largest = 20;
   std::int64_t modulus = 0;  // the answer is the sum modulo this number; 0: the sum itself
   bool is_worked = false;    // true: completions have a line for each partial sum
-  std::int64_t copies = 1;   // most times that a prompt has the chain
-  std::uint64_t seed = 0;    // of the number of copies, and of the characters between them
+  std::int64_t copies = 1;   // largest number of copies of the chain in a prompt
+  std::uint64_t seed = 0;    // seed of the random stream kCopies
 };
 
 struct Chain {
@@ -72,10 +72,10 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
   return chain;
 }
 
-/// Returns the prompt with 1 to settings.copies copies of its chain. Up to 8 random characters and
-/// a line break follow each copy but the last. So models learn inputs like those of agents with
-/// latent steps (job collect). Each agent reads the question, and hidden states take the place of
-/// the characters.
+/// Returns a prompt with 1 to settings.copies copies of `chain`. Up to 8 random characters and a
+/// line break follow each copy but the last. Such prompts prepare models for agents with latent
+/// steps (job collect). There, the input has the question once for each agent, with hidden states
+/// in place of the characters.
 std::string with_copies(const ChainSettings& settings, const std::string& chain,
                         std::uint64_t number) {
   constexpr std::string_view kCharacters = "0123456789 +-=#\n";
@@ -113,8 +113,8 @@ public:
 
   bool has_check() const override { return true; }
 
-  /// Returns 1 if the answer states the sum in \boxed{...} or after `####`, otherwise 0. An answer
-  /// with neither of these has to begin with the sum.
+  /// Returns 1 if the given answer is the sum, otherwise 0. The given answer is the text in
+  /// \boxed{...} or after `####`. Without such a text, it is the number at the start of the answer.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::optional<std::string> given = given_answer(answer);
     return given && same_answer(*given, std::to_string(chain_of(split, index).sum)) ? 1.0 : 0.0;

@@ -60,7 +60,8 @@ Question make_question(std::int64_t options, RowDraws draws) {
   return question;
 }
 
-/// Returns the first capital letter that stands alone in `text`; "" if no letter does.
+/// Returns the first capital letter in `text` that stands alone, i.e. with no letter, digit or
+/// apostrophe before or after it. Returns "" if there is no such letter.
 std::string first_letter(std::string_view text) {
   const auto is_word = [&](std::size_t at) {
     return at < text.size() && (is_letter(text[at]) || is_digit(text[at]) || text[at] == '\'');
@@ -87,8 +88,8 @@ public:
 
   bool has_check() const override { return true; }
 
-  /// Returns 1 if the answer's letter is right, otherwise 0. The letter is that in \boxed{...} or
-  /// after `####`. In an answer with neither of these, it is the first capital letter that stands
+  /// Returns 1 if the given letter is right, otherwise 0. The given letter is the text in
+  /// \boxed{...} or after `####`. Without such a text, it is the first capital letter that stands
   /// alone.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::string letter(1, question_of(split, index).letter);

@@ -49,8 +49,8 @@ std::optional<std::string> after_mark(std::string_view text) {
   return std::string(line.substr(begin, line.find_last_not_of(" \t") + 1 - begin));
 }
 
-/// Returns whether a number can begin after `before`. The digits in x2, x^2 and x_2 are not
-/// numbers.
+/// Returns whether a number can begin after the character `before`. For example, the digits in x2,
+/// x^2 and x_2 are not numbers.
 bool can_precede(char before) {
   return !is_letter(before) && !is_digit(before) && before != '^' && before != '_' &&
          before != '.' && before != '\\';
@@ -91,8 +91,9 @@ std::size_t next_dollar(std::string_view text, std::size_t from) {
   return std::string_view::npos;
 }
 
-/// Returns whether two dollar signs enclose a formula, and are no signs of currency. A formula does
-/// not begin or end with a blank, and no digit follows it.
+/// Returns whether the dollar signs at `begin` and `end` enclose a formula, rather than stand for a
+/// currency. A formula is not empty, and does not begin or end with a blank. No digit follows the
+/// second dollar sign.
 bool encloses_formula(std::string_view text, std::size_t begin, std::size_t end) {
   if (end == begin + 1) return false;
   const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
@@ -100,7 +101,8 @@ bool encloses_formula(std::string_view text, std::size_t begin, std::size_t end)
   return !is_blank(text[begin + 1]) && !is_blank(text[end - 1]) && !is_followed;
 }
 
-/// Returns the number of the last formula $...$ that consists of one number.
+/// Returns the content of the last formula $...$ that holds a number only, in the form of
+/// plain_answer().
 std::optional<std::string> last_formula_number(std::string_view text) {
   std::optional<std::string> found;
   std::size_t begin = next_dollar(text, 0);

@@ -27,8 +27,10 @@ struct WordProblem {
 
 using WordProblems = std::vector<WordProblem>;
 
-/// Reads a row, and splits its `answer` at the last `####`. Returns nullopt if the row lacks a text
-/// `question` or `answer`, or no text follows the last `####` of the answer.
+/// Reads a row, and splits its `answer` at the last `####`. Returns nullopt in these cases:
+///
+/// - `question` or `answer` is missing, or is not a text.
+/// - `answer` has no `####`, or only blanks follow the last `####`.
 std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   const formats::JsonValue* question = row.find("question");
   const formats::JsonValue* answer = row.find("answer");
@@ -45,8 +47,10 @@ std::optional<WordProblem> problem_in(const formats::JsonValue& row) {
   return problem;
 }
 
-/// Reads a file of the folder. `seen` has the questions of files that were read before, and gets
-/// those of this file.
+/// Reads a file of the folder. `seen` holds the questions of the files that were read before. Adds
+/// the questions of this file to `seen`.
+/// Errors: those of input::open_rows(); Failure E531 if a row cannot be used, or has a question of
+///         an earlier file.
 WordProblems read_problems(const std::filesystem::path& path, std::set<std::string>& seen) {
   input::RowOptions options;
   options.path = path;

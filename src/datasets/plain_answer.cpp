@@ -152,7 +152,8 @@ std::string_view trimmed(std::string_view text, std::string_view begin, std::str
   return text.substr(first, text.find_last_not_of(end) + 1 - first);
 }
 
-/// Returns the part after `=` if only a name such as x or f(x) is before it; otherwise the text.
+/// Returns the part after the first `=` if only a name such as x or f(x) is before the `=`.
+/// Otherwise returns the whole text.
 std::string_view without_name(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || !is_letter(text[0])) return text;

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kMostFractionDigits = 10'000;
 constexpr std::size_t kMostExponentDigits = 9;
 
-/// Reads a text from its start. number() may advance place() even if it returns nullopt.
+/// Reads the number at the start of a text. number() may advance place() even when number() returns
+/// nullopt.
 class NumberReader {
 public:
   explicit NumberReader(std::string_view text) : text_(text) {}
@@ -67,8 +68,8 @@ private:
     return found;
   }
 
-  /// Reads digits. After one to three digits, groups of a comma and three digits may follow, as in
-  /// 1,234,567.
+  /// Reads digits. After one to three digits that do not begin with 0, groups of a comma and three
+  /// digits may follow, as in 1,234,567. Returns the digits without the commas.
   std::string grouped_digits() {
     std::string found = digits();
     if (found.empty() || found.size() > 3 || found[0] == '0') return found;
@@ -123,7 +124,7 @@ private:
     });
   }
 
-  /// Reads a denominator after a slash.
+  /// Reads a slash and a denominator. Returns the fraction with the numerator `top`.
   std::optional<ExactNumber> slash(const Decimal& top) {
     return attempt([&]() -> std::optional<ExactNumber> {
       blanks();
@@ -142,7 +143,8 @@ private:
     });
   }
 
-  /// Reads the fraction of a mixed number, such as 1/2 in 1 1/2.
+  /// Reads the fraction of a mixed number, such as 1/2 in 1 1/2. Returns the value of the mixed
+  /// number, which is 3/2 in the example. `whole` is the integer before the fraction.
   std::optional<ExactNumber> mixed(const Decimal& whole) {
     if (whole.exponent < 0 || whole.digits.size() > kMostFractionDigits) return std::nullopt;
     return attempt([&]() -> std::optional<ExactNumber> {
@@ -165,7 +167,7 @@ private:
     return negative ? -std::stoll(found) : std::stoll(found);
   }
 
-  /// Reads e3, or \times 10^3 with or without braces.
+  /// Reads a power of ten, such as e3, \times 10^3 or \times 10^{3}. Returns the exponent.
   std::optional<std::int64_t> power_of_ten() {
     return attempt([&]() -> std::optional<std::int64_t> {
       if (take("e") || take("E")) return exponent();

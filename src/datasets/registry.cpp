@@ -10,8 +10,8 @@
 #define MGPU_MORE_DATASETS(line)
 #endif
 
-// The registry. Each data set has a source file NAME.cpp, which defines NAME_dataset(), and its
-// NAME is in this list.
+// MGPU_DATASETS lists the names of all data sets. For each NAME in the list, a source file NAME.cpp
+// defines the function NAME_dataset().
 #define MGPU_DATASETS(line)                                                        \
   line(synthetic_texts) line(star_graph) line(arithmetic) line(choice) line(gsm8k) \
       MGPU_MORE_DATASETS(line)
@@ -53,7 +53,8 @@ bool is_chosen(const Config& config, const DatasetEntry& entry) {
   return *entry.chosen_by != '\0' && config.integer(entry.chosen_by) > 0;
 }
 
-/// Refuses keys of data sets that are not chosen, unless they have their default values.
+/// Throws Failure E124 if a key of a data set other than `chosen` has a value other than its
+/// default.
 void refuse_keys_of_others(const Config& config, const DatasetEntry* chosen) {
   const std::vector<std::string> given = config.not_default();
   for (const DatasetEntry& other : datasets()) {

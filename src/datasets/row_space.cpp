@@ -14,8 +14,8 @@ std::string rows_key(const std::string& dataset) {
   return "data." + dataset + ".rows";
 }
 
-/// Formats three numbers of rows that fit in `room`, such as "[80, 10, 10]": a tenth each for
-/// validation and test.
+/// Formats sizes of train, validation and test that add up to `room`, such as "[80, 10, 10]".
+/// Validation and test get a tenth of `room` each.
 std::string fitting_rows(std::uint64_t room) {
   const std::uint64_t part = room / 10;
   return "[" + std::to_string(room - 2 * part) + ", " + std::to_string(part) + ", " +

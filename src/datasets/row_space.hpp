@@ -33,9 +33,9 @@ private:
   std::size_t made_ = 0;
 };
 
-/// Rows that are made from a list of choices, in a random order. The first choices of the list are
-/// counted, as many of them as give at most 2^62 combinations of values. There is one row for each
-/// combination of values of the counted choices.
+/// Rows in a random order. Each row is made from the same list of choices. Choices are counted from
+/// the start of the list, as long as they give at most 2^62 combinations of values. There is one
+/// row for each combination of values of the counted choices.
 class RowSpace {
 public:
   /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many
@@ -67,12 +67,14 @@ struct SplitSizes {
   std::uint64_t number(Split split, std::int64_t index) const;
 };
 
-/// Adds the key data.NAME.rows. Its value lists how many rows train, validation and test have.
+/// Adds the key data.NAME.rows, where NAME is `dataset`. The value of the key lists how many rows
+/// train, validation and test have.
 void add_rows_key(KeyTable& table, const std::string& dataset);
 
-/// Returns the sizes that `value`, the value of key data.NAME.rows, lists.
-/// Errors: Failure E107 (exit 78) if it is not three numbers; E124 if the splits need more
-///         different rows than exist (`room`).
+/// Returns the sizes that `value`, the value of key data.NAME.rows, lists. `room` is the number of
+/// different rows of the data set.
+/// Errors: Failure E107 (exit 78) if `value` does not have three numbers; E124 if the sum of the
+///         numbers is larger than `room`.
 SplitSizes split_sizes(const Config& config, const std::string& dataset,
                        const std::vector<std::int64_t>& value, std::uint64_t room);
 

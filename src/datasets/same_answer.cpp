@@ -11,7 +11,7 @@
 namespace mgpu::datasets {
 namespace {
 
-/// Words after a number that are not units. They change the value.
+/// Words that can follow a number but are not units, because they change the meaning of the answer.
 constexpr auto kNoUnits = std::to_array<std::string_view>(
     {"and", "or", "pi", "hundred", "thousand", "million", "billion", "trillion", "dozen", "to"});
 constexpr std::string_view kShortUnits = "mgshlLKCFJNWVA";
@@ -25,8 +25,8 @@ bool is_unit_word(std::string_view word, bool follows_blank) {
   return word.size() > 1 || (follows_blank && kShortUnits.find(word[0]) != std::string_view::npos);
 }
 
-/// Returns the length of ^2, ^{2}, ^3 or ^{3} at the start of `text`; 0 if it starts with something
-/// else.
+/// Returns the length of ^2, ^{2}, ^3 or ^{3} at the start of `text`; 0 if `text` starts with none
+/// of these powers.
 std::size_t power_of_unit(std::string_view text) {
   for (const std::string_view power : {"^2", "^3", "^{2}", "^{3}"})
     if (text.starts_with(power)) return power.size();
@@ -34,8 +34,9 @@ std::size_t power_of_unit(std::string_view text) {
 }
 
 /// Returns whether the text after a number is empty or a unit. A unit consists of words, each with
-/// or without a power such as ^2, of spaces, and of the signs `/`, `.`, `-` and `'`. A word of one
-/// letter must be one of kShortUnits, and follow a space or `/`.
+/// or without a power such as ^2, of spaces, and of the signs `/`, `.`, `-` and `'`. The words of
+/// kNoUnits are not allowed. A word of one letter must be one of kShortUnits, and follow a space or
+/// `/`.
 bool is_unit(std::string_view text) {
   bool follows_blank = false;
   for (std::size_t i = 0; i < text.size();) {
@@ -80,7 +81,7 @@ std::string bare_text(std::string_view plain) {
   return text;
 }
 
-/// A list such as (1, 2) or 1, 2.
+/// A list such as `(1, 2)` or `1, 2`.
 struct AnswerList {
   std::string brackets{};  // "()", "[)", "" and so on
   std::vector<std::string_view> items{};

@@ -1,5 +1,5 @@
-// Generates star graphs. Source: Bachmann and Nagarajan, The pitfalls of next-token prediction
-// (ICML 2024).
+// Defines data set star_graph, whose rows ask for paths in star graphs. Source: Bachmann and
+// Nagarajan, The pitfalls of next-token prediction (ICML 2024).
 #include "star_graph.hpp"
 
 #include <algorithm>
@@ -66,7 +66,8 @@ public:
                : 0.0;
   }
 
-  /// Returns the first nodes of the answer, at most as many as the path has, such as "4,1,7".
+  /// Returns the first nodes of the answer, such as "4,1,7", at most as many as a path has. Returns
+  /// nullopt if the answer does not begin with a node.
   std::optional<std::string> given_answer(const Answer& answer) const override {
     const auto length = static_cast<std::size_t>(length_);
     std::string nodes = form_.has_texts ? first_nodes(answer.text, length) : "";
@@ -81,7 +82,7 @@ public:
   bool is_same(const std::string& a, const std::string& b) const override { return a == b; }
 
 private:
-  /// Returns the list of at most `most` nodes with which a text begins, such as "4,1,7".
+  /// Returns the nodes at the start of a text, such as "4,1,7", but at most `most` nodes.
   static std::string first_nodes(std::string_view text, std::size_t most) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     std::size_t end = 0;

@@ -22,7 +22,7 @@ struct StarGraphShape {
 struct StarGraph {
   std::vector<std::int64_t> path{};                            // [l] from the start to the goal
   std::vector<std::pair<std::int64_t, std::int64_t>> edges{};  // [d (l - 1)] in a random order
-  std::vector<std::int64_t> random_arm{};                      // [l] nodes of one of the d arms
+  std::vector<std::int64_t> random_arm{};                      // [l] nodes of a random arm
 
   /// Returns the prompt, such as `a,b|c,d/start,goal=` for the edges (a, b) and (c, d).
   std::string prompt() const;
@@ -30,11 +30,11 @@ struct StarGraph {
   /// Returns the nodes of `path`, separated by commas: `start,...,goal`.
   std::string path_text() const;
 
-  /// Returns the nodes of `random_arm`, separated by commas like those of path_text().
+  /// Returns the nodes of `random_arm`, separated by commas.
   std::string random_arm_text() const;
 
-  /// Returns the tokens of the prompt. The token of a node is its label, below N = `nodes`. The
-  /// token of `|` is N, that of `=` is N + 1, and that of `/` is N + 2. Commas have no token.
+  /// Returns the tokens of the prompt. The token of a node is its label, which is below N =
+  /// `nodes`. The signs `|`, `=` and `/` have the tokens N, N + 1 and N + 2. Commas have no token.
   std::vector<std::int64_t> prompt_ids(std::int64_t nodes) const;
 };
 

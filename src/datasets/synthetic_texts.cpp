@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the 
                                                      "on the hill",   "under the tree",
                                                      "at the market", "behind the house"};
 
-/// Draws the random numbers of one row of the data set, in order.
+/// Draws the random numbers from which one row of the data set is made.
 class Dice {
 public:
   /// Purpose::source is also the purpose of random streams that generate learning histories of

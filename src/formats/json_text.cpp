@@ -45,8 +45,8 @@ public:
   void operator()(std::int64_t value) { text_ += std::to_string(value); }
   void operator()(std::uint64_t value) { text_ += std::to_string(value); }
 
-  // Formats numbers with nlohmann's library, as earlier versions did, so that files do not change.
-  // std::to_chars writes other digits for some numbers.
+  // Formats numbers with nlohmann's library, as earlier versions of this program did, so that files
+  // do not change. std::to_chars would write some numbers with other digits.
   void operator()(double value) {
     if (!std::isfinite(value)) return (*this)(nullptr);
     std::array<char, 64> digits{};

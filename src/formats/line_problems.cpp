@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kShown = 5;
 
-/// Removes the first part of `text`, up to and including the next `end`. Returns the part without
-/// `end`.
+/// Removes the part of `text` up to and including the first `end`; the whole text if there is no
+/// `end`. Returns the removed part without `end`.
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, at);

@@ -48,8 +48,8 @@ constexpr std::array kTypes = {ReadType{"BOOL", 8},
                                ReadType{"I64", 64, DType::i64},
                                ReadType{"U64", 64, DType::u64}};
 
-/// Returns a name from the file in backquotes for messages, with ? for each control byte, and cut
-/// to at most 120 bytes.
+/// Returns a name for messages. The name is in backquotes, has ? for each control byte, and is cut
+/// to at most 120 bytes. `name` comes from the file, so it can be any text.
 std::string shown(std::string_view name) {
   std::size_t length = std::min<std::size_t>(name.size(), 120);
   while (length < name.size() && (static_cast<unsigned char>(name[length]) & 0xc0) == 0x80)
@@ -107,8 +107,8 @@ private:
            std::memcmp(file_.data(), start.data(), start.size()) == 0;
   }
 
-  /// Throws Failure E622 if the file is a Git LFS pointer, a pickle or a zip archive. Called when
-  /// the file has no valid safetensors header.
+  /// Throws Failure E622 if the file is a Git LFS pointer, a pickle or a zip archive. Callers call
+  /// this function when the file has no valid safetensors header, for a message that helps more.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     ErrorReport report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};
@@ -269,7 +269,7 @@ private:
 }
 
 Mapping map_file(const fs::path& path) {
-  // O_NONBLOCK: otherwise a pipe with this name would block until a writer opens it.
+  // Without O_NONBLOCK, open() of a pipe would wait for a writer.
   const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) fail_open(path, std::strerror(errno), errno == EIO || errno == ESTALE);
   struct stat info {};

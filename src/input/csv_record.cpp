@@ -12,8 +12,8 @@ std::string_view without_line_end(std::string_view record) {
   return record;
 }
 
-/// Throws if `byte` breaks the rules of quoting; `before` and `behind` are the states before and
-/// after it.
+/// Throws RowError if `byte` breaks the rules of quoting. `before` and `behind` are the states of
+/// the CSV reader before and after `byte`.
 void check_quoting(CsvPlace before, char byte, CsvPlace behind, const CsvRules& rules) {
   if (!rules.has_quotes || behind != CsvPlace::plain) return;
   if (before == CsvPlace::behind_quote) throw RowError("characters follow a closing quote");

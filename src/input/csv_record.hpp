@@ -32,7 +32,7 @@ struct CsvCell {
 
 /// Returns the cells of one record. `record` may include the line end after it, "\n" or "\r\n".
 /// Errors: RowError for an unclosed quote, a quote inside an unquoted cell, characters after a
-///         closing quote, or another line end outside quotes.
+///         closing quote, or a "\n" outside quotes that does not end the record.
 /// Source: RFC 4180.
 std::vector<CsvCell> csv_cells(std::string_view record, const CsvRules& rules);
 

@@ -22,7 +22,9 @@ struct FileStamp {
 /// A file that is read at given offsets, and must not change while it is open.
 class DataFile {
 public:
-  /// Opens the file. Errors: Failure E603 (missing or unreadable, exit 66), which names this host.
+  /// Opens the file.
+  /// Errors: Failure E603 (exit 66) if the file is missing, unreadable, or not a regular file. The
+  ///         report names this host.
   explicit DataFile(fs::path path);
 
   const fs::path& path() const { return path_; }

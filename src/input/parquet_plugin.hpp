@@ -21,7 +21,7 @@ public:
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
-/// The type of the function mgpu_open_parquet, which that library exports. The function takes
+/// The type of mgpu_open_parquet(), the function that the library exports. The function takes
 /// ownership of the descriptor.
 using OpenParquet = std::unique_ptr<ParquetPlugin> (*)(int descriptor);
 

@@ -15,15 +15,17 @@ struct ParquetFacts {
 };
 
 /// Reads the number of rows and the names of the columns of a Parquet file.
-/// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).
+/// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build, or its library
+///         cannot be loaded).
 ParquetFacts read_parquet_facts(const DataFile& file);
 
-/// Opens the rows of a Parquet file. A read continues where the previous read stopped if it begins
-/// in the same row group, and not before the previous batch (1024 rows). Any other read decodes
-/// from the start of a row group.
+/// Opens the rows of a Parquet file. Rows are decoded in batches of at most 1024. A read continues
+/// from the last decoded batch if its first row is in the same row group, and not before that
+/// batch. Any other read decodes from the start of a row group.
 ///
 /// Memory: 1024 rows, and 1 MiB per column. `file` must outlive the result.
-/// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build).
+/// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build, or its library
+///         cannot be loaded).
 std::unique_ptr<RowSource> open_parquet_rows(const DataFile& file);
 
 }  // namespace mgpu::input

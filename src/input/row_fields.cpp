@@ -21,7 +21,7 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Formats "`a`, `b` and `c`".
+/// Returns the names as a text such as "`a`, `b` and `c`". `last` is the word before the last name.
 std::string listed(const Names& names, const std::string& last) {
   std::string text;
   const std::size_t shown = std::min(names.size(), kShownNames);
@@ -39,7 +39,7 @@ Names names_of(const JsonValue::Members& members) {
   return names;
 }
 
-/// Formats "it has `a` and `b`; did you mean `a`?".
+/// Returns a clause for messages, such as "it has `a` and `b`; did you mean `a`?".
 std::string what_there_is(const std::string& missing, const Names& there) {
   std::string text = there.empty() ? "it has nothing" : "it has " + listed(there, "and");
   const std::string nearest = nearest_name(missing, there);
@@ -185,8 +185,8 @@ JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
   return renamed;
 }
 
-/// Returns the row with this program's names of columns. Drops a column that has one of these names
-/// if another column is mapped to that name.
+/// Returns the row with this program's names of columns. If RowOptions::columns maps a column of
+/// the file to a name, another column of the file that has this name is dropped.
 RowFields::Members RowFields::rename(const Members& members) const {
   if (columns_.empty()) return members;
   Members renamed;
@@ -208,8 +208,8 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Removes the columns in left_out_, because another column of RowOptions::one_of is mapped. Also
-/// removes null values of columns whose types are checked.
+/// Removes the columns in left_out_, because RowOptions::columns maps another name of
+/// RowOptions::one_of. Also removes the columns in checked_ whose value is null.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

@@ -17,14 +17,16 @@ public:
 
   /// Checks the names of the columns of a table (CSV, TSV or Parquet), whose rows all have the same
   /// columns. `path` is for messages.
-  /// Errors: Failure E533 (exit 65) when a required column, or one in RowOptions::columns, is
-  ///         missing.
+  /// Errors: Failure E533 (exit 65) when a column of RowOptions::all_of or RowOptions::columns is
+  ///         missing, or when all columns of RowOptions::one_of are missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
   /// Returns the row with this program's names of columns. `has_cells` is true for a row of CSV or
   /// TSV, in which lists are JSON texts.
-  /// Errors: RowError when a required column, or one in RowOptions::columns, is missing, when a row
-  ///         has several columns of RowOptions::one_of, or when a column has the wrong type.
+  /// Errors: RowError in these cases:
+  ///         - a column of RowOptions::all_of or RowOptions::columns is missing
+  ///         - RowOptions::one_of has names, and the number of these columns in the row is not 1
+  ///         - a column that the job reads has the wrong type
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Returns whether each row must have a unique `id`.

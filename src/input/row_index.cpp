@@ -86,8 +86,8 @@ private:
   bool is_inside_ = false;
 };
 
-/// Returns where the rows may begin: after the byte order mark and the opening bracket of a JSON
-/// list, if the file has them. Sets index.is_list.
+/// Returns the position of the first record. It follows the byte order mark and the opening bracket
+/// of a JSON list, if the file has them. Sets index.is_list.
 RowMark find_body(const DataFile& file, RowIndex& index) {
   std::string head(std::size_t{64} << 10, '\0');
   head.resize(file.read(0, head));

@@ -29,7 +29,8 @@ struct RowIndex {
   bool is_list = false;                 // jsonl: one list of objects
   std::int64_t rows = 0;
   std::vector<std::string> columns;  // empty for jsonl
-  std::vector<RowMark> marks;        // where rows 0, 32, 64, ... begin; empty for parquet
+  std::vector<RowMark> marks;        // where rows 0, 32, 64, ... begin; empty for parquet and for
+                                     // generated rows
 
   /// Serializes the index for another rank of the same build.
   std::string to_bytes() const;
@@ -45,16 +46,21 @@ CsvRules csv_rules(RowFormat format, const RowOptions& options);
 /// Makes the object that finds the ends of records in the file of `index`.
 std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOptions& options);
 
-/// Returns the number of rows of the file, but at most `most`, and reads no more than is needed.
-/// Errors: those of make_row_index(), except E531.
+/// Returns the number of rows of the file, but at most `most`. Reads no more of the file than this
+/// needs.
+/// Errors: those of make_row_index(), except for an empty file, a file without rows, equal column
+///         names, and data after the end of a JSON list.
 std::int64_t count_records(const DataFile& file, const RowOptions& options, std::int64_t most);
 
 /// Reads the whole file once, and returns its index.
 ///
 /// Memory: a block of the file, and 16 bytes per 32 rows.
-/// Errors: Failure E531 (empty file), E532 (wrong format, no rows, or equal column names), E534
-/// (the
-///         file has changed), E535 (Parquet is not in this build), E603 (cannot be read).
+/// Errors: Failure
+///         - E531: the file is empty
+///         - E532: its format is wrong, it has no rows, or two columns have the same name
+///         - E534: the file has changed
+///         - E535: this build cannot read Parquet
+///         - E603: the file cannot be read
 RowIndex make_row_index(const DataFile& file, const RowOptions& options);
 
 }  // namespace mgpu::input

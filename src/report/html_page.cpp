@@ -14,8 +14,8 @@ std::string element(const std::string& tag, const std::string& css, const std::s
          ">\n";
 }
 
-/// Formats an element with a text, marked with the JSON pointer of the text's number in
-/// summary.json.
+/// Formats an element with the text `words`. Its attribute data-key is `key`, which points to the
+/// number of the text in summary.json (a JSON pointer). If `key` is empty, there is no attribute.
 std::string marked(const std::string& tag, const std::string& words, const std::string& key) {
   const std::string mark = key.empty() ? "" : " data-key=\"" + escape_html(key) + '"';
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';

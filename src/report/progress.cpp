@@ -60,7 +60,7 @@ ReportClock ReportClock::real(double elapsed_s) {
 }
 
 void ProgressMeter::update(std::int64_t done, double now_s) {
-  if (!marks_.empty() && done < marks_.back().done) marks_.clear();  // another loop has begun
+  if (!marks_.empty() && done < marks_.back().done) marks_.clear();  // the next loop has begun
   // About sixteen marks per window are enough. So if the second-to-last mark was made less than a
   // sixteenth of the window ago, the new mark replaces the last one.
   if (marks_.size() >= 2 && now_s - marks_[marks_.size() - 2].now_s < kWindow_s / 16) {
@@ -107,7 +107,7 @@ std::string bar_text(const Event& event, const Position& at, std::optional<doubl
   const std::string head = pad_right(escape_log(event.word), 5) +
                            text_of(" %3.0f%% ", std::floor(100.0 * std::min(share, 1.0)));
   std::vector<std::string> parts = bar_parts(event, at, rate, eta);
-  // One column stays free: writing the last one makes some terminals wrap.
+  // The last column stays free, because some terminals wrap the line after a character there.
   const int room = terminal.columns - 1 - static_cast<int>(width_of(head)) - 3;
   const auto left = [&] { return room - static_cast<int>(width_of(joined(parts))); };
   while (parts.size() > 1 && left() < kNarrowestBar)

@@ -39,7 +39,7 @@ void draw_words(Svg& svg, const UnitChart& chart) {
   if (!chart.note.empty()) svg.text({room.x, room.y - 18}, chart.note, chart.css + " name strong");
 }
 
-/// Writes a text under a point, or above it if it lies near the bottom.
+/// Writes a text under a point, or above the point if the point is near the bottom of the chart.
 void draw_count(Svg& svg, Point point, const std::string& words) {
   const bool is_low = point.y > kHeight - kBottom - 22;
   svg.text(

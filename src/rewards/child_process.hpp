@@ -25,13 +25,15 @@ public:
 
   /// Writes `request` to the command. Returns the next `lines` lines that the command writes,
   /// without line ends.
-  /// Errors: Failure E551 if the command ends or closes its output, writes lines without a request,
-  ///         writes 64 MiB without an answer, or has not written these lines after `timeout_s`
-  ///         seconds.
+  /// Errors: Failure E551 in these cases:
+  ///         - the command ends or closes its output before it has written the lines
+  ///         - the command has written more output than the earlier requests asked for
+  ///         - the command writes more than 64 MiB without completing the lines
+  ///         - the command has not completed the lines after `timeout_s` seconds
   std::vector<std::string> ask(std::string_view request, std::size_t lines, double timeout_s);
 
-  /// Throws Failure E551 with `what` the command did wrong, the command, its last output on stderr,
-  /// and a shell line to try it by hand.
+  /// Throws Failure E551. The report says `what` the command did wrong. It shows the command, its
+  /// last output on standard error, and a shell line to try the command by hand.
   [[noreturn]] void fail(const std::string& what) const;
 
 private:

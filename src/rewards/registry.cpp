@@ -58,7 +58,7 @@ std::vector<double> read_weights(const Config& config, const std::vector<std::st
   return weights;
 }
 
-/// Refuses keys of rewards that reward.functions does not choose.
+/// Throws Failure E124 if the user has set a key of a reward that reward.functions does not name.
 void refuse_unused_keys(const Config& config, const std::vector<std::string>& names) {
   const auto is_used = [&](const RewardEntry& entry) {
     return std::ranges::find(names, entry.name) != names.end();

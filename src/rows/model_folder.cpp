@@ -57,9 +57,12 @@ std::string download_command(const Config& config, const fs::path& folder, const
 }
 
 /// Refuses a model whose copy in the Hugging Face cache is incomplete. `folder` is the resolved
-/// path of `key`. If the copy has a config.json, `folder` is the copy, otherwise the path that the
-/// user wrote. Does nothing if the cache has no incomplete copy. Also does nothing if `folder`
-/// exists and is not the copy, because the model is then not taken from the cache.
+/// value of `key`:
+/// - the copy, if the copy has a config.json
+/// - otherwise the path that the user wrote
+///
+/// Does nothing if the cache has no incomplete copy. Also does nothing if `folder` exists and is
+/// not the copy, because this program then does not take the model from the cache.
 void refuse_incomplete_copy(const Config& config, const fs::path& folder, const std::string& key) {
   const std::string& written = config.written(key);
   const std::optional<formats::HubCopy> copy = formats::find_hub_copy(written);
@@ -73,8 +76,8 @@ void refuse_incomplete_copy(const Config& config, const fs::path& folder, const 
                    (has_file(copy->folder / "config.json") ? "; --plan needs no weights" : ""));
 }
 
-/// Returns a help text for a folder that was not found. For a relative path, the text says relative
-/// to which folder the path is resolved, because users often assume another one.
+/// Returns a help text for a folder that was not found. For a relative path, the text says at
+/// which folder the path starts, because users often assume the wrong folder.
 std::string start_of_path(const Config& config, const std::string& key) {
   if (fs::path(config.written(key)).is_absolute()) {
     return key + " is a Hugging Face folder, such as a training writes";

@@ -27,7 +27,7 @@ namespace {
                  std::move(help)});
 }
 
-/// The reward `model`: the output of a ForSequenceClassification model.
+/// The reward `model`, which is the output of a ForSequenceClassification model.
 class ModelReward final : public rewards::Reward {
 public:
   ModelReward(const rewards::RewardSettings& settings, Device device, lm::ResidentModels* models)

@@ -42,8 +42,10 @@ Messages shared_messages(const Messages& chosen, const Messages& rejected) {
           std::mismatch(chosen.begin(), chosen.begin() + most, rejected.begin()).first};
 }
 
-/// Returns the messages of the prompt. If `prompt` is a list, its messages are inserted before both
-/// conversations. Otherwise the prompt consists of the shared_messages() of the conversations.
+/// Returns the messages of the prompt:
+/// - If `prompt` is a list, returns its messages, and inserts them before both conversations.
+/// - If `prompt` is missing (nullptr), returns the shared_messages() of the conversations.
+/// - If `prompt` is a text, returns the shared_messages(), the last of which must be this text.
 Messages take_prompt(const JsonValue* prompt, Messages& chosen, Messages& rejected) {
   if (prompt != nullptr && prompt->list() != nullptr) {
     Messages messages = messages_of(*prompt, "prompt");

@@ -8,7 +8,8 @@
 
 namespace mgpu::run {
 
-/// Consecutive chunks that a group works on at once, as a view into the list that was divided.
+/// Consecutive chunks that a group works on at once, as a view into the list that blocks_of()
+/// divides.
 using ChunkBlock = std::span<const Chunk>;
 
 /// Divides `chunks` into blocks of at most `most` chunks, the same number of blocks for each of

@@ -108,7 +108,8 @@ std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm
         lm::largest_batch(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
-  // Only the ranks of one group call no_headroom() together. run_together() makes all groups throw.
+  // no_headroom() describes only the ranks of the caller's group. run_together() makes all groups
+  // throw the same report.
   cluster::run_together(world, [&] {
     if (batch == 0) throw no_headroom(run, keys, group, demand, names);
   });

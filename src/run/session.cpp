@@ -39,7 +39,8 @@ report::Note note_of(const Event& event) {
                                           : " has failed with " + text_field(event, "code"))};
 }
 
-/// Returns the event of a session that fails: the sentence of the error report with its evidence.
+/// Returns the event that a failed session shows. It has the failure_text(), the code, and the help
+/// text of `report`.
 Event failure_event(const ErrorReport& report) {
   Event event{"error", {{"text", failure_text(report)}, {"code", report.code}}};
   if (!report.help.empty()) event.fields.emplace_back("help", report.help);

@@ -17,8 +17,8 @@
 
 namespace mgpu::text {
 
-/// A token of tokenizer.json or of another tokenizer file that is searched for as a fixed text,
-/// before BpeModel encodes the rest.
+/// A token that AddedTokens searches for as a fixed text, before BpeModel encodes the rest of the
+/// text. The token comes from tokenizer.json or from another tokenizer file of the folder.
 struct AddedToken {
   std::string content;
   bool single_word = false;  // a match must not be next to a word character
@@ -36,8 +36,8 @@ std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 /// Finds the first place in a text where one of several fixed texts occurs.
 class TextFinder {
 public:
-  /// Adds a text to search for, the text of token `id`. Returns false, and adds no text, if `text`
-  /// is empty or was added before.
+  /// Adds `text`, the text of token `id`, to the texts that find() searches for. Returns false, and
+  /// adds no text, if `text` is empty or was added before.
   bool add(std::string_view text, TokenId id);
 
   struct Found {
@@ -49,7 +49,7 @@ public:
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
-  using Edge = std::uint64_t;  // of a trie over bytes: 256 * number of the node + next byte
+  using Edge = std::uint64_t;  // edge of a trie over bytes: 256 * number of start node + next byte
   static Edge edge(std::uint32_t node, char byte) {
     return Edge{node} << 8 | static_cast<unsigned char>(byte);
   }
@@ -71,12 +71,12 @@ public:
   };
 
   /// Adds tokens, except those without content. A token whose content is in the vocabulary has the
-  /// same id as there. The id of another token is the number of tokens in the vocabulary, or one
-  /// more than the largest id of an earlier added token if that is larger. If several tokens have
-  /// the same content, they share an id, and the flags of the last one apply. The shared token is
-  /// special if any of them is.
-  /// Errors: std::invalid_argument when two different tokens are searched for as the same text, or
-  ///         when the normalizer leaves nothing of a token's text
+  /// same id as there. The id of each other token is the larger of two numbers: the number of
+  /// tokens in the vocabulary, and the largest id of an earlier added token plus one. Tokens with
+  /// the same content share an id. The flags of the last of these tokens apply, but the shared
+  /// token is special if any of these tokens is special.
+  /// Errors: std::invalid_argument when two different tokens with equal AddedToken::normalized are
+  ///         searched for as the same text, or when the normalizer leaves nothing of a token's text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);
 

@@ -15,6 +15,7 @@ namespace mgpu::text {
 /// Byte-pair encoding (BPE). The encoding of a piece of text starts with the tokens of its
 /// characters. Each step merges the pair of neighboring tokens whose merge has the lowest
 /// Merge::rank; of several such pairs, the leftmost. The encoding ends when no pair can be merged.
+/// If the option `ignore_merges` is true, a piece that is a token itself is encoded as this token.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters
@@ -37,16 +38,16 @@ public:
     std::vector<Candidate> candidates;  // a heap of pairs that can be merged
   };
 
-  /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. Both
-  /// have the form of the member `model` of a tokenizer.json.
+  /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. The
+  /// two nodes have the form of the member `model` of a tokenizer.json.
   /// Errors: E541 (malformed), E542 (not supported)
   BpeModel(const JsonNode& node, const JsonNode& options);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   /// Appends the tokens of a piece to `ids`. The piece must be valid UTF-8 and not empty.
-  /// Errors: Failure E543 for a character without a token if the named unknown token is not in the
-  ///         vocabulary. If no unknown token is named, such characters are dropped.
+  /// Errors: Failure E543 for a character without a token, if `unk_token` of the options is not in
+  ///         the vocabulary. If `unk_token` is missing or null, such characters are dropped.
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
 
 private:

@@ -7,9 +7,9 @@
 
 namespace mgpu::text {
 
-/// The characters that represent the 256 bytes in byte-level vocabularies. A byte that is a
-/// visible Latin-1 character is represented by this character, the others by U+0100 and
-/// following.
+/// The characters that represent the 256 bytes in byte-level vocabularies. A byte that is a visible
+/// Latin-1 character is represented by this character. The other bytes, in ascending order, are
+/// represented by the characters from U+0100 on.
 /// Source: GPT-2, encoder.py, bytes_to_unicode
 class ByteAlphabet {
 public:

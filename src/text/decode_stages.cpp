@@ -140,8 +140,8 @@ private:
   std::vector<Section> sections_;
 };
 
-/// Removes a character at both ends of each token. If the tokens were joined into one, the stage
-/// holds back occurrences of this character that may be at the end of the joined token.
+/// Removes the character `content_` at both ends of each token. If an earlier stage has joined the
+/// tokens into one token, this stage holds back occurrences of `content_` that may be at its end.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)
@@ -182,7 +182,7 @@ private:
   std::size_t start_, stop_;
   bool joined_;
   bool at_start_ = true;
-  std::size_t removed_ = 0, held_ = 0;  // how often the character was removed, is held back
+  std::size_t removed_ = 0, held_ = 0;  // counts of content_: removed at the start, held back
 };
 
 }  // namespace

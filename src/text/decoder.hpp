@@ -12,8 +12,9 @@
 
 namespace mgpu::text {
 
-/// One stage of a decoder. A decoder turns a list of token texts into a text. An object processes
-/// only one list. add() emits text that no later token can change, and holds back all other text.
+/// One stage of a decoder. A decoder turns a list of token texts into a text. A DecodeStage object
+/// processes only one list. add() emits text that no later token can change, and holds back all
+/// other text.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;
@@ -37,9 +38,8 @@ public:
 private:
   using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
 
-  /// Adds the stages that a node of tokenizer.json describes. `joined` says whether an earlier
-  /// stage has joined all tokens into one token. The function sets `joined` to true if a new stage
-  /// does.
+  /// Adds the stages that a node of tokenizer.json describes. `joined` says whether an earlier node
+  /// joins all tokens into one token. The function sets `joined` to true if this node joins them.
   void read(const JsonNode& node, bool& joined);
 
   std::vector<MakeStage> stages_;
@@ -50,8 +50,8 @@ class DecodeChain {
 public:
   explicit DecodeChain(const Decoder& decoder) : stages_(decoder.start()) {}
 
-  /// add() appends to `text` the characters that no later token can change. finish() appends all
-  /// others, which add() has held back.
+  /// add() appends to `text` the characters that no later token can change. finish() appends the
+  /// characters that add() has held back.
   void add(std::string_view token, std::string& text);
   void finish(std::string& text);
 

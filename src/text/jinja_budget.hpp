@@ -51,8 +51,8 @@ public:
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes one step for a read of `value`. If it is a text, also checks its size, and takes its
-  /// bytes.
+  /// Takes one step for a read of `value`. If `value` is a text, also checks its size, and takes
+  /// its bytes and 64 bytes for each part of its jinja::string.
   void take(const jinja::value& value);
 
   /// Calls take(). Also takes a step for each item of a list or object, but not for items inside
@@ -68,8 +68,9 @@ public:
   static void check_text(std::size_t bytes);
   static void check_list(std::size_t items);
 
-  /// Takes the bytes that a search for `part` in `whole` reads. Returns how often `part` occurs. An
-  /// empty `part` counts once before each byte and once at the end.
+  /// Takes the bytes that a search for `part` in `whole` reads. Returns the number of occurrences
+  /// of `part` that do not overlap. An empty `part` occurs once before each byte and once at the
+  /// end.
   std::size_t take_search(std::string_view whole, std::string_view part);
 
   /// A call in the template: increases the nesting depth of calls while the object exists.

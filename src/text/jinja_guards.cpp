@@ -12,13 +12,13 @@ using jinja::expression;
 using jinja::statement_ptr;
 using jinja::statements;
 
-/// Walks the syntax tree of a template, and wraps its nodes in the nodes of jinja_nodes.hpp. These
-/// take steps from the RenderBudget, and behave as in Python's Jinja or throw.
+/// Walks the syntax tree of a template, and wraps its nodes in the nodes of jinja_nodes.hpp. The
+/// wrapping nodes take steps from the RenderBudget, and behave as in Python's Jinja or throw.
 class Walk {
 public:
-  /// Visits the statements of a body, such as that of a loop. Wraps expressions whose values the
-  /// template prints. Inserts a first statement that takes the steps and bytes of one execution of
-  /// the body from the RenderBudget.
+  /// Visits the statements of a body, such as the body of a loop. Wraps expressions whose values
+  /// the template prints. Inserts a first statement, which takes steps and bytes from the
+  /// RenderBudget for each execution of the body.
   void visit_body(statements& nodes) {
     if (nodes.empty()) return;
     const std::size_t nodes_outside = std::exchange(nodes_, 0);
@@ -52,7 +52,7 @@ private:
   }
 
   /// Visits object.member or object[...]. Returns the name of the member; "" if an expression other
-  /// than a string literal computes it.
+  /// than a string literal computes the name.
   std::string visit_member(jinja::member_expression& member, bool is_called, bool has_arguments) {
     visit(member.object);
     const auto* name = jinja::cast_stmt<jinja::identifier>(member.property);
@@ -212,9 +212,9 @@ private:
     }
   }
 
-  std::size_t nodes_ = 0;  // number of nodes of the innermost body that were visited so far
+  std::size_t nodes_ = 0;  // number of nodes visited so far in the innermost body
   std::size_t bytes_ = 0;  // bytes of the literal texts of the innermost body so far
-  std::size_t names_ = 0;  // number of variables that the program sets
+  std::size_t names_ = 0;  // bound on the number of variables that the program sets
 };
 
 }  // namespace

@@ -18,8 +18,9 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Computes an upper bound on the depth of an expression's tree from its tokens. Within a bracket,
-/// the operations since the last comma may all be nested, so each counts as one level.
+/// Computes an upper bound on the depth of an expression's tree from the tokens of the expression.
+/// Each open bracket counts as one level. Within a bracket, the operations since the last comma may
+/// all be nested, so each of these operations counts as one level.
 class ExpressionDepth {
 public:
   void begin() { chains_.assign(1, 0); }
@@ -67,7 +68,7 @@ private:
                                " nested operations");
   }
 
-  std::vector<int> chains_ = {0};  // number of operations: outside brackets, then per open bracket
+  std::vector<int> chains_ = {0};  // operations outside brackets, then inside each open bracket
 };
 
 /// Counts how deep the current block is nested. An `elif` counts as a block inside the `if` or

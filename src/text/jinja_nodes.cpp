@@ -86,14 +86,14 @@ struct Object : Defined {
     if (!is_called_) return check_member(v);
     if (is_text(v)) return text_of_method(v);
     if (is_val<jinja::value_object>(v) && contains(kObjectMethods, member_)) return v;
-    // A macro or function in a namespace is not a built-in.
+    // A member that is no built-in may be a macro or function that the template stored in `v`.
     if (is_val<jinja::value_object>(v) && !v->get_builtins().contains(member_)) return v;
     not_supported("method `" + member_ + "` of a value of type " + v->type());
   }
 
 private:
   /// Refuses `member_` if it is a built-in of lists or texts in the interpreter of llama.cpp,
-  /// because `object.member` has another value in Python's Jinja.
+  /// because the interpreter and Python's Jinja then give `object.member` different values.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))
@@ -212,8 +212,8 @@ struct Assigned : Guarded {
   }
 };
 
-/// A statement at the start of a body. It prints no text, and takes the steps and bytes of one
-/// execution of the body from the RenderBudget.
+/// A statement at the start of a body. The statement prints no text, and takes the steps and bytes
+/// of one execution of the body from the RenderBudget.
 struct Counted : jinja::statement {
   Counted(std::size_t steps, std::size_t bytes) : steps_(steps), bytes_(bytes) { pos = 0; }
   std::string type() const override { return "Block"; }

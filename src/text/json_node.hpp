@@ -37,6 +37,7 @@ public:
   std::string_view text() const;
   bool flag() const;
   std::int64_t integer(std::int64_t min, std::int64_t max) const;
+  /// Returns the member `key`, true or false; `standard` if the member is absent or null.
   bool flag(std::string_view key, bool standard) const;
 
   bool is_text() const { return value_.is_string(); }
@@ -62,7 +63,8 @@ private:
   std::string place_;
 };
 
-/// A parsed JSON file. Errors: E603 (missing), E622 (a Git LFS pointer), E541 (malformed)
+/// A parsed JSON file. The second constructor parses `text`, and uses `name` only in messages.
+/// Errors: E603 (missing), E622 (a Git LFS pointer), E541 (malformed)
 class JsonFile {
 public:
   explicit JsonFile(fs::path path);

@@ -15,8 +15,8 @@ class Pattern {
 public:
   virtual ~Pattern() = default;
 
-  /// Divides `text` into matches and the parts between them, and appends these to `sections`. The
-  /// text must be valid UTF-8.
+  /// Divides `text` into matches and the text outside matches, and appends each as a Section to
+  /// `sections`. `text` must be valid UTF-8.
   /// Errors: for a regular expression those of Regex::cut()
   virtual void cut(std::string_view text, std::vector<Section>& sections) const = 0;
 };
@@ -36,8 +36,12 @@ std::unique_ptr<Pattern> make_pattern(const JsonNode& node);
 void replace_matches(std::string& text, const Pattern& pattern, std::string_view replacement,
                      std::vector<Section>& sections);
 
-/// The ways to treat matches when a text is split into pieces. A match is dropped, becomes a piece,
-/// joins the section before or after it, or joins adjacent matches.
+/// The ways to treat matches when a text is split into pieces:
+/// - removed: a match is dropped
+/// - isolated: a match becomes a piece
+/// - merged_with_previous, merged_with_next: a match joins the section before or after it, unless
+///   that section is also a match
+/// - contiguous: adjacent matches become one piece
 /// Source: tokenizers, SplitDelimiterBehavior
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 

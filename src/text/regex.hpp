@@ -23,14 +23,15 @@ struct RegexTraits {
 /// A compiled regular expression of a tokenizer file. Any number of threads may use one object.
 ///
 /// Errors: std::invalid_argument when the expression cannot be compiled, or may have another
-///         meaning in PCRE2 than in the tokenizers library; Failure E542 for a PCRE2 with another
-///         Unicode version than 14 to 16
+///         meaning in PCRE2 than in the tokenizers library; Failure E542 if the Unicode version of
+///         PCRE2 is not 14, 15 or 16
 class Regex {
 public:
   explicit Regex(std::string_view expression);
 
-  /// Divides `text`, which must be valid UTF-8, into matches and the parts between them, and
-  /// appends these to `sections`. An empty match directly after another match is ignored.
+  /// Divides `text`, which must be valid UTF-8, into matches and the text outside matches, and
+  /// appends each as a Section to `sections`. An empty match at the end of the previous match is
+  /// ignored.
   /// Errors: Failure E543 when PCRE2 gives up, for example because a search takes too many steps
   void cut(std::string_view text, std::vector<Section>& sections) const;
 

@@ -80,8 +80,8 @@ private:
     refuse(rest_.substr(0, 3));
   }
 
-  /// Translates {n}, {n,}, {n,m}. Refuses {n}+ and similar, which is a possessive interval in
-  /// PCRE2, but not in Ruby's syntax.
+  /// Copies the intervals {n}, {n,} and {n,m}. Refuses any other {...}, and refuses an interval
+  /// before `+`, because {n}+ is a possessive interval in PCRE2, but not in Ruby's syntax.
   void interval() {
     const std::size_t end = rest_.find('}');
     const std::string_view inner = rest_.substr(1, end == rest_.npos ? 0 : end - 1);
@@ -117,7 +117,7 @@ private:
     }
   }
 
-  /// Translates \p{Name}, \P{Name}, \p{^Name}, \pN.
+  /// Translates the classes \p{Name}, \P{Name}, \p{^Name} and \pN.
   void property() {
     const std::size_t end = rest_.size() > 2 && rest_[2] == '{' ? rest_.find('}') : 2;
     if (end >= rest_.size()) refuse(rest_);
@@ -168,7 +168,7 @@ private:
     rest_.remove_prefix(bytes);
   }
 
-  /// Translates \xHH, \x{H...}, \uHHHH.
+  /// Translates \xHH, \x{H...} and \uHHHH to the form \x{H...} of PCRE2.
   void code() {
     const bool braces = rest_.substr(1).starts_with("x{");
     const std::size_t first = braces ? 3 : 2;

@@ -4,7 +4,7 @@
 
 namespace mgpu::text {
 
-/// Part of a text that was searched for a pattern: a match, or the text before, between or after
+/// A part of a text after a search for a pattern: a match, or the text before, between or after
 /// matches.
 struct Section {
   std::size_t begin, end;  // byte offsets in the text

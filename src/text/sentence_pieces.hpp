@@ -16,11 +16,11 @@ struct SentencePieces {
   std::vector<AddedToken> tokens;  // the control tokens and the user-defined symbols
 };
 
-/// Converts the content `model` of a tokenizer.model with BPE pieces, as transformers does. Each
+/// Converts `model`, the content of a tokenizer.model that uses BPE, as transformers does. Each
 /// pair of pieces whose concatenation is a piece becomes a merge. The merges are sorted by the ids
 /// of their results. `file` is the path for messages.
 ///
-/// Errors: Failure E541 (malformed), E542 (no BPE model, or one that normalizes texts)
+/// Errors: Failure E541 (malformed), E542 (the model does not use BPE, or normalizes texts)
 /// Source: sentencepiece_model.proto; transformers 5.23, convert_slow_tokenizer.py
 SentencePieces read_sentence_pieces(std::string_view model, const fs::path& file);
 

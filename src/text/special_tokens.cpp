@@ -31,7 +31,8 @@ AddedToken flagged_token(const JsonNode& node, bool special) {
 }
 
 /// Reads a token from a text or an object. The member `__type` of the object must be AddedToken,
-/// except in special_tokens_map.json (`is_map`).
+/// except in special_tokens_map.json (`is_map`). Only an object of another file can describe a
+/// token that is not special; `special` is then the argument of flagged_token().
 AddedToken named_token(const JsonNode& node, bool is_map, bool special = true) {
   if (node.is_text()) return special_token(node.text());
   if (is_map) return flagged_token(node, true);
@@ -133,8 +134,8 @@ bool SpecialTokens::is_of_class(std::string_view role) const {
   return std::find_if(named_.begin(), end, [&](const Named& n) { return n.role == role; }) != end;
 }
 
-/// Reads the roles that the tokenizer class does not have, such as image_token. If `texts` is true,
-/// reads only roles whose value is a text, else only roles whose value is an object.
+/// Reads the members whose names end in `_token` and are not roles of the tokenizer class, such as
+/// image_token. If `texts` is true, reads only members that are texts, else only objects.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
     if (!role.ends_with("_token") || is_of_class(role)) continue;
@@ -144,7 +145,8 @@ void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool tex
 }
 
 /// Reads the member `key`, which is a list of extra tokens (tokens without a role), or an object
-/// that maps roles to tokens. Does nothing if an earlier call has already read extra tokens.
+/// that maps roles to tokens. Does nothing if the member is absent or null, or if an earlier call
+/// has already read extra tokens.
 void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
   const auto list = node.find(key);
   if (!list || !extra_.empty()) return;
@@ -197,7 +199,8 @@ std::vector<AddedToken> SpecialTokens::additions(const std::vector<AddedToken>& 
   for (const Named& named : named_)
     add(named.token);
   for (const AddedToken& token : extra_) {
-    // If a role has a token with the same text, the extra token replaces it, with its own flags.
+    // An extra token replaces a token of a role with the same text, so the extra token's flags
+    // apply.
     const auto same =
         std::find_if(tokens.begin() + num_listed, tokens.end(),
                      [&](const AddedToken& other) { return other.content == token.content; });

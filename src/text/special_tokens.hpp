@@ -24,8 +24,9 @@ public:
   /// Reads the tokens from the files of a folder. For a role that no file has, takes the default
   /// token of the class `kind`. Other tokens that the files name without a role and without an id
   /// are called extra tokens. `pieces` has the control tokens and user-defined symbols of a
-  /// tokenizer.model, and is nullptr for a folder with tokenizer.json. They become the extra tokens
-  /// if the JSON files name no extra tokens. Errors: E541 (malformed)
+  /// tokenizer.model, and is nullptr for a folder with tokenizer.json. The tokens in `pieces`
+  /// become the extra tokens if the JSON files name no extra tokens.
+  /// Errors: E541 (malformed)
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind,
                 const std::vector<AddedToken>* pieces = nullptr);
 
@@ -35,8 +36,8 @@ public:
   /// Returns a map from each role that has a token (bos_token, ...) to the text of the token.
   std::map<std::string, std::string> by_role() const;
 
-  /// Returns the tokens that the tokenizer class of transformers adds to a tokenizer with the added
-  /// tokens `known`, in the order in which it adds them.
+  /// Returns the tokens that the tokenizer class of transformers adds to a tokenizer that already
+  /// has the added tokens `known`. The order is the order in which the class adds the tokens.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
   /// Returns the texts of all tokens that have a role, and of all extra tokens. A text may occur
@@ -51,8 +52,8 @@ private:
   };
   struct Listed {
     AddedToken token;
-    bool says_normalized;  // false: `normalized` has its default, because the member
-                           // `added_tokens_decoder` lacks this flag of the token
+    bool says_normalized;  // false: added_tokens_decoder lacks the flag `normalized` of the token,
+                           // so token.normalized has its default
   };
 
   void read_listed(const JsonNode& list);
@@ -65,7 +66,7 @@ private:
   bool is_of_class(std::string_view role) const;
 
   std::map<TokenId, Listed> listed_;  // tokens that a file lists with their ids
-  std::vector<Named> named_;          // tokens with a role; first those of the class's roles
+  std::vector<Named> named_;          // tokens with a role; the roles of the class come first
   std::size_t class_roles_ = 0;       // number of roles that the class has
   std::vector<AddedToken> extra_;     // extra tokens, which have no role
 };

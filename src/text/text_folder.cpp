@@ -23,7 +23,8 @@ std::optional<std::string> read_own_template(const fs::path& folder) {
   return jinja;
 }
 
-/// Parses the content of a file. An empty content, that of a missing file, becomes an empty object.
+/// Parses the content of a file. If `content` is empty, because the file is missing, returns an
+/// empty object.
 JsonFile parse_file(const fs::path& folder, const char* name, const std::string& content) {
   return {folder / name, content.empty() ? std::string_view("{}") : content};
 }
@@ -81,8 +82,8 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
   return TokenizerAccess::make(made);
 }
 
-/// Appends `eos_token_id` of a file, an id or a list of ids, to `ids`. Returns false if the file
-/// has no such member.
+/// Appends `eos_token_id` of a file, an id or a list of ids, to `ids`. Returns false if this member
+/// is absent or null.
 bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   const auto value = node.find("eos_token_id");
   if (!value) return false;
@@ -98,8 +99,9 @@ bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   return true;
 }
 
-/// Returns `chat_template` of tokenizer_config.json; "" if this member is absent. If the member is
-/// a list of templates, returns the template with the name `default`.
+/// Returns `chat_template` of tokenizer_config.json; "" if this member is absent or null. If the
+/// member is a list of templates, returns the template with the name `default`.
+/// Errors: Failure E541 (malformed), E542 (the list has no template with that name)
 std::string read_chat_template(const JsonNode& settings) {
   const auto node = settings.find("chat_template");
   if (!node) return "";

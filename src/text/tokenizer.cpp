@@ -10,7 +10,7 @@
 namespace mgpu::text {
 namespace {
 
-/// Returns make(node) for the member `key` of `root`; nullptr if `root` lacks this member.
+/// Returns make(node) for the member `key` of `root`; nullptr if this member is absent or null.
 template <class Make>
 auto make_optional(const JsonNode& root, std::string_view key, const Make& make)
     -> decltype(make(root)) {

@@ -9,17 +9,20 @@
 namespace mgpu::text {
 
 /// The tokenizer classes of transformers that are supported. The class as_file uses the whole
-/// tokenizer.json. The others use only its vocabulary and merges, the tokens that SpecialTokens
-/// reads from it, and its post-processor unless has_own_frame() is true. Their other parts come
-/// from own_parts().
+/// tokenizer.json. The other classes use only these parts of tokenizer.json:
+/// - the vocabulary and the merges
+/// - the tokens that SpecialTokens reads
+/// - the post-processor, unless has_own_frame() is true
+///
+/// All other parts of these classes come from own_parts().
 enum class TokenizerClass { as_file, llama, code_llama, gpt2, gpt_neox, qwen2 };
 
 /// Returns the tokenizer class that AutoTokenizer of transformers chooses.
 ///
 /// `settings` is tokenizer_config.json, `model` is config.json, and `file` is the content of
 /// tokenizer.json.
-/// Errors: E542 for a class that TokenizerClass lacks, for a model type whose default class is not
-///         known, and for a folder with custom code
+/// Errors: E541 (malformed); E542 for a class that TokenizerClass lacks, for a model type whose
+///         default class is not known, and for a folder with custom code
 /// Source: transformers 5.23, models/auto/tokenization_auto.py
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file);

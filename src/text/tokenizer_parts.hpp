@@ -24,8 +24,8 @@ struct EncodeScratch {
   std::vector<AddedTokens::Part> plain_parts, normalized_parts;
 };
 
-/// Keeps one EncodeScratch for reuse. If several threads need one at the same time, the others get
-/// new ones.
+/// Keeps one EncodeScratch for reuse. If several threads call take() at the same time, one thread
+/// gets the kept object, and each other thread gets a new object.
 class ScratchStore {
 public:
   ScratchStore() = default;
@@ -51,8 +51,9 @@ private:
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
-  /// Reads the vocabulary, the merges and the post-processor from `root`, and all other parts
-  /// except `added` from `parts`. Both have the form of a tokenizer.json.
+  /// Reads the vocabulary, the merges and the post-processor from `root`. Makes `added` from
+  /// `added_tokens`, and reads all other parts from `parts`. The nodes `root` and `parts` have the
+  /// form of a tokenizer.json.
   TokenizerParts(const JsonNode& root, const JsonNode& parts,
                  const std::vector<AddedToken>& added_tokens);
 

@@ -11,9 +11,9 @@
 
 namespace mgpu::text {
 
-/// A cache of the tokens of recently encoded short pieces of text. The hash of a piece selects the
-/// slot of the piece. A slot holds one piece, so a newer piece replaces an older one. Only the
-/// constructor allocates memory.
+/// A cache of short pieces of text that were encoded recently, with their tokens. The hash of a
+/// piece selects the slot of the piece. A slot holds one piece, so a newer piece replaces an older
+/// one. Only the constructor allocates memory.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}

@@ -14,8 +14,8 @@ const GroupState* in_group(const RankState& rank, std::uint64_t group) {
   return found == rank.groups.end() ? nullptr : &*found;
 }
 
-/// Returns the ranks for which a rank in `call` waits: in a collective, those that have not entered
-/// it, otherwise the peer.
+/// Returns the ranks for which a rank in `call` waits. In a call between two ranks, this is the
+/// peer. In a collective, these are the ranks of the group that have not entered the collective.
 Ranks awaited_in(const GroupState& call, std::span<const RankState> ranks) {
   Ranks awaited;
   if (call.peer >= 0) {
@@ -40,8 +40,8 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   return awaited;
 }
 
-/// Returns whether a rank in the same collective as `rank` makes progress. In that case the
-/// transfer may still be running.
+/// Returns whether a rank that does not hang is in the same collective as `rank`. In that case,
+/// the collective may still be transferring data.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
   for (const GroupState& call : rank.groups) {
@@ -55,10 +55,11 @@ bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
   return false;
 }
 
-/// Returns for each rank whether it hangs. Only ranks whose RankState is here and silent can
-/// hang. Such a rank hangs unless it waits for another present rank that does not hang, or is in
-/// the same collective as that rank. It always hangs if its process is stopped, or if it is in
-/// no communication call.
+/// Returns for each rank whether it hangs. Only a rank with `is_here` and `is_silent` can hang.
+/// Such a rank always hangs if its process is stopped, or if the rank is in no communication call.
+/// Otherwise the rank hangs, except in these cases:
+/// - the rank waits for a rank with `is_here` that does not hang
+/// - a rank with `is_here` that does not hang is in the same collective
 std::vector<bool> hung(std::span<const RankState> ranks) {
   std::vector<bool> hangs(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -135,8 +136,8 @@ std::optional<Culprit> find_culprit(std::span<const RankState> ranks) {
   if (std::ranges::find(hangs, true) == hangs.end()) return std::nullopt;
   const std::vector<int> waiting = votes(ranks, hangs);
 
-  // Among the ranks for which `fits` is true, returns the one that most other ranks wait for. On a
-  // tie, returns the one that has been silent longest.
+  // Returns, of the ranks for which `fits` is true, the rank for which the most hung ranks wait. On
+  // a tie, returns the rank that has been silent longest.
   const auto best = [&](auto fits) {
     std::optional<std::size_t> found;
     for (std::size_t r = 0; r < ranks.size(); ++r) {

@@ -38,12 +38,12 @@ struct RankState {
   const GroupState* call() const;  // the call that the rank is in, or nullptr
 };
 
-/// Says how a culprit was found. The order is that of certainty, the most certain first.
+/// Says how a culprit was found. The values are in order of certainty, the most certain first.
 enum class Sign {
   stopped,   // the rank's process is stopped
   outside,   // the rank hangs outside of communication calls
   mismatch,  // the rank's call differs from the call of most other ranks
-  awaited,   // of the hung ranks, this is the one for which most other ranks wait
+  awaited,   // this is the hung rank for which the most hung ranks wait
   left,      // other ranks wait for this rank, but it is not here (RankState::is_here)
   stuck      // all ranks have entered the call, but the call does not complete
 };

@@ -25,8 +25,8 @@ bool may_be_left(const fs::path& path, std::chrono::seconds age) {
   return info.st_uid == ::getuid() && std::time(nullptr) - info.st_mtime >= age.count();
 }
 
-/// Removes from the list `files` those that a process has mapped. `process` is the folder of the
-/// process in /proc.
+/// Removes from the list `files` the files that one process has mapped. `process` is the folder of
+/// that process in /proc.
 void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line) && !files.empty();)

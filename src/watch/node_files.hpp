@@ -12,8 +12,8 @@
 
 namespace mgpu::watch {
 
-/// Lets the nodes of a run see each other, without MPI or sockets. About once a second, each node
-/// rewrites its file in Layout::directory, which has the slots (Slot) of its ranks.
+/// Lets the nodes of a run see each other, without MPI or sockets. Each node has a file in
+/// Layout::directory. About once a second, the node writes the slots (Slot) of its ranks to it.
 class NodeFiles {
 public:
   struct Layout {
@@ -38,7 +38,8 @@ public:
   /// copies its data into the slots of that node's ranks.
   Update read(int node, const SharedState& shared);
 
-  /// Removes this node's file. Call it when all ranks of the node have ended normally.
+  /// Removes this node's file, and Layout::directory if it is empty then. Call it when all ranks of
+  /// the node have ended normally.
   void remove() noexcept;
 
 private:

@@ -26,7 +26,7 @@ std::string folder_of(int pid) {
   return "/proc/" + std::to_string(pid) + "/";
 }
 
-/// Returns the word at `index`, from 0.
+/// Returns the word of `text` at `index`, counted from 0.
 std::string_view word(std::string_view text, int index) {
   for (; index > 0; --index) {
     const std::size_t space = text.find(' ');

@@ -21,8 +21,8 @@ struct Slot {
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
   std::atomic<std::uint64_t> beats{0};       // number of checks by its watchdog thread
   std::atomic<bool> has_reported{false};     // the rank has written its crash file
-  std::atomic<char> process_state{'?'};  // ProcessInfo::state at the last look of the node's leader
-  SafeText<96> kernel;                   // kernel_words() of the rank, if it makes no progress
+  std::atomic<char> process_state{'?'};      // ProcessInfo::state at the leader's last check
+  SafeText<96> kernel;                       // kernel_words() of the rank, if it makes no progress
   Activity activity;
   cluster::CallLog calls;
 };
@@ -44,7 +44,8 @@ struct Verdict {
 class SharedState {
 public:
   /// Creates a shared memory object of this name, which only the same user can open.
-  /// Errors: Failure E601 when the name exists, or shared memory is full.
+  /// Errors: Failure E601 when the object cannot be created or mapped, for example because the name
+  /// exists or shared memory is full.
   static SharedState create(const std::string& name, int ranks);
   static SharedState open(const std::string& name, int ranks);
   static void unlink(const std::string& name) noexcept;

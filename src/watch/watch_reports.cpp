@@ -22,8 +22,9 @@ std::string name_of(const Scene& scene, int rank) {
          ", pid " + std::to_string(scene.slots[static_cast<std::size_t>(rank)].pid) + ")";
 }
 
-/// Adds lines to `report` that say what each rank except `but` does. Ranks that do the same share a
-/// line.
+/// Adds lines to `report` that say what the ranks other than `but` do. Ranks that do the same share
+/// a line, and absent ranks get no line. In a long report, a line with
+/// Scene::report_file replaces the remaining lines.
 void add_others(const Scene& scene, int but, ErrorReport& report) {
   std::map<std::string, std::vector<int>> by_activity;
   for (std::size_t r = 0; r < scene.slots.size(); ++r) {

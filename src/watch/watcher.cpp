@@ -128,8 +128,8 @@ void Watchdog::Watcher::run() {
   }
 }
 
-/// Waits until the next check. After a rank has died, a rank that does not lead its node waits only
-/// 40 ms more for the leader's verdict.
+/// Waits until the next check, which comes early when another rank of this node dies. In that case,
+/// a rank that does not lead its node waits up to 40 ms more, so that the leader checks first.
 void Watchdog::Watcher::wait() {
   constexpr int kSoonMs = 40;
   static_cast<void>(
@@ -137,7 +137,7 @@ void Watchdog::Watcher::wait() {
   bool has_woken = false;
   for (std::size_t i = 1; i < wakeups_.size(); ++i) {
     if (wakeups_[i].revents == 0) continue;
-    wakeups_[i].fd = -1;  // it would stay readable; poll() ignores it from now on
+    wakeups_[i].fd = -1;  // poll() ignores -1; the old descriptor would stay readable
     has_woken = true;
   }
   if (has_woken && !leads()) ::poll(wakeups_.data(), 1, kSoonMs);

@@ -85,7 +85,7 @@ private:
   std::vector<int> visible_;        // ranks of this node whose process this process can see
   std::vector<FdHandle> handles_;   // own the file descriptors in wakeups_
   std::vector<pollfd> wakeups_;     // the first wakes the thread to end it; each other one signals
-                                    // the death of a rank
+                                    // the death of another rank of this node
   int main_thread_;
   double start_unix_s_;
   std::atomic<bool> is_over_{false};

@@ -17,12 +17,13 @@ constexpr double kBeatLostS = 1.5;
 // node has been silent for more than half of limit_s.
 constexpr double kPublishEveryS = 1.0;
 constexpr double kPublishUrgentlyS = 0.4;
-// If a node has been without contact for this long, the states of its ranks count as unknown.
+// While a node has been without contact for longer than this, no rank counts as hung, because the
+// states of that node's ranks are not known.
 constexpr double kNodeQuietS = 4.0;
 // A node without contact for this long, or for limit_s if that is longer, is lost.
 constexpr double kNodeLostS = 10.0;
-// Node i reports a hang or a lost node later than node 0, by i times this long, but at most by
-// kMaxPatienceS. So the node with the lowest index reports first, although it sees the state of
+// Node i reports a hang or a lost node i times this long after node 0, but at most kMaxPatienceS
+// after node 0. So the node with the lowest index reports first, although it sees the state of
 // other nodes up to a second late.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMaxPatienceS = 3.0;
@@ -52,8 +53,8 @@ bool Watchdog::Watcher::leads() const {
   return true;
 }
 
-/// Finds a dead rank of this node. Looks twice: a launcher that kills all ranks then has time to
-/// kill this rank too, before this rank reports.
+/// Finds a dead rank of this node. Checks a dead rank again after kSureAfter. If a launcher kills
+/// all ranks, it also kills this rank in the meantime, and this rank does not report a death.
 std::optional<int> Watchdog::Watcher::find_dead() const {
   for (const int rank : local_ranks()) {
     const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };

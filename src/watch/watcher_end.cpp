@@ -31,7 +31,7 @@ constexpr milliseconds kReporterPatience{4000};
 constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
                                               // verdict; they check every second
 
-/// Waits until `is_so` returns true, for at most `patience`. Returns its last result.
+/// Waits until `is_so` returns true, for at most `patience`. Returns the last result of `is_so`.
 template <class Question>
 bool wait_until(Question is_so, milliseconds patience) {
   for (milliseconds waited{0}; waited < patience; waited += kStep) {
@@ -45,7 +45,8 @@ bool wait_until(Question is_so, milliseconds patience) {
   ::_exit(static_cast<int>(ExitCode::ranks_lost));
 }
 
-/// Returns whether standard error is a terminal, which may show a progress line.
+/// Returns whether standard error is a terminal, which may show a progress line. If the variable
+/// MGPU_TTY is set, it decides instead.
 bool is_on_terminal() {
   const char* told = std::getenv("MGPU_TTY");
   return told == nullptr ? ::isatty(STDERR_FILENO) == 1 : std::string_view(told) == "1";
@@ -75,7 +76,7 @@ std::string stack_in(const fs::path& crash_file) {
 
 void Watchdog::Watcher::report_death(int rank) {
   // A death note blames the rows that the rank worked on. It is not written if a launcher asked the
-  // ranks to stop before it killed them, or if several ranks were killed.
+  // ranks to stop before it killed them, or if several ranks of this node are dead.
   const auto is_dead = [&](int other) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
@@ -126,8 +127,9 @@ void Watchdog::Watcher::follow_verdict() {
   leave();
 }
 
-/// Writes the crash file of this rank, waits for those of the node's other ranks, and then tells
-/// the other nodes and ends the process. The node that gave the verdict waits for this message.
+/// Writes the crash file of this rank and waits for the crash files of the node's other ranks.
+/// Then publishes the verdict in this node's file (NodeFiles), and ends the process. The node that
+/// gave the verdict waits in wait_for_nodes() until the file shows the verdict.
 void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();
@@ -137,8 +139,8 @@ void Watchdog::Watcher::publish_reports() {
 }
 
 /// Writes the crash file with the stack of the main thread, because the verdict is about the work
-/// of the main thread. If that thread does not react, this thread writes the file. Ignores SIGTERM
-/// from then on, because the launcher may send it before the file is written.
+/// of the main thread. If the main thread does not react, the watchdog's thread writes the file.
+/// Ignores SIGTERM from then on, because the launcher may send SIGTERM before the file is written.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);
@@ -171,8 +173,8 @@ void Watchdog::Watcher::wait_for_nodes() {
   wait_until(is_known, kNodesPatience);
 }
 
-/// Writes hang_report.txt: the report, the state of all ranks, what the kernel knows of this node's
-/// processes, and all stacks.
+/// Writes hang_report.txt. The file contains the report, the state of all ranks, what the kernel
+/// knows of this node's processes, and the stacks of the ranks that have reported.
 void Watchdog::Watcher::write_report_file(const ErrorReport& report) const {
   try {
     const Scene scene = this->scene();
@@ -199,7 +201,7 @@ std::string Watchdog::Watcher::crash_cause_of(int rank) const {
     for (const CrashReport& crash : crashes(options_.directory / "crash", start_unix_s_)) {
       if (crash.rank == rank) return crash.what.substr(0, crash.what.find('\n'));
     }
-  } catch (const std::exception&) {  // the process has ended, and nothing is known
+  } catch (const std::exception&) {  // the crash files cannot be read: the cause stays unknown
   }
   return "";
 }

@@ -24,8 +24,8 @@
 
 namespace mgpu::jobs {
 
-/// A job with its settings for one run. The constructor parses the keys, and all methods use the
-/// parsed settings.
+/// A job with its settings for one run. The constructor of the derived class parses the keys, and
+/// all methods use the parsed settings.
 class Job {
 public:
   Job() = default;
@@ -66,11 +66,12 @@ public:
   /// Errors: Failures of the job's phases. A CollectiveFailure is thrown on all ranks.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
-  /// Writes the result file of a run from the chunks in `journal`, for --merge. The run is
-  /// unfinished, or it is new and has the chunks of the runs of all parts. `place.config` must be
-  /// the configuration from which the job was made.
+  /// Writes the result file of a run from the chunks in `journal`, for --merge. The run is either
+  /// unfinished, or a new run whose journal has the chunks of the runs of all parts (--only I/N).
+  /// `place.config` must be the configuration from which the job was made.
   /// Ranks:  collective over `world`.
-  /// Errors: Failure E126 (exit 78) for an experiment, whose stages have the journals.
+  /// Errors: Failure E126 (exit 78) for an experiment, because the journals are in the run
+  ///         directories of its stages.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 
@@ -91,8 +92,8 @@ struct JobSpec {
   std::vector<AddKeys> keys;
 
   /// Checks the rules between the job's keys, for --check and before any work. It is also called
-  /// for configurations with wrong values, so that all problems are shown together. `ranks`: number
-  /// of ranks of the run.
+  /// for configurations with wrong values, so that all problems are shown together. `ranks` is the
+  /// number of ranks of the run.
   /// Ranks:  local.
   /// Errors: Failure, such as exit 78 for keys that contradict each other, and exit 69 for keys
   ///         that this build or the number of ranks does not support.

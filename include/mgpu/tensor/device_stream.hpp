@@ -14,7 +14,7 @@ bool runs_on_gpu(const at::Tensor& tensor);
 /// Returns libtorch's current CUDA stream on the tensor's device. Also makes this device current
 /// for the calling thread, because CUDA refuses launches on a stream of another device. All
 /// launches of this program's kernels use this stream, except for those of train::GradientReducer,
-/// whose thread has another stream.
+/// whose thread has a separate stream.
 ///
 /// Errors: NotBuiltError in a build without CUDA.
 CUstream_st* current_stream(const at::Tensor& tensor);

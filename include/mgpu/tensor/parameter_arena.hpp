@@ -69,9 +69,10 @@ public:
   void zero_gradients();
 
   /// Registers a hook. `ready(index)` runs in each backward pass as soon as the gradient of
-  /// parameter `index` has been added to gradients(). It runs on autograd's thread for the device;
-  /// on the CPU this is the thread that called backward. The new hook replaces an earlier one; an
-  /// empty function removes it.
+  /// parameter `index` has been added to gradients(). If autograd adds the gradient, the hook runs
+  /// on autograd's thread for the device. On the CPU, this is the thread that called backward. If
+  /// other code adds the gradient, that code has to call the hook on its thread. The new hook
+  /// replaces an earlier hook; an empty function removes the hook.
   void on_gradient_ready(const std::function<void(std::size_t)>& ready);
 
 private:

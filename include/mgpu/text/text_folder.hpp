@@ -27,8 +27,8 @@ struct TextFiles {
 
 /// Returns whether a folder has tokenizer.json, or a tokenizer.model for one of the classes
 /// LlamaTokenizer and CodeLlamaTokenizer.
-/// Errors: Failure E603 if there is no tokenizer.json, and tokenizer_config.json or config.json
-///         cannot be read.
+/// Errors: Failure E603 if tokenizer.model exists without tokenizer.json, and tokenizer_config.json
+///         or config.json cannot be read.
 bool has_tokenizer(const fs::path& folder);
 
 /// Reads the tokenizer files of a model folder. Errors: Failure E603 if a file cannot be read, or
@@ -36,8 +36,9 @@ bool has_tokenizer(const fs::path& folder);
 TextFiles read_text_files(const fs::path& folder);
 
 /// Returns the folder's chat templates by name. The main template, if any, is named `default`.
-/// Others come from a list in tokenizer_config.json or from additional_chat_templates/NAME.jinja.
-/// Errors: Failure E541 (malformed), E603 (a file cannot be read)
+/// Other templates come from a list in tokenizer_config.json, or from the files
+/// additional_chat_templates/NAME.jinja.
+/// Errors: Failure E541 (malformed), E603 (a file cannot be read), E622 (a Git LFS pointer)
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
 /// A special token such as bos. If the text is "", there is no such token, and the id is -1. An id
@@ -51,7 +52,7 @@ struct SpecialToken {
 
 /// The tokenizer that AutoTokenizer.from_pretrained of transformers 5.23 makes from a folder. It
 /// can differ from Tokenizer::open() of tokenizer.json, because some tokenizer classes of
-/// transformers use only the vocabulary, the merges and the post-processor of this file.
+/// transformers ignore parts of this file, such as the pre-tokenizer and the decoder.
 struct TextFolder {
   Tokenizer tokenizer;
   SpecialToken bos, eos, pad, unk;
@@ -63,7 +64,8 @@ struct TextFolder {
 };
 
 /// Makes the tokenizer from the contents of its files. `folder` is the path in error messages.
-/// Errors: Failure E541 (malformed), E542 (requires an unsupported feature)
+/// Errors: Failure E541 (malformed), E542 (requires an unsupported feature), E622 (a JSON file is a
+///         Git LFS pointer)
 TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder);
 
 }  // namespace mgpu::text

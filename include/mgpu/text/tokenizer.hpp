@@ -28,11 +28,12 @@ public:
   static Tokenizer open(const fs::path& tokenizer_json);
 
   /// Parses the content of a tokenizer.json; `name` replaces the path in messages.
-  /// Errors: Failure E541 (malformed), E542 (not supported)
+  /// Errors: Failure E622 (a Git LFS pointer), E541 (malformed), E542 (not supported)
   static Tokenizer parse(std::string_view json, const fs::path& name = "tokenizer.json");
 
   /// Encodes a text. With `add_special_tokens`, adds the special tokens of the post-processor of
-  /// tokenizer.json, such as <s>. Tokenizers of a TextFolder may add those of their class instead.
+  /// tokenizer.json, such as <s>. The tokenizer of a TextFolder may instead add the special tokens
+  /// of its tokenizer class.
   /// Errors: Failure E543 when the text is not UTF-8 (with the offset), or cannot be encoded
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 
@@ -47,8 +48,10 @@ public:
   std::string token_text(TokenId id) const;
 
   /// Returns a single token in readable form: its decoded text, unless that text is empty or has
-  /// U+FFFD. In these two cases, returns the token's bytes, as in "<E2 80>", or its text in
-  /// tokenizer.json. Returns "#7" for an unknown id 7.
+  /// U+FFFD. In these two cases, returns the first form that applies:
+  /// - "#7", if the id 7 is unknown or its token_text() is empty
+  /// - token_text(), if it starts with "<0x" or has a character that represents no byte in GPT-2
+  /// - the token's bytes, as in "<E2 80>"
   std::string shown_token(TokenId id) const;
 
   /// Returns the largest token id plus one.

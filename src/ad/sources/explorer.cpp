@@ -61,8 +61,8 @@ constexpr auto kSetBits = [] {
 ///
 /// Visited states are the start and every state that a step reached, in all episodes so far. Each
 /// step draws one of the nearest unvisited states uniformly, and makes the first move of a shortest
-/// path to it. If all states were visited without a reward, only the start can be the goal: an
-/// episode begins there, but no step has reached it. The walk then goes to the start.
+/// path to that state. If all states were visited without a reward, only the start can be the goal,
+/// because it counts as visited before any step reaches it. The walk then goes to the start.
 class NearestUnseen {
 public:
   struct Tables {

@@ -33,8 +33,8 @@ bool is_word(char c) {
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
 }
 
-/// Returns the beginning of `text` up to the brace that matches its first character, which is {.
-/// Returns nullopt if no brace matches.
+/// Returns the beginning of `text`, up to and including the brace that closes the first character
+/// of `text`, which is {. Returns nullopt if no brace closes it.
 std::optional<std::string_view> object_at(std::string_view text) {
   int depth = 0;
   bool is_quoted = false;
@@ -52,7 +52,8 @@ std::optional<std::string_view> object_at(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the first JSON object in the text that has the member `classification`.
+/// Returns the first JSON object in the text whose member `classification` is not null. Returns
+/// nullopt if there is no such object.
 std::optional<formats::JsonValue> find_object(std::string_view text) {
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
     const auto object = object_at(text.substr(at));
@@ -101,8 +102,9 @@ std::int32_t AnswerParser::label_of(std::string_view value) const {
                                 : static_cast<std::int32_t>(found - labels_.begin());
 }
 
-/// Returns the only label that occurs in the text, or -1. If several labels begin at the same
-/// position, the longest counts.
+/// Returns the index of the only label that occurs in the text as a whole word. Returns -1 if no
+/// label or more than one label occurs. If several labels begin at the same position, only the
+/// longest label counts.
 std::int32_t AnswerParser::label_in(std::string_view text) const {
   const std::string words = lower(text);
   std::int32_t found = -1;

@@ -13,8 +13,9 @@ namespace mgpu::jobs {
 /// The label that an answer names, and the reason that it gives.
 struct ParsedAnswer {
   std::int32_t label = -1;  // index in classify.labels; -1: the answer names no label, or several
-  /// Member `rationale` of a complete JSON answer; "" for a JSON answer that is cut short. For any
-  /// other answer, its text.
+  /// - complete JSON answer: its member `rationale`; "" if the answer lacks this member
+  /// - JSON answer that is cut short: ""
+  /// - any other answer: its text, without white space at both ends
   std::string rationale;
 
   bool operator==(const ParsedAnswer&) const = default;

@@ -14,9 +14,10 @@ namespace mgpu::jobs {
 /// numbers.
 std::string svg_confusion(const ClassifyPlots& plots);
 
-/// Draws two histograms of the probability of the positive label: for the rows with this true
-/// label, and for the rows with another true label. The numbers of rows are on a logarithmic scale.
-/// Returns an SVG image; "" if no row was counted.
+/// Draws two histograms of the probability of the positive label. One histogram counts the rows
+/// whose true label is the positive label, and one counts the rows with another true label. The
+/// numbers of rows are on a logarithmic scale. Returns an SVG image; "" if both histograms are
+/// empty.
 std::string svg_scores(const ClassifyPlots& plots);
 
 /// Draws the error rates of the first kShownGroups groups of rows (data.columns.group), with

@@ -49,7 +49,8 @@ std::string time_text(double seconds) {
   return seconds < 0.0 ? "" : report::text_of("%.6f", seconds);
 }
 
-/// Reads the rows of a result file cell by cell.
+/// Returns the cells of the CSV from a result file. Texts are read in blocks of rows, so that only
+/// one block is in memory.
 class LabelRows {
 public:
   explicit LabelRows(const std::filesystem::path& results)

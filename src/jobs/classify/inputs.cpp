@@ -29,9 +29,11 @@ PromptStrategy strategy_of(const ClassifyConfig& config, const std::string& stra
   return parse_strategy(config.prompt_file, strategies, config.strategy);
 }
 
-/// Combines the rows, the keys and the prompt strategy into the inputs of the job. `strategies` is
-/// the value of classify.prompt if it is a text, or the content of the file that it names; "" if it
-/// is null.
+/// Combines the rows, the keys and the prompt strategy into the inputs of the job. `strategies`
+/// depends on the value of classify.prompt:
+/// - text of a template: this text
+/// - name of a file: the content of the file
+/// - null: ""
 ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                             const std::string& strategies) {
   ClassifyInputs inputs{std::move(read)};

@@ -24,10 +24,12 @@ struct ClassifyInputs : rows::ModelRows {
   PromptStrategy strategy{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
-  /// Returns the largest allowed number of tokens of a prompt, with its label if labels are scored:
-  /// data.max_length. If the model has learned positions, the result is at most their number. If
-  /// answers are generated, the room for the longest answer is subtracted from the number of
-  /// positions.
+  /// Returns the largest allowed number of tokens of a prompt. If labels are scored, the label
+  /// counts as part of the prompt. The result is data.max_length, except that a model with learned
+  /// positions also limits it:
+  /// - If labels are scored, the result is at most the number of positions.
+  /// - If answers are generated, the result is at most the number of positions minus the number of
+  ///   tokens of the longest answer.
   std::int64_t max_length() const;
 
   /// Returns an object that turns these rows into prompts.

@@ -30,8 +30,8 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the files of the job. Of the model's folder, it checks only the chat template that
-  /// data.chat_template names, if any.
+  /// Checks the data file, the file of prompt strategies, and the chat template that
+  /// data.chat_template names, if any. Does not check other files of the model's folder.
   void check_inputs() const;
 
   const Config& config_;

@@ -37,7 +37,8 @@ void check_positive(const Config& config) {
 }
 
 /// Refuses a label that begins with another label if the scores are sums of log-probabilities. The
-/// longer label could never win, because its sum is at most that of the shorter label.
+/// tokens of the longer label usually begin with those of the shorter label. In this case the
+/// longer label can never win, because its sum is at most that of the shorter label.
 void check_prefixes(const Config& config) {
   if (config.is("classify.score", "generate") || config.is("classify.normalize", "mean")) return;
   const std::vector<std::string> labels = config.texts("classify.labels");

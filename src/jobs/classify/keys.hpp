@@ -16,8 +16,8 @@ namespace mgpu::jobs {
 /// The treatment of a row whose generated answer names no label, or several.
 enum class Unparsed {
   count,  // the row gets no label, and counts as wrong
-  /// The answer is sampled again, up to twice. If it still names no label, the row is treated as
-  /// with `count`.
+  /// The answer is sampled again, up to twice. If no answer names exactly one label, the row is
+  /// treated as with `count`.
   retry,
   error,  // the run fails with E537
 };

@@ -32,8 +32,8 @@ struct GivenLabel {
   std::string rationale;
 };
 
-/// Returns the label with the highest score for one row. The score of a label is the sum of its
-/// log-probabilities, or their mean with classify.normalize=mean.
+/// Returns the label with the highest score for one row. The score of a label is the sum of the
+/// log-probabilities of its tokens, or their mean with classify.normalize=mean.
 ///
 /// Shapes: log_probs [labels], each with one value per token of the label
 GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);

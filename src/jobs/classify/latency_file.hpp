@@ -24,9 +24,9 @@ private:
   std::ofstream file_;
 };
 
-/// Returns, for each of `rows` rows, the seconds per row of the row's chunk. They come from the
-/// latest attempt that worked on the row. The value is -1 if no file has the row. A line that is
-/// cut short because the program was killed is ignored.
+/// Returns a time for each of `rows` rows: the seconds of the row's chunk, divided by the number of
+/// rows of the chunk. The time comes from the latest attempt that worked on the row. It is -1 if no
+/// file has the row. Lines that are cut short because the program was killed are ignored.
 std::vector<double> read_latency(const std::filesystem::path& run_directory, std::int64_t rows);
 
 }  // namespace mgpu::jobs

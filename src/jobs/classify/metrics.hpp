@@ -85,8 +85,8 @@ struct Calibration {
 };
 
 /// Sorts rows into `bins` bins of equal width by their confidence, and returns the mean confidence
-/// and the accuracy of each bin. Also returns the expected calibration error: the absolute
-/// difference of the two in a row's bin, averaged over all rows.
+/// and the accuracy of each bin. Also returns the expected calibration error: the mean over all
+/// rows of the absolute difference between mean confidence and accuracy in the row's bin.
 /// Shapes: confidence [rows] in [0, 1], is_right [rows]
 Calibration calibrate(std::span<const double> confidence, std::span<const std::uint8_t> is_right,
                       std::size_t bins = 10);

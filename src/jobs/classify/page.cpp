@@ -35,8 +35,10 @@ report::Table confusion_table(const ClassifyPlots& plots) {
   return table;
 }
 
-/// Returns "yes" if the intervals of both error rates of a group are below kFairRate. Returns "no"
-/// if one of the intervals begins at kFairRate or above, and otherwise "not decided".
+/// Returns whether a group is fair, as a word for the page:
+/// - "no" if the interval of one of the two error rates begins at kFairRate or above
+/// - "yes" if the intervals of both error rates are below kFairRate
+/// - "not decided" otherwise, such as for a group with a rate that is not defined
 std::string fair_text(const ClassifyPlots::GroupErrors& group) {
   bool is_below = true;
   for (const ShownRate* rate : {&group.false_positive, &group.false_negative}) {

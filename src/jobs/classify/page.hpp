@@ -96,7 +96,7 @@ struct ClassifyPlots {
   std::vector<double> samples_per_second;    // speed of each group of ranks
   double total_samples_per_second = 0.0;
   std::vector<RunSpeed> runs;  // this run and other runs; empty if no speed is known
-  std::uint32_t run_key = 0;   // equal for runs with comparable speeds
+  std::uint32_t run_key = 0;   // SpeedKind::key of this run
 };
 
 /// Makes report.html of job classify and its part of summary.json.

@@ -137,7 +137,8 @@ void add_each_roc(const fs::path& path, const Judged& judged, ClassifyPlots& plo
   }
 }
 
-/// Counts rows in bins of their score, separately for the positive label and for all others.
+/// Counts rows in bins of their score, separately for rows whose true label is the positive label
+/// and for all other rows.
 /// Shapes: scores [rows] in [0, 1], is_positive [rows]
 void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
                     ClassifyPlots& plots) {
@@ -150,7 +151,9 @@ void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t
   }
 }
 
-/// Adds ROC curve, score histograms and calibration. Labels must have probabilities.
+/// Adds the ROC curve, the score histograms, the calibration, and the metrics `roc_auc` and
+/// `calibration_error`. Only for plots.has_probabilities, because generated answers have no
+/// probabilities of labels.
 void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots) {
   std::vector<double> scores;
   std::vector<double> confidence;
@@ -183,7 +186,7 @@ void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots
       {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
 }
 
-/// Adds the error rates of groups.
+/// Adds the accuracy and the error rates of each group of rows (column `target_group_norm`).
 /// Ranks: local; only rank 0 calls this function, and reads the names of the groups.
 void add_groups(const fs::path& path, const Judged& judged, std::size_t positive,
                 ClassifyPlots& plots) {

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 
 /// Reads table `samples` of the file `path`, and returns the data of the charts. Only rank 0 gets
-/// the members `groups` and `mistakes`, and the ROC curves of `by_label`.
+/// the members `groups` and `mistakes`, and the ROC curves and areas of `by_label`.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of read_table() and read_texts().

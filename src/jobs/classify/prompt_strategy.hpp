@@ -27,14 +27,17 @@ PromptStrategy default_strategy(const std::vector<std::string>& labels);
 /// Returns a strategy with this user_template. Line breaks at the end of the template are removed.
 PromptStrategy template_strategy(const std::string& user_template);
 
-/// Returns strategy `name` from the content `file` of the file `path`. The content is
-/// {"strategies": {NAME: {"system_prompt", "user_template", "parameters": {"max_tokens",
-/// "temperature", "top_p"}, "answer_prefix"}}}, or only the template of one strategy. If `name` is
-/// "", the file must have exactly one strategy.
+/// Returns a strategy from `file`, the content of the file `path`. The content has one of two
+/// forms:
+/// - {"strategies": {NAME: {"system_prompt", "user_template", "parameters": {"max_tokens",
+///   "temperature", "top_p"}, "answer_prefix"}}}: `name` chooses the strategy. If `name` is "", the
+///   file must have exactly one strategy.
+/// - the text of one template: the strategy gets the name of the file without its extension, and
+///   `name` must be "".
 ///
-/// Errors: Failure E536 (exit 65) if the content has another form or a member has a wrong value.
-///         Failure E536 also if the file lacks `name`, or if `name` is "" and the file has several
-///         strategies; its help then suggests a strategy.
+/// Errors: Failure E536 (exit 65) if the content has another form, a member has a wrong value, or
+///         `name` does not fit the content. If the file has strategies, but no strategy has the
+///         name `name`, the help suggests one.
 PromptStrategy parse_strategy(const std::filesystem::path& path, const std::string& file,
                               const std::string& name);
 

@@ -44,7 +44,9 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots
   plots.total_samples_per_second = speeds.total;
 }
 
-/// Adds the speeds of this run, and of other runs whose directories are in the same parent folder.
+/// Adds the speed of this run, and the speeds of comparable runs whose directories are in the same
+/// parent folder. The page compares them. This run replaces an older run with the same numbers of
+/// ranks and the same batch size.
 /// Ranks: local; only rank 0 calls this function.
 void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPlots& plots) {
@@ -72,7 +74,8 @@ bool is_of_all_labels(const ClassifyPlots::Metric& metric) {
   return metric.key == "accuracy" || metric.key == "macro_f1" || metric.key == "calibration_error";
 }
 
-/// Adds the lowest F1 of any label to the results, for a classification without a positive label.
+/// Adds the lowest F1 of any label to the results. A label whose F1 is not defined does not count.
+/// This result replaces precision, recall and F1 of the positive label if there is no such label.
 void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   const auto f1_of = [](const ClassifyPlots::LabelResult& label) {
     return label.has_f1 ? label.f1 : std::numeric_limits<double>::infinity();

@@ -11,8 +11,8 @@ namespace mgpu::jobs {
 
 /// Identifies runs whose speeds can be compared.
 struct SpeedKind {
-  std::uint32_t key = 0;  // ClassifyPlots::run_key: equal for equal rows, model, prompt strategy,
-                          // and keys that change results
+  std::uint32_t key = 0;  // a checksum of rows, model, prompt strategy, and keys that change
+                          // results
   std::string host;       // host of rank 0
   std::string device;     // "cpu", "cuda"
 };

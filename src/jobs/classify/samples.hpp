@@ -21,12 +21,13 @@ namespace mgpu::jobs {
 struct ClassifySample {
   rows::RowFacts facts;
   std::int32_t truth = -1;  // index of the row's label in classify.labels; -1: the row has no label
-  std::string text;         // columns of the row: text, group, persona, source
-  std::string group;
-  std::string persona;
-  std::string source;
-  /// Tokens of the prompt. If labels are scored, these are only the tokens with which the prompt
-  /// alone and the prompt with each label all begin. Empty: the row is left out.
+  std::string text;         // text to classify, not cut
+  std::string group;        // group of the row; "": none
+  std::string persona;      // column `persona_tag` of the row; "": none
+  std::string source;       // column `source_dataset` of the row; "": none
+  /// Tokens of the prompt. If labels are scored, only the longest beginning that the tokens of the
+  /// prompt alone and the tokens of the prompt with each label have in common. Empty: the row is
+  /// left out.
   std::vector<std::int64_t> ids;
   /// If labels are scored, the tokens that follow `ids` for each label.
   std::vector<std::vector<std::int64_t>> continuations;

@@ -27,7 +27,7 @@ enum class Carry : std::uint8_t {
 /// The kind of noise that makes the latent steps of paths different. LatentNoise::add() defines it.
 enum class Diversity : std::uint8_t { none, temperature, noise, hybrid };
 
-/// The type in which latent states are stored.
+/// The type in which latent states are stored; `none` if they are not stored.
 enum class LatentStore : std::uint8_t { none, f16, f32 };
 
 /// The values of the keys collect.agents.*, collect.latent.* and collect.num_parent_paths.
@@ -36,7 +36,8 @@ struct AgentKeys {
   std::filesystem::path path;  // JSON file that defines the agents; "": default_agents()
   AgentMethod method = AgentMethod::latent_mas;
   Carry carry = Carry::all;
-  std::int64_t num_parents = 5;  // how many paths of an agent the next agent continues at most
+  std::int64_t num_parents = 5;  // largest number of paths that an agent continues; the judger may
+                                 // continue more
   std::int64_t steps = 5;        // latent steps of an agent
   bool realigns = true;
   Diversity diversity = Diversity::hybrid;

@@ -8,12 +8,11 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Facts about the children of a node: the sum of their values, their number, and their first
-/// answer.
+/// Facts about the children of a node.
 struct OfChildren {
-  double values = 0.0;
-  std::int32_t count = 0;
-  std::int32_t path = -1;  // the first answer below the node
+  double values = 0.0;     // sum of the values of the children
+  std::int32_t count = 0;  // number of children
+  std::int32_t path = -1;  // index of the first answer below the node; -1: no answer
 };
 
 std::int32_t depth_of(std::span<const AgentNode> nodes, const AgentNode& node) {

@@ -28,11 +28,12 @@ struct AgentNode {
 };
 
 /// Makes the tree of a question from `nodes`. The first node must be the question, and children
-/// must have higher indices than their parents. The value of a node with an answer is 1 if the
-/// answer is right, else 0. The value of another node is the mean value of its children. A node
-/// that merged into another one has the value of that node. A node with neither children nor an
-/// answer has the value 0, and no visits. The visits of a node count each answer below the node
-/// once.
+/// must have higher indices than their parents. The visits of a node count each answer below the
+/// node once. The value of a node is:
+/// - for a node with an answer: 1 if the answer is right, else 0
+/// - for a node that merged into a target (AgentNode::target): the value of the target
+/// - for a node without visits: 0
+/// - for any other node: the mean value of its children
 StepTree make_agent_tree(std::span<const AgentNode> nodes, std::span<const Solution> answers);
 
 /// Returns the steps of an answer, one for each agent on its path. `judger` is the node of the

@@ -15,7 +15,7 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-constexpr std::size_t kMostAgents = 32;  // stream_of_agent() has six bits for the agent's index
+constexpr std::size_t kMostAgents = 32;  // below 64: stream_of_agent() has 6 bits for an agent
 constexpr const char* kJudger = "judger";
 
 [[noreturn]] void refuse_agents(const std::filesystem::path& path, const std::string& why,
@@ -39,7 +39,8 @@ std::string placeholder_at(std::string_view text) {
   return is_closed ? std::string(text.substr(1, end - 1)) : "";
 }
 
-/// Returns the names of the placeholders of a prompt, in their order in the prompt.
+/// Returns the names of the placeholders of a prompt, in their order in the prompt. {{ and }} stand
+/// for braces and begin no placeholder.
 std::vector<std::string> placeholders_of(const std::string& prompt) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < prompt.size(); ++at) {
@@ -110,8 +111,8 @@ void check_placeholders(const std::filesystem::path& path, const Agent& agent) {
                   "{question} in the prompt of the judger");
 }
 
-/// Refuses a judger whose prompt has no {context}, with which the judger reads the texts of other
-/// agents. Only method text_mas needs this check.
+/// Refuses a judger whose prompt has no {context}, because such a judger does not read the texts of
+/// the other agents. Only method text_mas needs this check.
 void check_context(const std::filesystem::path& path, const std::vector<Agent>& agents) {
   if (agents.size() < 2) return;
   const std::vector<std::string> used = placeholders_of(agents.back().prompt);

@@ -9,8 +9,8 @@
 namespace mgpu::jobs {
 
 /// The character that stands for {context} (the texts of other agents) while a prompt is rendered.
-/// Prompts and questions must not contain this character. It is no white space, which many chat
-/// templates remove from the ends of a message.
+/// Prompts and questions must not contain this character. The character is not white space, because
+/// many chat templates remove white space from the ends of a message.
 inline constexpr const char* kContextMark = "\x02";
 
 /// An agent that works on each question. Its prompt may have the placeholders {question} and
@@ -25,11 +25,11 @@ struct Agent {
 std::vector<Agent> default_agents();
 
 /// Parses `file`, the content of the file of agents `path`: {"agents": [{"name", "prompt",
-/// "system_prompt"}]}. The last agent must be called `judger`. It gives the answer, and its prompt
-/// must contain {question}. With text_mas and more than one agent, the prompt of the judger must
-/// also contain {context}. collect.latent.branch_entropy and collect.latent.merge_similarity need
-/// at least two agents before the judger.
-/// Errors: Failure E538 (exit 65), which says what is wrong.
+/// "system_prompt"}]}. Member `system_prompt` may be missing. The last agent must be called
+/// `judger`. The judger gives the answer, and its prompt must contain {question}. With text_mas and
+/// more than one agent, the prompt of the judger must also contain {context}.
+/// collect.latent.branch_entropy and collect.latent.merge_similarity need at least two agents
+/// before the judger. Errors: Failure E538 (exit 65), which says what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 const AgentKeys& keys);
 

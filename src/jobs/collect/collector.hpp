@@ -19,8 +19,8 @@ namespace mgpu::jobs {
 /// steps. A rollout completes a solution from the end of one of its steps. One call of
 /// lm::Generator samples all solutions, and a second call all rollouts. With label omega_prm, each
 /// further call samples the rollouts of one state per question (see OmegaSearch). The model reads
-/// the tokens before a rollout once, and all rollouts of the step share the cache pages of these
-/// tokens.
+/// the tokens up to the end of a step once, and all rollouts of this step share the cache pages of
+/// these tokens.
 class Collector final : public QuestionCollector {
 public:
   /// Keeps references to all arguments, which must outlive this object.
@@ -47,7 +47,7 @@ public:
   static std::uint64_t sample_of_state(std::int64_t question, std::int64_t number);
 
 private:
-  /// The first tokens of a solution, from which rollouts are sampled.
+  /// The first tokens of a solution. Rollouts continue these tokens.
   struct Beginning {
     std::size_t question = 0;  // index among the questions of run()
     const Solution* solution = nullptr;

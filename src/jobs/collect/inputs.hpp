@@ -42,8 +42,9 @@ struct CollectInputs : rows::ModelRows {
   /// Returns the index in the data set of the question in row `row` of this run.
   std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }
 
-  /// Returns the largest Question::longest that the model allows: its number of positions if they
-  /// are learned, otherwise rows::context_of(). 0 means no limit.
+  /// Returns the largest Question::longest that the model allows. This is the model's number of
+  /// positions if the model has learned positions, and otherwise rows::context_of(). 0 means that
+  /// there is no limit.
   std::int64_t longest_question() const;
 
   /// Returns the encoder that turns rows into questions.

@@ -98,8 +98,8 @@ public:
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
 
-  /// Collects all questions. Returns false if a stop was requested before the last one.
-  /// Ranks: collective over the world.
+  /// Collects all questions. Returns false if a stop was requested before all were collected.
+  /// Ranks:  collective over the world.
   bool collect() { return phase_.run(*worker_); }
 
 private:

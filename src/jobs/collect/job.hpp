@@ -11,9 +11,9 @@ namespace mgpu::jobs {
 
 /// Job collect samples solutions of questions, splits them into steps, and estimates the value of
 /// each step from rollouts. With agents (collect.steps=latent), a step is the work of an agent, and
-/// its value comes from the answers below it. The job stores a tree per question in table `samples`
-/// of results.h5. Each group of ranks holds a copy of the model. The groups share the questions, in
-/// chunks.
+/// the value of a step is computed from the answers below the step's node. The job stores a tree
+/// per question in table `samples` of results.h5. Each group of ranks holds a copy of the model.
+/// The groups share the questions, in chunks.
 class CollectJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -22,8 +22,8 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder and of all questions. The second check tokenizes the
-  /// questions.
+  /// Returns two checks: one of the model's folder, and one of all questions. The check of the
+  /// questions tokenizes them.
   std::vector<run::FileCheck> file_checks() const override;
 
   /// Returns an estimate of the bytes of the journal and of results.h5. Returns 0 if the data has
@@ -44,8 +44,8 @@ public:
                        const store::ChunkJournal& journal) const override;
 
 private:
-  /// Checks the files that check_files() checks. Of the model's folder, it checks only the chat
-  /// template that data.chat_template names, if any.
+  /// Checks the data file, the file of agents, and the chat template that data.chat_template names,
+  /// if any. Does not check other files of the model's folder.
   void check_inputs() const;
   std::uint64_t state_bytes() const;
 

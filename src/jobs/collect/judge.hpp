@@ -10,7 +10,7 @@
 
 namespace mgpu::jobs {
 
-/// The answer that a solution states, and whether it is right.
+/// The answer that a solution states, and whether this answer is right.
 struct JudgedAnswer {
   std::string answer{};  // "": none
   bool is_right = false;

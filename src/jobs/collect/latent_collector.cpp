@@ -138,7 +138,7 @@ LatentCollector::Path LatentCollector::carried(const Path& path) {
   return copy;
 }
 
-/// Runs the prompt of an agent through the model, once for each path that it continues.
+/// Runs the prompt of an agent through the model, once for each path that the agent continues.
 void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   for (Growing& tree : trees)
     for (Path& path : tree.paths) {
@@ -148,8 +148,8 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many paths `agent` makes in all from the current paths. The result does not count if
-/// shares_of() divides no path.
+/// Returns how many paths `agent` makes in all from the current paths. If shares_of() divides no
+/// path, it ignores this number, and each path gets one child.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))
@@ -236,7 +236,8 @@ void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tens
 }
 
 /// Merges similar paths of a question (see merge_targets()). Of the paths that merge into one, the
-/// path with the best score remains. It gets the mean of their attention keys and values.
+/// path with the best score remains. Its attention keys and values become the means of those of all
+/// these paths.
 void LatentCollector::merge(Growing& tree) {
   std::vector<const std::vector<float>*> states;
   for (const Path& path : tree.paths)

@@ -17,15 +17,21 @@
 
 namespace mgpu::jobs {
 
-/// Collects questions with agents that think in latent steps (LatentMAS). An agent makes
-/// collect.num_paths paths, or a single path if collect.latent.diversity is none. With
-/// collect.latent.branch_entropy, it may make fewer. The next agent, unless it is the last,
+/// Collects questions with agents that think in latent steps (LatentMAS). An agent before the
+/// judger makes collect.num_paths paths, or a single path if collect.latent.diversity is none. With
+/// collect.latent.branch_entropy, it may make fewer paths. The next agent, unless it is the judger,
 /// continues the best of these paths, at most collect.num_parent_paths. The model reads the prompt
 /// of the next agent once for each path that this agent continues. All new paths that continue the
 /// same path share the cache pages of that path. The paths of all questions in a batch make their
-/// latent steps together. Similar paths of the second agent may merge. The last agent, the judger,
-/// draws one answer for each path, or only for the best one with collect.latent.pruning. If
-/// collect.latent.diversity is none, it draws collect.num_paths answers after the single path.
+/// latent steps together. With collect.latent.merge_similarity, similar paths of the second agent
+/// merge.
+///
+/// The last agent, the judger, draws answers:
+/// - with collect.latent.diversity=none, collect.num_paths answers after the single path
+/// - without other agents, collect.num_paths answers after its prompt
+/// - otherwise, with collect.latent.pruning, one answer after the best path
+/// - otherwise one answer after each path
+///
 /// Source: LatentMAS, arXiv 2511.20639.
 class LatentCollector final : public QuestionCollector {
 public:
@@ -46,8 +52,8 @@ private:
   struct Path {
     std::int32_t node = 0;             // index in Growing::nodes
     std::int64_t sequence = 0;         // number of its sequence in the lm::DecodeSession
-    std::int64_t own_first = 0;        // index of the first token of the agent's prompt in the
-                                       // sequence
+    std::int64_t own_first = 0;        // index in the sequence at which the prompt of the latest
+                                       // agent begins
     std::vector<lm::Range> latents{};  // ranges of the tokens of latent steps
   };
 

@@ -57,7 +57,8 @@ double LatentNoise::uniform(std::int64_t step, std::uint64_t kind, double low, d
 }
 
 /// Adds a normal number with standard deviation `scale` to each element of `state`. The Box-Muller
-/// transform makes two normal numbers from two uniform numbers. `kind`: see kDrawsOfNoise.
+/// transform makes two normal numbers from two uniform numbers. `kind` is 0 or 1, with the meaning
+/// that kDrawsOfNoise describes.
 void LatentNoise::add_normal(std::int64_t step, std::uint64_t kind, double scale,
                              std::span<float> state) const {
   const std::uint64_t first =

@@ -15,7 +15,8 @@ namespace mgpu::jobs {
 std::uint64_t stream_of_agent(std::int64_t question, std::int64_t agent, std::int64_t path);
 
 /// The noise of one path of an agent. The noise depends on the keys, the seed and the stream only.
-/// Source: LatentMAS, arXiv 2511.20639, for agents. Several paths and their noise are additions.
+/// Source: LatentMAS, arXiv 2511.20639, for latent steps of agents. LatentMAS has one path and no
+///         noise.
 class LatentNoise {
 public:
   /// `stream` is a result of stream_of_agent(). `keys` must outlive this object.

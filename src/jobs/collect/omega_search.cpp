@@ -119,8 +119,9 @@ std::vector<Solution> OmegaSearch::paths() const {
   return paths;
 }
 
-/// Returns the index in `order` of the state with the most steps that is a proper beginning of the
-/// first `steps` steps of a solution.
+/// Among the states that are a proper beginning of the first `steps` steps of a solution, finds the
+/// one with the most steps. Returns its index in `order`, which has the indices of all states in
+/// ascending order of their steps.
 std::int32_t OmegaSearch::parent_of(const std::vector<std::size_t>& order, std::size_t solution,
                                     std::int64_t steps) const {
   std::int32_t parent = 0;

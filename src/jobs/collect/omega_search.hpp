@@ -70,16 +70,17 @@ private:
     std::size_t solution = 0;  // index in solutions_
     std::int64_t steps = 0;    // 0: root
     Visits visits{};
-    std::vector<std::size_t> rollouts{};  // indices in solutions_ of wrong rollouts that no search
-                                          // has taken
+    std::vector<std::size_t> rollouts{};  // indices in solutions_ of wrong rollouts that have steps
+                                          // after the state and that no search has taken
     std::int64_t searches = 0;            // N: searches from this state
   };
 
   /// A search for the first wrong step of a solution, which is one of steps low + 1 to high.
   struct Search {
     std::size_t solution = 0;
-    std::int64_t low = 0;   // steps of the longest beginning with MC > 0
-    std::int64_t high = 0;  // steps of the shortest beginning with MC = 0; at first all steps
+    std::int64_t low = 0;   // steps of the longest beginning that is known to have MC > 0
+    std::int64_t high = 0;  // steps of the shortest beginning that is known to have MC = 0; at
+                            // first all steps
   };
 
   bool begin_search();

@@ -55,8 +55,8 @@ struct States {
   std::int64_t count;
 };
 
-/// Returns the terms of the base of score_paths() that do not depend on other paths: 0.3 smoothness
-/// + 0.2 verification + 0.1 quality.
+/// Returns the part of a path's base that does not depend on other paths: 0.3 smoothness + 0.2
+/// verification + 0.1 quality. score_paths() defines these terms.
 double own_share(const States& states) {
   std::vector<double> norms;
   std::vector<double> cosines;

@@ -59,8 +59,9 @@ std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const
 std::vector<std::int64_t> share_children(std::int64_t children,
                                          const std::vector<bool>& is_divided);
 
-/// Returns the answer with the largest sum of weights; of equal sums, the answer that comes first.
-/// Empty answers do not count. Returns "" if all answers are empty.
+/// Adds up the weights of equal answers, and returns the answer with the largest sum. If several
+/// answers have this sum, returns the one that comes first in `answers`. Empty answers do not
+/// count. Returns "" if there are no other answers.
 std::string vote(std::span<const std::string> answers, std::span<const double> weights);
 
 }  // namespace mgpu::jobs

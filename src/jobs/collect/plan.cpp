@@ -236,7 +236,8 @@ std::vector<run::FileCheck> CollectJob::file_checks() const {
            }}};
 }
 
-/// Returns the bytes on disk of the nodes and latent states of agents, for each path of the judger.
+/// Returns the bytes on disk of the nodes and latent states of one path of each agent. Returns 0 if
+/// agents do not think in latent steps.
 std::uint64_t CollectJob::state_bytes() const {
   if (!keys_.agents.thinks()) return 0;
   const lm::LmConfig model = lm::read_lm_config(keys_.rows.folder, lm::FolderWeights::ignored);
@@ -253,7 +254,7 @@ std::uint64_t CollectJob::disk_bytes() const {
   const auto tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto paths = static_cast<std::uint64_t>(keys_.num_paths);
   const auto steps = static_cast<std::uint64_t>(std::min(keys_.max_steps, keys_.max_new_tokens));
-  // A token has an id and some eight bytes of text. A node has 56 bytes of numbers.
+  // A token has an id and about eight bytes of text. A node has at most 56 bytes of numbers.
   const std::uint64_t path = tokens * 12 + steps * 56 + 64 + state_bytes();
   return 2 * (input::bytes_of(keys_.rows.options) * 9 + questions * (paths * path + 512));
 }

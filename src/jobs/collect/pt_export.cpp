@@ -47,7 +47,7 @@ RowRange range_of(std::int64_t rows, std::int64_t part, std::int64_t parts) {
 struct Questions {
   c10::impl::GenericList records = tensor::pickle_list();
   std::int64_t right = 0;     // questions whose final answer is right
-  std::int64_t paths = 0;     // nodes of all trees, which the format calls paths
+  std::int64_t paths = 0;     // nodes of all trees without the roots; the format calls them paths
   std::int64_t left_out = 0;  // rows without solutions
 
   std::int64_t count() const { return static_cast<std::int64_t>(records.size()); }

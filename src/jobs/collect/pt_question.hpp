@@ -21,7 +21,7 @@ struct PtNode {
   double value = 0.0;
   double standard_error = 0.0;
   std::int32_t visits = 0;              // answers below the node
-  std::int32_t right = 0;               // right answers among them
+  std::int32_t right = 0;               // right answers below the node
   std::string text{};                   // text of the node's steps; "": no solution has them
   std::optional<std::string> answer{};  // answer of the solution that ends at this node, "" if it
                                         // states no answer; nullopt: no solution ends here
@@ -38,8 +38,8 @@ struct PtQuestion {
   std::vector<PtNode> nodes{};  // nodes[n - 1] is node n of the row; the root is left out
 };
 
-/// Returns the record of a question in a file of --export pt, a dict. docs/formats.md lists the
-/// members of the record.
+/// Returns the dict that stands for a question in a file of --export pt. docs/formats.md lists the
+/// members of this dict.
 c10::IValue record_of(const PtQuestion& question);
 
 }  // namespace mgpu::jobs

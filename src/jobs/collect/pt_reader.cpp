@@ -97,8 +97,8 @@ PtNode PtReader::node_of(const PtRow& row, std::size_t node) const {
   return result;
 }
 
-/// Adds to a node the text of its steps, which are those after the end of its parent. If a solution
-/// ends with this node, also adds the answer of the solution.
+/// Adds to node `result` the texts of the steps after the end of the parent, up to the end of the
+/// node. If a solution ends with this node, also adds the answer of the solution.
 /// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_solution(const PtRow& row, std::size_t node, PtNode& result) const {
   const auto path = static_cast<std::size_t>(row.path[node]);
@@ -132,8 +132,9 @@ void PtReader::add_latents(std::int64_t row, PtQuestion& question) const {
   }
 }
 
-/// Adds the final answer of a question. With agents it is the stored vote. Without agents it is the
-/// most frequent answer of the sampled solutions; of equally frequent answers, the first.
+/// Adds the final answer of a question, and whether this answer is right. With agents, the final
+/// answer is the stored vote. Without agents, the final answer is the most frequent answer of the
+/// sampled solutions. If several answers are equally frequent, the first of them is chosen.
 /// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_vote(std::int64_t row, const PtRow& read, PtQuestion& question) const {
   if (columns_.votes) {

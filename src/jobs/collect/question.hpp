@@ -7,8 +7,8 @@
 
 namespace mgpu::jobs {
 
-/// The tokens of an agent's prompt. If the agent reads the texts of the agents before it, these
-/// come between `before` and `after`.
+/// The tokens of an agent's prompt. If the agent reads the texts of the agents before it, the
+/// tokens of these texts come between `before` and `after`.
 struct AgentPrompt {
   std::vector<std::int64_t> before{};
   std::vector<std::int64_t> after{};  // empty unless reads_texts

@@ -50,9 +50,9 @@ public:
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
-  /// Sets a callback for the progress of run(). With agents, it receives how many solutions are
-  /// finished. Without agents, it receives the number of solutions times the share of finished
-  /// rollouts; with omega_prm it is not called.
+  /// Sets a callback for the progress of run(). With agents, the callback receives how many
+  /// solutions are finished. Without agents, it receives the number of solutions times the share of
+  /// finished rollouts. With collect.label=omega_prm, run() does not call it.
   void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
 
 protected:

@@ -63,8 +63,9 @@ Question AgentEncoder::encode_text(const std::string& text) const {
 }
 
 /// Renders and tokenizes the prompt of an agent. The prompt begins a sequence if `is_first`, or if
-/// agents do not think in latent steps. Then the tokenizer adds its special tokens, unless the
-/// folder has a chat template, which writes them.
+/// agents do not think in latent steps. The tokenizer adds its special tokens to a prompt that
+/// begins a sequence, unless the folder has a chat template. A chat template writes the special
+/// tokens itself.
 AgentPrompt AgentEncoder::encode_agent(const Agent& agent, bool is_first,
                                        const std::string& question) const {
   const bool has_texts = options_.keys.method == AgentMethod::text_mas;
@@ -103,10 +104,10 @@ std::vector<std::int64_t> AgentEncoder::separator(const std::string& text) const
 }
 
 /// Returns the number of tokens of the longest sequence of any agent, with latent steps but without
-/// the text that the agent draws.
+/// the text that the agent draws. Assumes that the texts of earlier agents have the maximum length.
 std::int64_t AgentEncoder::longest_of(const std::vector<AgentPrompt>& prompts) const {
   const AgentKeys& keys = options_.keys;
-  std::int64_t before = 0;  // tokens of earlier agents
+  std::int64_t before = 0;  // tokens that the agent gets from earlier agents
   std::int64_t longest = 0;
   for (std::size_t a = 0; a < prompts.size(); ++a) {
     const std::int64_t own = prompts[a].size() + (a + 1 < prompts.size() ? keys.steps : 0);

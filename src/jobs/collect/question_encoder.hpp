@@ -34,7 +34,8 @@ public:
 
   const std::vector<Agent>& agents() const { return options_.agents; }
 
-  /// Returns the tokens of a text that comes between the texts of agents, such as heading_of().
+  /// Returns the tokens of a text that comes between the texts of agents, such as the result of
+  /// heading_of().
   std::vector<std::int64_t> separator(const std::string& text) const;
 
 private:

@@ -45,10 +45,13 @@ struct CollectCounts {
   std::int64_t left_out = 0;     // questions without solutions
 };
 
-/// Returns the number of sampled solutions of each question. With agents, this is column n_paths,
-/// which counts solutions. It is less than collect.num_paths if some paths end without a solution.
-/// Without agents, this is collect.num_paths, because n_paths then also counts rollouts that a
-/// search of collect.label=omega_prm divided. For a question without solutions, it is meaningless.
+/// Returns the number of sampled solutions of each question:
+/// - With agents, it is the value of column n_paths. This value is less than collect.num_paths if
+///   the judger continues fewer paths, such as after pruning or merging.
+/// - Without agents, it is collect.num_paths. Column n_paths does not fit, because with
+///   collect.label=omega_prm it also counts rollouts that searches halved.
+///
+/// The number of a question without solutions is meaningless.
 std::vector<std::int64_t> sampled_of(const store::ReadTable& samples, const CollectKeys& keys) {
   std::vector<std::int64_t> sampled;
   for (const std::int32_t paths : samples.column("n_paths").values<std::int32_t>())

@@ -4,7 +4,8 @@
 #include <span>
 #include <vector>
 
-// The tree of a question has its solutions ("paths"), their steps, and a value for each step.
+// The tree of a question has the solutions of the question (called paths), the steps of each path,
+// and a value for each step.
 namespace mgpu::jobs {
 
 /// How the value of a step is computed from the answers of its rollouts (collect.label). A rollout

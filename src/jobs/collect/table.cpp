@@ -32,7 +32,8 @@ auto of_paths(const QuestionRow& row, Get get) {
   return values;
 }
 
-/// Adds a list column whose rows have the value get(node) for each StepNode.
+/// Adds a list column. The list of a row has the value get(node) for each StepNode of the row's
+/// tree.
 template <class Get>
 void add_of_nodes(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {
@@ -58,8 +59,8 @@ std::int32_t right_paths(const QuestionRow& row) {
   return nodes.empty() ? 0 : nodes.front().visits.right;
 }
 
-/// Returns for each path the index in column output_ids at which its tokens begin. The last element
-/// is the number of tokens of all paths.
+/// Returns for each path the index in column output_ids at which the tokens of the path begin. One
+/// more element at the end is the number of tokens of all paths.
 std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   std::vector<std::int32_t> offsets{0};
   for (const Solution& path : row.collected->paths)
@@ -68,8 +69,9 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
 }
 
 /// Returns one number for each node: the index of the node's first token in column output_ids if
-/// `is_first`, and otherwise the number of its tokens. The tokens of a node are those after the end
-/// of its parent. Both numbers are 0 for the root and for nodes without a solution.
+/// `is_first`, and otherwise the number of its tokens. The tokens of a node are the tokens of its
+/// solution after the end of its parent, up to the end of the node. Both numbers are 0 for the root
+/// and for nodes without a solution.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;
@@ -209,7 +211,7 @@ void add_tree(QuestionColumns& columns) {
               [](const Row& row) { return row.collected->tree.children; });
 }
 
-/// Adds a list column whose rows have the value get(node) for each AgentNode.
+/// Adds a list column. The list of a row has the value get(node) for each AgentNode of the row.
 template <class Get>
 void add_of_agents(QuestionColumns& columns, QuestionColumns::About about, Get get) {
   columns.add(std::move(about), [get](const QuestionRow& row) {

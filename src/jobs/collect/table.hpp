@@ -16,8 +16,8 @@ namespace mgpu::jobs {
 /// the order of the input. The nodes of the tree and the tokens of the paths are lists in the row.
 store::TableSpec question_table(const CollectInputs& inputs);
 
-/// Encodes questions with their trees for the journal. `first` is the row of the first question in
-/// the run.
+/// Encodes questions with their trees for the journal. The first of `questions` is row `first` of
+/// table `samples`.
 std::vector<std::byte> question_rows(const CollectInputs& inputs, std::int64_t first,
                                      std::span<const Question> questions,
                                      std::span<const CollectedQuestion> collected);

@@ -53,7 +53,7 @@ private:
   std::int64_t count_ = 1;
   std::int64_t length_ = 0;       // tokens of a path
   std::int64_t shared_ = 0;       // full pages before the last branch; shared pages count once
-  std::int64_t branched_at_ = 0;  // pages of a path before its last branch
+  std::int64_t branched_at_ = 0;  // full pages of a path before its last branch
   std::int64_t peak_ = 0;
 };
 

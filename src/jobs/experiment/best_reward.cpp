@@ -18,7 +18,7 @@ double kl_of(double reward, double reference) {
 
 double best_reward(double reference, double kl) {
   if (kl >= -std::log(reference)) return 1.0;
-  double low = reference;  // the KL rises from 0 at the reference to -log(reference) at 1
+  double low = reference;  // kl_of() rises from 0 at `reference` to -log(reference) at 1
   double high = 1.0;
   constexpr int kHalvings = 60;  // a double has 53 binary digits
   for (int i = 0; i < kHalvings; ++i) {

@@ -18,8 +18,8 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kPrompts = 3;
-constexpr std::int64_t kRowsRead = 256;  // only the first rows are read; they may have fewer than
-                                         // kPrompts prompts, since a prompt can have many rows
+constexpr std::int64_t kRowsRead = 256;  // first rows of the file that are read; they may hold
+                                         // fewer than kPrompts prompts if a prompt has many rows
 constexpr std::size_t kLongest = 300;    // characters of a shown text
 
 /// Returns the first completion of each of the first kPrompts prompts in the file `results`.

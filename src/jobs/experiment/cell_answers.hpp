@@ -8,8 +8,9 @@
 
 namespace mgpu::jobs {
 
-/// Sets CellResult::answers of each evaluated cell whose evaluation is a job `generate` that stores
-/// texts. The answers are the first completion of each of the first 3 prompts.
+/// Sets CellResult::answers of each evaluated cell. Leaves the answers empty if the stage that
+/// evaluates the cell does not run job generate, or does not store texts (output.text=false). The
+/// answers are the first completion of each of the first 3 prompts.
 /// Ranks:  local.
 /// Errors: those of store::read_texts().
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,

@@ -28,8 +28,9 @@ struct CellResult {
   std::optional<report::Result> kl{};      // KL per token from the reference policy, in nats
   double tokens = 0.0;                     // mean tokens of a completion
   /// `reference` is the mean reward of the cell of algorithm experiment.baseline whose other values
-  /// agree with `values`. It is set only if it is above 0 and below 1. `best` is the best_reward()
-  /// at the KL of this cell. It is set if both `reference` and `kl` are set.
+  /// agree with `values`. `reference` is set only if this mean is above 0 and below 1. `best` is
+  /// the best_reward() for `reference` and the KL of a whole completion (`kl` times `tokens`).
+  /// `best` is set if both `reference` and `kl` are set.
   std::optional<double> reference{};
   std::optional<double> best{};
   std::vector<CellAnswer> answers{};  // set by read_answers()

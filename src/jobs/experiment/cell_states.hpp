@@ -11,9 +11,9 @@ namespace mgpu::jobs {
 /// evaluation waits, directly or not.
 enum class CellState {
   not_started,
-  data_generated,  // the evaluation waits for stages with jobs other than train, and all of these
-                   // are done
-  model_trained,   // the evaluation waits for stages, and all of these are done
+  data_generated,  // the evaluation waits for stages whose job is not train, and all of these
+                   // stages are done
+  model_trained,   // the evaluation waits for stages, and all of these stages are done
   eval_completed,  // the evaluation is done
   failed,          // a stage of the cell failed or was left out
 };
@@ -35,7 +35,7 @@ public:
 private:
   const StageGraph& graph_;
   std::vector<std::vector<std::size_t>> before_{};  // all_before() of the evaluation of each cell
-  std::vector<bool> draws_{};                       // for each stage: false if its job is train
+  std::vector<bool> draws_{};                       // by stage: true if its job is not train
 };
 
 }  // namespace mgpu::jobs

@@ -25,18 +25,19 @@ bool agree(const CellValues& a, const CellValues& b);
 /// Returns the value of name `round` as a number; 0 if `values` has no round.
 int round_of(const CellValues& values);
 
-/// Returns the name of the stage that a stage file makes with the values that it uses:
-/// "value-star_graph-r0", "guided-pita-eta0.5". `file_name` is the name of the file without .yaml.
-/// The algorithm is left out if it equals `file_name`.
+/// Returns the name of a stage, such as "value-star_graph-r0" or "guided-pita-eta0.5". `file_name`
+/// is the name of the stage file without .yaml. `values` has the values that the stage uses. The
+/// algorithm is left out if it equals `file_name`.
 std::string stage_name(const std::string& file_name, const CellValues& values);
 
 /// Returns the values of the cells of this run, in ascending order of rounds. Only cells that
-/// experiment.select selects are returned. If a list in `matrix` is empty, the cells have no value
-/// of its name. If all lists are empty, there is one cell per round.
+/// experiment.select selects are returned. If a list in `matrix` is empty, such as Matrix::models,
+/// the cells have no value with the name of this list, such as `model`. If all lists are empty,
+/// there is one cell per round.
 ///
 /// With --only I/N, the run has every N-th combination of algorithm, data set and model, from
 /// combination I on, with all rounds and etas. Every part also has the cells of the baseline, and
-/// those without an algorithm.
+/// the cells without an algorithm.
 std::vector<CellValues> values_of_cells(const Matrix& matrix);
 
 /// Returns the number of combinations of algorithm, data set and model that --only I/N divides

@@ -76,8 +76,8 @@ void Coordinator::record_end(const StageEnd& end) {
 }
 
 /// If the stage failed and experiment.retries allows another try, sets the stage to waiting, so
-/// that it begins again. Returns whether the stage begins again. No stage does after a failure has
-/// ended the experiment (experiment.on_failure=stop).
+/// that it begins again. Returns whether the stage begins again. With experiment.on_failure=stop,
+/// no stage begins again after Schedule::stop().
 bool Coordinator::retry(const StageEnd& end) {
   if (state_of(end.exit) != StageState::failed || failures_[end.stage] == retries_) return false;
   if (stops_on_failure_ && schedule_.is_stopped()) return false;

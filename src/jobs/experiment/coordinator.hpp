@@ -23,10 +23,10 @@
 
 namespace mgpu::jobs {
 
-/// Decides which ranks of an experiment run which stage. It exists on rank 0, and answers the
-/// requests that ranks send to a cluster::RequestServer. Each request asks for a StageOrder. After
-/// a stage has ended, the next request of the first rank of the stage contains the StageEnd. All
-/// other requests are empty.
+/// Decides which ranks of an experiment run which stage. The coordinator exists on rank 0 only, and
+/// answers the requests that ranks send to a cluster::RequestServer. Each request asks for a
+/// StageOrder. After a stage has ended, the next request of the first rank of the stage contains
+/// the StageEnd. All other requests are empty.
 ///
 /// Once all ranks have sent a request, the coordinator writes job_states.json after each request.
 /// The file has the state of every stage and cell.
@@ -37,8 +37,8 @@ public:
   Coordinator(const StageGraph& graph, int ranks, const ExperimentConfig& keys, StagePlace place,
               NodeMemory memory, std::filesystem::path states_file);
 
-  /// Handles the request of a rank. Returns the orders for this rank and other waiting ranks, as
-  /// far as the coordinator has decided what they do next. Calls must not overlap.
+  /// Handles the request of a rank. Returns the orders for all waiting ranks whose next stage is
+  /// decided. These ranks may or may not include `rank`. Calls must not overlap.
   std::vector<cluster::RequestServer::Answer> take(int rank, const std::string& request);
 
   /// Returns the events since the last call. Any thread may call this function.

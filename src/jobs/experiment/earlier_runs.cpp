@@ -79,7 +79,7 @@ fs::path stages_folder(const store::StoreConfig& experiment) {
 namespace {
 
 /// Describes by mark_of() the files that the stage's keys name, except files that other stages
-/// write.
+/// write. Keys that do not belong to the identity do not count (KeySpec::identity).
 std::string marks_of(const Stage& stage, const Config& config) {
   std::string marks;
   for (const KeySpec* key : config.keys()) {
@@ -143,7 +143,8 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
 
 namespace {
 
-/// Returns a time such as 2026-11-25T10:42:07Z in seconds; nullopt for other texts.
+/// Parses a UTC time such as 2026-11-25T10:42:07Z. Returns the seconds since 1970; nullopt for
+/// texts in other formats.
 std::optional<std::time_t> time_of(const std::string& utc) {
   std::istringstream stream(utc);
   std::tm time{};
@@ -177,8 +178,8 @@ const Stage* missing_before(const std::vector<Stage>& stages, const Stage& stage
 std::vector<StagePlan> stage_plans(const std::vector<Stage>& stages, const StagePlace& place) {
   std::map<std::size_t, std::string> directories;
   std::vector<StagePlan> plans(stages.size());
-  // Stages are not in the order in which they run. So one pass may not find all reused stages: a
-  // stage can come before a stage that it waits for.
+  // In `stages`, a stage may come before a stage that it waits for. So one pass may not find all
+  // reused stages.
   for (std::size_t pass = 0; pass < stages.size(); ++pass) {
     const std::size_t known = directories.size();
     for (std::size_t s = 0; s < stages.size(); ++s) {

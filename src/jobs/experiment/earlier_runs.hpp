@@ -36,8 +36,12 @@ struct PreparedStage {
   /// name, size and time of the last change of every file that these keys name. Of files that other
   /// stages write, only the path counts.
   std::string identity;
-  /// Run directory of the newest finished run with this identity that has its result file,
-  /// outcome.json and all exports that other stages read; "" if there is no such run.
+  /// Run directory of the newest run that can be reused; "" if there is no such run. A run can be
+  /// reused if all of these conditions hold:
+  /// - The run is finished, and its last recorded exit code is 0.
+  /// - The run has this identity. A key with the value `auto` here may have the number that the run
+  ///   has chosen for it.
+  /// - The run has its result file, outcome.json, and all exports that other stages read.
   std::filesystem::path earlier{};
 };
 
@@ -68,7 +72,7 @@ struct MeasuredWork {
   double rank_seconds = 0.0;  // sum over the attempts of seconds times number of ranks
 };
 
-/// Returns the time of the newest finished run of the stage without a killed attempt. Returns
+/// Returns the time of the newest finished run of the stage in which no attempt was killed. Returns
 /// nullopt if there is no such run.
 /// Ranks:  local.
 std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& stage);

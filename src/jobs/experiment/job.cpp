@@ -142,7 +142,7 @@ run::JobOutcome ExperimentJob::run(run::RunContext& run) const {
     cluster::RequestServer server(
         world, [&](int rank, const std::string& request) { return work.answer(rank, request); });
     work_on(work, host, server);
-    world.barrier();  // the server answers until all ranks have been told to end
+    world.barrier();  // keep the server until all ranks have been told to end
   }
   run::SessionsEnd end = host.close();
   const std::vector<StageRecord> records =

@@ -10,8 +10,8 @@
 
 namespace mgpu::jobs {
 
-/// Job experiment runs other jobs. Each run of another job is a stage. Several stages may run at
-/// the same time on different ranks.
+/// Job experiment runs other jobs, such as train and generate. Each run of such a job is a stage.
+/// Several stages may run at the same time on different ranks.
 class ExperimentJob final : public Job {
 public:
   explicit ExperimentJob(const Config& config)

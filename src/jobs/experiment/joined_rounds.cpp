@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBlockBytes = 1 << 20;
 
-/// Returns the paths of the files of an input, one for each round, in the order of the rounds.
+/// Returns the paths of the files that an input joins: one for each round, in the order of the
+/// rounds. An input without StageInput::earlier has one path.
 std::vector<fs::path> paths_of_rounds(const StageInput& input,
                                       const std::map<std::size_t, std::string>& directories) {
   std::vector<fs::path> paths;

@@ -56,7 +56,8 @@ void check_algorithms(const Config& config) {
                          "experiment.algorithms={" + names.front() + ": true}");
 }
 
-/// Returns the algorithms of the experiment: experiment.baseline, and the enabled ones.
+/// Returns the algorithms of the experiment: the enabled ones, and experiment.baseline if that key
+/// is set.
 std::vector<std::string> algorithms_of(const Config& config) {
   std::vector<std::string> names = enabled_algorithms(config);
   if (config.is(kBaseline, "null")) return names;
@@ -88,7 +89,7 @@ void check_select(const Config& config) {
 
 /// Refuses --only I/N if the number of parts N is larger than num_dealt(), and larger than 1.
 void check_part(const Config& config) {
-  if (config.texts(kAlgorithms).empty()) return;  // check_experiment_keys() refuses any --only
+  if (config.texts(kAlgorithms).empty()) return;  // check_experiment_keys() refuses parts
   const Matrix matrix = read_matrix(config);
   const int most = num_dealt(matrix);
   if (matrix.part.count <= std::max(most, 1)) return;

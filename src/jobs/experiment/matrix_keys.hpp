@@ -12,7 +12,7 @@
 namespace mgpu::jobs {
 
 /// The values of the keys experiment.* that decide which cells an experiment has. A stage file
-/// makes one stage for each combination of the values that it uses.
+/// makes one stage for each combination of the values that the file uses.
 struct Matrix {
   std::vector<std::string>
       algorithms;  // experiment.baseline, and the enabled names in experiment.algorithms
@@ -23,7 +23,7 @@ struct Matrix {
   bool has_barrier = false;                                // experiment.round_barrier
   std::string baseline;                                    // experiment.baseline; "" for none
   std::map<std::string, std::vector<std::string>> select;  // experiment.select
-  run::ChunkPart part{};  // part of the cells, which --only chooses; see values_of_cells()
+  run::ChunkPart part{};  // the part of the cells that --only chooses; see values_of_cells()
 };
 
 void add_matrix_keys(KeyTable& table);

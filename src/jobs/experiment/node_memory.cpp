@@ -38,8 +38,8 @@ std::uint64_t bytes_of_rank(Estimator& estimator, const Stage& stage, std::size_
   }
 }
 
-/// Returns the indices of all stages, where each comes after those that it waits for. The stages
-/// form no cycle.
+/// Returns the indices of all stages in an order in which each stage comes after the stages that it
+/// waits for. The stages must not form a cycle.
 std::vector<std::size_t> in_order(const std::vector<Stage>& stages) {
   std::vector<std::size_t> order;
   std::vector<bool> is_placed(stages.size());
@@ -55,8 +55,8 @@ std::vector<std::size_t> in_order(const std::vector<Stage>& stages) {
 }
 
 /// Returns for each stage the bytes of memory that one of its ranks needs. Estimates only every
-/// `step`-th stage, beginning with stage `first`. The value of other stages and of reused stages
-/// is 0.
+/// `step`-th stage, beginning with stage `first`, because the ranks of node 0 divide the stages
+/// among themselves. The value of all other stages and of reused stages is 0.
 std::vector<std::uint64_t> bytes_of_ranks(const std::vector<Stage>& stages, const StagePlace& place,
                                           const run::PlanMachine& machine, std::size_t first,
                                           std::size_t step) {

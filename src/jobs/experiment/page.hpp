@@ -23,8 +23,8 @@ struct StageRow {
   std::string directory{};
 };
 
-/// Makes report.html of an experiment: rewards of the cells, a chart of stages over time, and a
-/// table of the results of the stages.
+/// Makes report.html of an experiment. The page has the rewards of the cells, a chart of stages
+/// over time, and tables with the results and run directories of the stages.
 class ExperimentPage final : public report::JobPage {
 public:
   ExperimentPage(const std::vector<Stage>& stages, const std::vector<StageRecord>& records,

@@ -13,7 +13,7 @@ using ReplaceName = std::function<std::optional<std::string>(const std::string& 
 
 /// Replaces each placeholder ${NAME} in the text of a stage file. A name may contain another
 /// placeholder, as in ${stage.${algorithm}_train}. Does not change placeholders with unknown names,
-/// the escape `$$`, and lines that are comments.
+/// the escape `$$`, or lines that are comments.
 /// Errors: those of `replace`.
 std::string replace_placeholders(std::string_view text, const ReplaceName& replace);
 

@@ -61,17 +61,17 @@ private:
     waited_for_memory_ = schedule.waited_for_memory();
   }
 
-  /// Returns the estimate of a stage on `ranks` ranks. All stages whose output it reads must be
-  /// reused, or must already have an estimate.
+  /// Returns the estimate of a stage on `ranks` ranks. All stages whose output this stage reads
+  /// must be reused, or must already have an estimate.
   const StageEstimate& estimate(std::size_t stage, int ranks) {
     std::optional<StageEstimate>& known = estimates_[stage];
     if (!known || known->ranks != ranks) known = estimator_.estimate(stage, ranks);
     return *known;
   }
 
-  /// Returns the bytes that a rank of the stage needs, as a run estimates them: for the fewest
-  /// ranks that its job accepts. As for estimate(), all stages whose output it reads must be
-  /// reused, or must already have an estimate.
+  /// Returns the bytes that a rank of the stage needs. Like a run, uses the estimate for the fewest
+  /// ranks that the stage's job accepts. All stages whose output this stage reads must be reused,
+  /// or must already have an estimate.
   std::uint64_t rank_bytes(std::size_t stage) {
     const auto [known, is_new] = rank_bytes_.try_emplace(stage, 0);
     if (is_new)

@@ -14,13 +14,14 @@ char letter_of(std::size_t stage);
 /// Formats a time in seconds for a plan: "12.345 s" below a minute, else "0:02:10".
 std::string plan_time(double seconds);
 
-/// Draws as text which stage each rank runs over time. A line has letter_of() of the stages that a
-/// rank runs, and `.` where the rank is idle. Ranks with equal lines share one line. If there are
-/// more than 16 lines, only the first 16 are shown. Returns no lines if no stage takes time.
+/// Draws as text which stage each rank runs over time. The first line is a heading with the scale.
+/// Each other line shows letter_of() of the stages that a rank runs, and `.` where the rank is
+/// idle. Ranks with equal lines share one line. After 16 such lines, a last line says how many more
+/// there are. Returns no lines if no stage takes time.
 std::vector<std::string> chart_lines(const std::vector<SimulatedStage>& stages, int ranks);
 
 /// Formats a table as lines in which the columns are aligned. All rows must have the same number of
-/// texts.
+/// cells.
 std::vector<std::string> table_lines(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace mgpu::jobs

@@ -14,8 +14,8 @@ namespace {
 
 using report::Plan;
 
-/// Returns the limit of memory of which the largest share is used (Limit::used). If the plan has no
-/// limit of memory, Limit::what is empty.
+/// Returns the memory limit with the largest Limit::used. If the plan has no memory limit,
+/// Limit::what of the result is empty.
 Plan::Limit memory_limit(const Plan& plan) {
   Plan::Limit tightest;
   for (const Plan::Limit& limit : plan.limits)
@@ -43,7 +43,8 @@ Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePl
 }
 
 /// Returns the machine with only `ranks` ranks. The estimate lets these ranks use the whole memory
-/// of their nodes: a Schedule runs other stages on these nodes only if they fit too.
+/// of their nodes, because Schedule begins other stages on a node only if all its stages fit
+/// together.
 run::PlanMachine Estimator::machine_of(int ranks) const {
   run::PlanMachine machine = machine_;
   machine.ranks = ranks;

@@ -19,12 +19,12 @@ namespace mgpu::jobs {
 struct StageEstimate {
   int ranks = 0;
   double seconds = 0.0;
-  std::string basis{};           // origin of the time: "guess: training", or "as in" and the name
-                                 // of a run directory; "": no time is known
+  std::string basis{};           // where the time comes from: "guess: training", or "as in" and
+                                 // the name of a run directory; "": no time is known
   std::uint64_t bytes = 0;       // largest memory that a rank needs
   std::uint64_t have_bytes = 0;  // memory that this rank may use; 0: unknown
-  report::Plan::Limit limit{};   // limit of memory of which the largest share is used; its `what`
-                                 // is "" if no limit is known
+  report::Plan::Limit limit{};   // the memory limit with the largest Limit::used; Limit::what is ""
+                                 // if no limit is known
   std::vector<report::Plan::Memory> memory{};  // parts of `bytes`
   std::string unknown{};  // why the job's plan could not be made; "" if it was made
 
@@ -32,23 +32,24 @@ struct StageEstimate {
 };
 
 /// Estimates stages by the plans of their jobs. If a stage has a finished run, possibly with other
-/// settings, the time of this run replaces the estimated time. A plan for another machine does not
-/// use the times of finished runs.
+/// settings, the time of this run replaces the estimated time. If PlanMachine::cores is 0, the plan
+/// is for GPUs that devices.gpu names. Such a plan does not use the times of finished runs, which
+/// ran on other hardware.
 class Estimator {
 public:
   /// `plans` is the result of stage_plans(). All arguments must outlive the object.
   Estimator(const std::vector<Stage>& stages, const std::vector<StagePlan>& plans,
             const StagePlace& place, const run::PlanMachine& machine);
 
-  /// Estimates a stage on `ranks` ranks. Each stage whose output it reads must be reused, or be
-  /// estimated or skipped before.
+  /// Estimates a stage on `ranks` ranks. Each stage whose output this stage reads must be reused,
+  /// or be estimated or skipped before.
   /// Ranks:  local.
   /// Errors: those of Job::plan() and StandIns::make(). If Job::plan() fails because output of
   ///         another stage does not exist yet, sets StageEstimate::unknown instead of throwing.
   StageEstimate estimate(std::size_t stage, int ranks);
 
-  /// Makes the stand-in of a stage (StandIns) without estimating the stage. Then stages that read
-  /// its output can be estimated.
+  /// Makes the stand-in of a stage (StandIns) without estimating the stage. Stages that read the
+  /// output of this stage can then be estimated.
   /// Ranks:  local.
   /// Errors: those of StandIns::make().
   void skip(std::size_t stage);

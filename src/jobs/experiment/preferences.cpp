@@ -25,8 +25,8 @@ std::optional<double> number_of(const std::string& text) {
   return number;
 }
 
-/// Returns the names that experiment.preferences may have: `round`, and AXIS=VALUE for each value
-/// of the experiment.
+/// Returns the names that experiment.preferences may have: `round`, and AXIS=VALUE for each
+/// algorithm, data set, model and eta of the experiment.
 std::vector<std::string> known_names(const Matrix& matrix) {
   std::vector<std::string> names{kRound};
   const auto add = [&](const std::string& axis, const std::vector<std::string>& values) {
@@ -40,7 +40,8 @@ std::vector<std::string> known_names(const Matrix& matrix) {
   return names;
 }
 
-/// Returns the sum of the preferences AXIS=VALUE of a cell's values, without that of `round`.
+/// Returns the sum of the preferences AXIS=VALUE that a cell with these values has. The sum does
+/// not include preference `round`.
 double sum_of(const Preferences& preferences, const CellValues& values) {
   double sum = 0.0;
   for (const auto& [axis, value] : values)

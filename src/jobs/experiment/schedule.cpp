@@ -111,7 +111,7 @@ void Schedule::unload(std::size_t stage) {
 }
 
 /// Returns whether a stage that needs `bytes` of memory on a node fits there, together with the
-/// stages that already run on the node. Each stage fits if the memory of the node is unknown.
+/// stages that already run on the node. Every stage fits if the memory of the node is unknown.
 bool Schedule::fits(int node, std::uint64_t bytes) const {
   const std::uint64_t used = used_.at(static_cast<std::size_t>(node));
   const std::uint64_t most = memory_.bytes.at(static_cast<std::size_t>(node));
@@ -143,7 +143,8 @@ std::vector<int> Schedule::members_of(std::size_t stage, int count, bool may_exc
   return members;
 }
 
-/// Assigns `count` free ranks to the stage, unless their memory does not suffice.
+/// Assigns `count` free ranks to the stage, as members_of() selects them. Returns nullopt if
+/// members_of() finds fewer ranks.
 std::optional<Assignment> Schedule::assign(std::size_t stage, int count, bool may_exceed) {
   Loads loads;
   std::vector<int> members = members_of(stage, count, may_exceed, loads);
@@ -157,9 +158,10 @@ std::optional<Assignment> Schedule::assign(std::size_t stage, int count, bool ma
   return Assignment{stage, std::move(members)};
 }
 
-/// Assigns free ranks to the stage: the largest number in StageNeed::sizes that is not above `most`
-/// and for which there is enough memory. A stage that does not even fit alone gets the smallest
-/// number once no other stage uses the nodes. Returns nullopt if the stage has to wait.
+/// Assigns free ranks to the stage. Their number is the largest one in StageNeed::sizes that is not
+/// above `most` and for which there is enough memory. If no number has enough memory, the stage
+/// gets the smallest number, once enough free ranks are on nodes where it fits or that no other
+/// stage uses. Returns nullopt if the stage has to wait.
 std::optional<Assignment> Schedule::assign_most(std::size_t stage, int most) {
   const std::vector<int>& sizes = stages_[stage].sizes;
   const auto end = std::ranges::upper_bound(sizes, most);

@@ -27,8 +27,8 @@ enum class Urgency {
 };
 
 enum class StageState {
-  waiting,   // it has not begun, or begins again after a failure; after Schedule::stop(), it does
-             // not begin in this run
+  waiting,   // it has not begun, or has failed and begins again; after Schedule::stop(), a waiting
+             // stage does not begin in this run
   running,   // ranks work on it
   done,      // it ran to its end in this run
   reused,    // the results of an earlier run of the same stage are used
@@ -46,8 +46,8 @@ struct Assignment {
   std::vector<int> members;  // ascending
 };
 
-/// The host memory of each node, which all ranks of the node share, and the memory that stages
-/// need.
+/// The host memory of each node, and the memory that stages need. All ranks of a node share the
+/// memory of the node.
 struct NodeMemory {
   std::vector<int> node_of{};          // node of each rank; empty: memory does not limit stages
   std::vector<std::uint64_t> bytes{};  // memory of each node that stages may use; 0: unknown
@@ -56,14 +56,14 @@ struct NodeMemory {
   std::function<std::uint64_t(std::size_t stage)> of_rank{};
 };
 
-/// Decides which stage runs next, and on which ranks. It knows no configuration and sends no
-/// messages. Of equally urgent stages, the one with the lowest index comes first.
+/// Decides which stage runs next, and on which ranks. This class knows no configuration and sends
+/// no messages. Of equally urgent stages, the one with the lowest index comes first.
 ///
 /// A stage with StageNeed::wish 0 gets at most the number of free ranks divided by the number of
-/// ready stages, or an eighth of all ranks if that is more. Because of the second number, only
-/// about eight such stages run at a time. Otherwise the last stages could run for a long time on
-/// few ranks. If the smallest of StageNeed::sizes is larger than both numbers, the stage gets that
-/// many ranks.
+/// ready stages. If an eighth of all ranks is more, the eighth is the limit instead. Because of the
+/// eighth, only about eight such stages run at a time. Otherwise the last stages could run for a
+/// long time on few ranks. If the smallest of StageNeed::sizes is above this limit, the stage gets
+/// that smallest number of ranks.
 ///
 /// Stages on a node run at the same time only if they fit into the node's memory together.
 /// Otherwise a stage gets fewer ranks, or waits. A stage that needs more memory than a node has
@@ -88,11 +88,13 @@ public:
   /// most urgent stage first. The result is empty after stop().
   std::vector<std::size_t> ready() const;
 
-  /// Marks a ready stage as done by an earlier run.
+  /// Sets the state of a ready stage to reused, because an earlier run has its results.
+  /// Errors: Error if the stage is not waiting, which is a bug of the caller.
   void reuse(std::size_t stage);
 
-  /// Marks a ready stage as failed before it began. All stages that wait for it, directly or not,
-  /// are left out.
+  /// Sets the state of a ready stage that could not begin to failed. All stages that wait for this
+  /// stage, directly or not, are left out.
+  /// Errors: Error if the stage is not waiting, which is a bug of the caller.
   void fail(std::size_t stage);
 
   /// Makes a rank available.
@@ -102,7 +104,7 @@ public:
   /// state to running. Returns nullopt if the free ranks can run no ready stage.
   std::optional<Assignment> next();
 
-  /// Records how a running stage ended. If `state` is `failed`, all stages that wait for it,
+  /// Records how a running stage ended. If `state` is `failed`, all stages that wait for the stage,
   /// directly or not, are left out. If `state` is `stopped`, no other stage begins.
   void end(std::size_t stage, StageState state);
 

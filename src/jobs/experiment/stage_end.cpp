@@ -8,7 +8,8 @@ namespace {
 
 using formats::JsonValue;
 
-/// Returns a number as text. JSON numbers cannot be NaN or infinite.
+/// Returns a number as text. Messages have texts instead of JSON numbers, because JSON numbers
+/// cannot be NaN or infinite.
 std::string digits_of(double number) {
   return report::text_of("%.17g", number);
 }

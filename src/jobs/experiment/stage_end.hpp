@@ -30,8 +30,8 @@ struct StageOrder {
   std::vector<int> members{};    // ranks of the run that run the stage, ascending
   std::string chunk_size{};      // value of run.chunk_size for the stage
   std::string identity{};        // identity of the stage's run, see store::RunRequest
-  std::uint64_t rank_bytes = 0;  // estimated memory that each of these ranks needs; 0: unknown
-  std::vector<std::string> directories{};  // run directory of each stage that has ended, else ""
+  std::uint64_t rank_bytes = 0;  // estimated memory that each of `members` needs; 0: unknown
+  std::vector<std::string> directories{};  // run directory of each stage; "" if there is none yet
 };
 
 /// to_text() returns a message for another rank as a line of JSON. end_of() and order_of() parse

@@ -93,8 +93,8 @@ void sort_without_repeats(std::vector<std::size_t>& indices) {
 }
 
 /// Returns the stages that evaluate cells of the round before the round of `cell`. If `is_of_all`,
-/// all cells of that round count. Otherwise only those count that agree with `cell` in all values
-/// except round and eta.
+/// all cells of that round count. Otherwise only the cells count that agree with `cell` in all
+/// values except round and eta.
 std::vector<std::size_t> last_round(const std::vector<Cell>& cells, const Cell& cell,
                                     bool is_of_all) {
   CellValues wanted = cell.values;

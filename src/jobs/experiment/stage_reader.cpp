@@ -23,13 +23,14 @@ namespace fs = std::filesystem;
 Config with_shared_keys(const Config& config, const ExperimentConfig& keys) {
   Config shared = config;
   if (keys.gives_seed) shared = shared.with("run.seed", std::to_string(keys.run.seed));
-  if (!shared.is_given("run.deterministic"))  // makes results independent of the free ranks
+  if (!shared.is_given(
+          "run.deterministic"))  // so that results do not depend on the number of ranks
     shared = shared.with("run.deterministic", "layout");
   return shared;
 }
 
-/// Returns the configuration of a stage. If it does not set run.name, run.name becomes `name`, and
-/// run.output becomes the stages_folder() of the experiment.
+/// Returns the configuration of a stage. If `config` does not set run.name, run.name becomes
+/// `name`, and run.output becomes the stages_folder() of the experiment.
 Config with_output(const Config& config, const Config& experiment, const std::string& name) {
   if (config.is_given("run.name")) return config;
   const fs::path folder = stages_folder(store::read_store_config(experiment));
@@ -112,8 +113,9 @@ const std::string& StageReader::text_of(const fs::path& file) {
 /// Reads the configuration of a stage, and records in `open` which values and stages the stage
 /// uses.
 Config StageReader::read(Open& open) {
-  std::exception_ptr failure;  // the first failure of a placeholder; thrown after read_config(),
-                               // which would report it as the failure of an include
+  std::exception_ptr
+      failure;  // the first failure of a placeholder; thrown only after read_config(),
+                // which would report this failure as that of an include
   ConfigSources sources = files_.sources(open.file.string());
   sources.rules = [](const Config& config) { store::read_store_config(config); };
   sources.read = [&](const fs::path& file) {
@@ -213,7 +215,7 @@ std::string StageReader::output_of_rounds(const std::string& names, Open& open) 
     stages.push_back(stage_before(r == 0 ? first : later, values, open));
   }
   const std::size_t last = stages.back();
-  std::erase(stages, last);  // rounds have the same stage if its file does not use the round
+  std::erase(stages, last);  // all rounds share one stage if its file does not use the round
   open.rounds[last] = std::move(stages);
   return unexpanded_path(stages_[last].output.string()) + "/" + kAllRounds;
 }

@@ -27,8 +27,9 @@ namespace mgpu::jobs {
 ///                      far; see joined_rounds.hpp
 ///
 /// Two cells share a stage if they agree in all values that the stage uses. A stage uses a value if
-/// its file has the placeholder of the value. It also uses the values of the stages whose output it
-/// reads. ${phase}, ${previous.NAME} and ${rounds.NAME} also use the round.
+/// its file, or a file that its file includes, has the placeholder of the value. The stage also
+/// uses the values of each stage whose output it reads. ${phase}, ${previous.NAME} and
+/// ${rounds.NAME} also use the round.
 class StageReader {
 public:
   /// Keeps references to all arguments, which must outlive this object.
@@ -36,7 +37,7 @@ public:
       : keys_(keys), experiment_(experiment), files_(files) {}
 
   /// Returns the index of the stage that the file `file_name`.yaml makes with these values. If the
-  /// stage is new, reads its file, and those of the stages whose output the file names.
+  /// stage is new, reads this file, and the files of the stages whose output this file names.
   ///
   /// Ranks:  collective over the group of the file provider.
   /// Errors: see read_graph(). After an error, the object can only be destroyed.

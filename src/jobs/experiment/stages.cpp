@@ -57,8 +57,8 @@ std::vector<int> accepted_sizes(const Config& config, int ranks) {
   return sizes;
 }
 
-/// Adds the cell of `values` to the graph, and the stage that evaluates the cell to the reader,
-/// unless they are known.
+/// Adds the cell of `values` to `graph`, unless `graph` already has this cell. Also adds the stage
+/// that evaluates the cell to `reader`, unless `reader` already has this stage.
 void add_cell(StageReader& reader, const CellValues& values, StageGraph& graph) {
   const std::string& algorithm = values.at("algorithm");
   Cell cell{{}, reader.evaluation_of(algorithm, values)};

@@ -25,7 +25,8 @@ struct StageInput {
                                        // `from`, in order of rounds; empty: rows of `from` only
 };
 
-/// A stage of an experiment: another job, its configuration, and its relations to other stages.
+/// A stage of an experiment: the configuration of the job that it runs, and its relations to other
+/// stages.
 struct Stage {
   std::string name;
   Config config;                 // contents of `file`, with the keys that the experiment sets
@@ -35,7 +36,8 @@ struct Stage {
   std::string file_name{};       // name of `file` without .yaml
   CellValues values{};           // values that the stage uses (see StageReader)
   /// The placeholders ${rounds.NAME} in the file. The key is the stage that a placeholder names in
-  /// the round of this stage. The value lists the stages that it names in earlier rounds, in order.
+  /// the round of this stage. The value lists the stages that this placeholder names in earlier
+  /// rounds, in the order of rounds.
   std::map<std::size_t, std::vector<std::size_t>> rounds{};
   std::vector<StageInput> inputs{};    // files that the stage reads from other stages
   std::vector<std::size_t> after{};    // indices of the stages for which it waits, ascending
@@ -61,10 +63,11 @@ struct StageGraph {
 /// `config` is the configuration of the experiment. Stage::sizes stays empty; see choose_sizes().
 ///
 /// Ranks:  collective over the group of `files`.
-/// Errors: those of reading a configuration. Failure (exit 78) E107 for a name in experiment.after
-///         or experiment.ranks that is not the file name of a stage. E124 for a stage that is an
-///         experiment itself, for an algorithm without a file, and for a placeholder that has no
-///         value or names no stage. E124 also for a cycle of stages; those of find_order().
+/// Errors: those of reading a configuration, and those of find_order(). Failure (exit 78):
+///         - E107 for a name in experiment.after or experiment.ranks that is not the file name of a
+///           stage
+///         - E124 for a stage that is an experiment itself, and for an algorithm without a file
+///         - E124 for a placeholder that has no value or names no stage, and for a cycle of stages
 StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
                       const FileProvider& files);
 

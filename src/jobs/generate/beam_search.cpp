@@ -8,8 +8,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// A beam's random stream has the number of the round in the bits from this one on. The bits below
-// hold BeamPrompt::sample plus the index of the completion.
+// The number of a beam's random stream has the round in the bits from bit kRoundBit on. The bits
+// below hold BeamPrompt::sample plus the index of the completion.
 constexpr int kRoundBit = 44;
 
 lm::DecodeConfig decode_config(const lm::GenerationConfig& generation) {
@@ -138,7 +138,8 @@ void BeamSearch::grow(const std::vector<Growing>& growing) {
   });
 }
 
-/// Returns whether the last token completes a step after which another one may begin.
+/// Returns whether the last token of an unfinished completion ends a step, so that the next token
+/// begins a new step.
 bool BeamSearch::ends_step(const lm::Completion& completion) {
   const rows::StepRule& rule = keys_.steps;
   if (rule.step_tokens == 0) {

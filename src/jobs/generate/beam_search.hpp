@@ -21,22 +21,23 @@ struct BeamPrompt {
 };
 
 /// Completes prompts step by step. After each step, a process reward model scores the unfinished
-/// completions of a prompt. One in generate.reward.beam_width continues: those with the highest
-/// scores. Copies of these replace the others, so the number of completions stays the same.
-/// Completions that have ended are kept. The completions of all prompts of a batch grow together. A
-/// copy shares the cache pages of its origin. On the CPU, the completions of a prompt depend only
-/// on the prompt and its random stream, not on other prompts.
+/// completions of a prompt. One in generate.reward.beam_width of these completions continues,
+/// namely those with the highest scores. Copies of them replace the other unfinished completions,
+/// so the number of completions stays the same. Completions that have ended are kept. The
+/// completions of all prompts of a batch grow together. A copy shares the cache pages of its
+/// origin. On the CPU, the completions of a prompt depend only on the prompt and its random stream,
+/// not on other prompts.
 /// Source: beam search with a verifier in Snell et al., arXiv 2408.03314, 5.1.
 class BeamSearch {
 public:
-  /// Keeps references to the arguments except `config`. These arguments must outlive this object.
-  /// `scorer` is nullptr on the ranks of a group that do not record results.
+  /// Keeps references to all arguments except `config`, so these arguments must outlive this
+  /// object. `scorer` is nullptr on ranks that do not record results.
   BeamSearch(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
              const GenerateConfig& config, const SearchKeys& keys, CompletionScorer* scorer);
 
   /// Returns generate.num_samples completions of each prompt.
-  /// Ranks:  collective over the ranks of the model
-  /// Errors: those of lm::PathSession::run()
+  /// Ranks:  collective over the ranks of the model.
+  /// Errors: those of lm::PathSession::run().
   std::vector<lm::PromptResult> run(std::span<const BeamPrompt> prompts);
 
   void set_batch_size(std::int64_t batch_size) { config_.batch_size = batch_size; }
@@ -89,8 +90,9 @@ private:
 
 /// Decides which unfinished completions of a prompt continue. Returns, for each completion, the
 /// index of the completion whose copy replaces it. Only the completions with the highest `scores`
-/// are copied: one in `width`, rounded up. They get equally many copies or, if that is not
-/// possible, the best of them get one more copy. NaN is lower than any score.
+/// are copied: one in `width`, rounded up. All of them get the same number of copies. If the number
+/// of completions does not divide evenly, the best of them get one copy more. NaN is lower than any
+/// score.
 std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
 
 }  // namespace mgpu::jobs

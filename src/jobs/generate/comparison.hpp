@@ -31,8 +31,8 @@ struct Comparison {
 };
 
 /// Compares the tables `prompts` of two runs.
-/// Errors: Failure E145 (exit 65) unless both have the same prompts in the same order, and a metric
-///         in common.
+/// Errors: Failure E145 (exit 65) unless both runs have the same prompts in the same order, and at
+///         least one metric in common.
 Comparison compare_prompts(const store::ReadTable& before, const store::ReadTable& after);
 
 /// mean_text() formats a mean as "0.2500", and signed_text() a difference as "+0.2500". Both return

@@ -23,7 +23,7 @@ namespace {
 
 using formats::JsonValue;
 
-constexpr std::size_t kShownChanges = 6;       // most gains, and most losses, in the table
+constexpr std::size_t kShownChanges = 6;  // largest number of gains, and of losses, in the table
 constexpr std::size_t kShownTextLength = 300;  // characters of a text on the page
 
 /// Reads table `prompts` of a run. Errors: Failure E145 if the run has no such table.

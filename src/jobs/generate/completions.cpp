@@ -78,7 +78,8 @@ std::vector<lm::PromptResult> Completer::results_of(std::span<const rows::Encode
   for (std::size_t w = 0; w < work.size(); ++w)
     begun.push_back({&prompts[places[w]], work[w].sample});
   if (!config_.generation.scores_prompts) return beams_->run(begun);
-  // --plan counts one KV cache. So each of these two is freed before the other one is allocated.
+  // --plan counts one KV cache. So the cache of `beams_` is freed before `generator_` allocates a
+  // cache, and the cache of `generator_` before `beams_` allocates one.
   beams_->free_cache();
   std::vector<lm::PromptResult> scored = generator_.run(work);
   generator_.free_cache();

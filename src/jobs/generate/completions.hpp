@@ -22,11 +22,13 @@ struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 
-  /// For each token of each completion, the KL divergence of its distribution from that of
-  /// generate.reference, in nats. With a guide but no reference, it is the divergence from the
-  /// distribution of model.path. That divergence is NaN for tokens that the row gives
-  /// (generate.roll_in), because the guide did not see them. Empty if there is neither a guide nor
-  /// a reference.
+  /// For each token of each completion, a KL divergence in nats:
+  /// - With generate.reference, this is the divergence of the token's distribution from the
+  ///   distribution of the reference.
+  /// - With a guide but no reference, this is the divergence from the distribution of model.path.
+  ///   The value is NaN for tokens that the row gives (generate.roll_in), because the guide did not
+  ///   see these tokens.
+  /// - With neither, `divergences` is empty.
   std::vector<std::vector<double>> divergences{};
 };
 

@@ -41,7 +41,8 @@ std::string group_of(const input::Row& row) {
   return group->text() != nullptr ? *group->text() : formats::to_json_line(*group);
 }
 
-/// Reads checksums and groups of the prompts from the input. Each rank reads some of the rows.
+/// Reads the rows of the prompts from the input, and sets Evaluation::checksums and
+/// Evaluation::groups on all ranks. Each rank reads only some of the rows.
 /// Ranks: collective over `world`.
 void add_row_facts(const cluster::Group& world, const GenerateInputs& inputs,
                    Evaluation& evaluation) {

@@ -101,8 +101,8 @@ void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric m
   });
 }
 
-/// Returns the numbers of completions for which searches are evaluated. With beam search, this is
-/// only the number of all completions, because the completions depend on each other.
+/// Returns the numbers of completions for which searches are evaluated. With beam search, the only
+/// number is that of all completions, because the completions depend on each other.
 std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKind chosen) {
   std::vector<std::int64_t> counts = evaluation.counts;
   const std::ptrdiff_t skipped = chosen == SearchKind::beam ? std::ssize(counts) - 1 : 1;
@@ -110,9 +110,9 @@ std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKi
   return counts;
 }
 
-/// Adds the accuracies of best-of-n and of the weighted vote. Also adds how much higher the
-/// accuracy of search `chosen` is than that of a random completion, and than that of the most
-/// frequent answer.
+/// Adds the accuracies of best-of-n and of the weighted vote. Also adds two differences: the
+/// accuracy of search `chosen` minus pass@1, which is the accuracy of a random completion, and
+/// minus maj@k.
 void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evaluation) {
   const std::vector<std::int64_t> counts = searched_counts(evaluation, chosen);
   for (const std::int64_t k : counts) {
@@ -135,7 +135,8 @@ void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evalu
   }
 }
 
-/// If answers are checked, adds pass@k, maj@k and, if the run had a search, its accuracies.
+/// If answers are checked, adds pass@k and maj@k. If the run also had a search, adds the metrics of
+/// add_searches().
 void add_judged(const store::ReadTable& rows, std::span<const RowRange> ranges,
                 std::optional<SearchKind> search, Evaluation& evaluation) {
   const store::ReadColumn* same_as = find_column(rows, "same_as");

@@ -34,7 +34,7 @@ struct Evaluation {
   std::vector<PromptMetric> metrics{};  // score, pass@k, rewards and so on, one value per prompt
   std::vector<std::int64_t> counts{};   // values of k in pass@k; empty: no answers are checked
 
-  std::optional<SearchKind> search{};  // generate.search, if the evaluation has a search
+  std::optional<SearchKind> search{};  // generate.search; nullopt: no searches among `metrics`
 
   /// Returns whether `key` is the accuracy of the chosen search with k completions, or the gain of
   /// this accuracy over a random completion.
@@ -59,8 +59,8 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
 Evaluation evaluate_rows(const store::ReadTable& rows,
                          std::optional<SearchKind> search = std::nullopt);
 
-/// Evaluates the completions in the journal. Returns nullopt if the journal has nothing to
-/// evaluate: no scores, answers, rewards or KL.
+/// Evaluates the completions in the journal. Returns nullopt if prompt_index is the only column
+/// of `table` that evaluate_rows() uses, or if `table` lacks all of these columns.
 ///
 /// Ranks:  collective over `world`; all ranks get the same result.
 /// Errors: those of read_chunks() and RowFile::read(), on all ranks.

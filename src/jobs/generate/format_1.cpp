@@ -8,7 +8,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr const char* kFailed = "failed: ";  // begins the reason of a row without completions
+constexpr const char* kFailed = "failed: ";  // begins the old reason of a row without completions
 
 bool is_failed(const std::string& reason) {
   return reason.starts_with(kFailed);

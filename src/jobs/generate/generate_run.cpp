@@ -24,8 +24,9 @@ run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
   return {"completions", inputs.phase, inputs.prompts(), keys.chunk_size, keys.part};
 }
 
-/// Returns the keys that split the reference model over the ranks: those of the model. But if
-/// model.device_map lists the model's layers, the reference model's layers are divided equally.
+/// Returns the keys that divide the reference model among the ranks of a group. These are the keys
+/// of model.path, with one exception. If model.device_map lists layers, the list does not apply to
+/// the reference model, and its layers are divided equally.
 run::ModelKeys reference_model_keys(run::ModelKeys keys) {
   if (keys.plan.layers.kind == lm::LayerMap::Kind::manual) keys.plan.layers = {};
   return keys;
@@ -100,8 +101,8 @@ void GenerateRun::open_search() {
   });
 }
 
-/// Opens the value model on every rank. Only ranks that have the vocabulary head of the guided
-/// model use it.
+/// Opens the value model on every rank. Only the ranks that have the vocabulary head of the guided
+/// model use the value model.
 void GenerateRun::open_guide(const GuideKeys& keys) {
   const auto loading = run_.clock.enter("load");
   const rows::ModelRowKeys& rows = inputs_.keys.rows;

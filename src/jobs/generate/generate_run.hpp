@@ -34,7 +34,7 @@ public:
   /// Returns a text about the memory of weights and cache, for the banner. Call tokenize() first.
   std::string memory_text() const;
 
-  /// Completes all prompts. Returns false if a stop was requested before the last one.
+  /// Completes all prompts. Returns false if a stop was requested before all were completed.
   bool generate() { return phase_.run(*worker_); }
 
 private:

@@ -27,12 +27,13 @@ void check_guide_keys(const Config& config);
 /// Returns the values of the keys generate.guide.*; nullopt if generate.guide.path is null.
 std::optional<GuideKeys> read_guide_keys(const Config& config);
 
-/// Checks that the guide's folder has a value model that fits the settings, with the tokenizer of
-/// the model in `model`. If `needs_weights`, the folder must have weights, which are not read.
+/// Checks that the guide's folder has a value model that fits the settings, and that this model has
+/// the tokenizer of the model in folder `model`. If `needs_weights`, the guide's folder must have
+/// weights, which are not read.
 ///
-/// Errors: Failure E603 (exit 66) without such a folder; those of lm::require_value_head(); E107
-///         (exit 78) for another tokenizer, a smaller vocabulary, or a head that does not fit the
-///         algorithm.
+/// Errors: those of rows::check_model_folder() (Failure E603, exit 66) and
+///         lm::require_value_head(); E107 (exit 78) for a head that does not fit the algorithm;
+///         those of check_same_tokens().
 void check_guide_files(const Config& config, const GuideKeys& keys,
                        const std::filesystem::path& model, bool needs_weights);
 
@@ -42,7 +43,7 @@ struct CompletionLengths {
   std::int64_t max_new_tokens = 0;
 };
 
-/// Checks that a guide with learned positions has enough of them for the longest prompt and its
+/// Checks that a guide with learned positions has enough positions for the longest prompt and its
 /// completion.
 /// Errors: Failure E107 (exit 78).
 void check_guide_positions(const Config& config, const lm::LmConfig& guide,

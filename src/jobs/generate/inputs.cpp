@@ -32,7 +32,7 @@ struct GuideFacts {
   std::uint32_t fingerprint = 0;
 };
 
-/// Facts about the models other than model.path on which the results depend.
+/// Facts about the models, other than model.path, on which the results depend.
 struct OtherModels {
   std::optional<std::uint32_t> reference{};  // checksum of generate.reference
   std::optional<GuideFacts> guide{};
@@ -49,9 +49,9 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
 }
 
 /// Cuts the completion of the row at a random token, and appends the part before the cut to the
-/// prompt. At least one token remains after the cut, not counting a final stop token. The appended
-/// part is shorter than generate.max_new_tokens. A row whose `completion_ids` are not a list of ids
-/// of the vocabulary gets the status bad_row.
+/// prompt. Unless the completion is only a stop token, at least one token that is not a final stop
+/// token remains after the cut. The appended part is shorter than generate.max_new_tokens. A row
+/// whose `completion_ids` are not a list of ids of the vocabulary gets the status bad_row.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {
   std::vector<std::int64_t> ids;

@@ -47,7 +47,7 @@ struct GenerateInputs : rows::ModelRows {
   }
 
   /// Returns whether the answers of completions are recorded. This is so if answers are checked, or
-  /// if they vote (generate.search=weighted_vote).
+  /// if answers vote (generate.search=weighted_vote).
   bool has_answers() const {
     return checks_answers() || (keys.search && keys.search->kind == SearchKind::weighted_vote);
   }
@@ -90,8 +90,8 @@ std::int64_t count_prompts(const GenerateKeys& keys);
 
 /// Tokenizes all prompts and returns the number of tokens of each. The number is 0 for a row that
 /// cannot be encoded, and for a prompt that generate.beyond_context=mark leaves out.
-/// Errors: Failure E531 for prompts that cannot be used, if data.on_bad_row is stop; also for
-///         prompts beyond the model's context, if generate.beyond_context is stop.
+/// Errors: Failure E531 for prompts that cannot be used if data.on_bad_row is stop, and for prompts
+///         beyond the model's context if generate.beyond_context is stop.
 std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs);
 
 }  // namespace mgpu::jobs

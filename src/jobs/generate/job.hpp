@@ -19,8 +19,8 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Returns checks of the model's folder and of all prompts, and of the models that judge
-  /// completions. The check of the prompts tokenizes them.
+  /// Returns checks of the model's folder, of all prompts, and of the models that judge
+  /// completions. The check of the prompts tokenizes every prompt.
   std::vector<run::FileCheck> file_checks() const override;
 
   /// Returns an estimate of the bytes of the journal and results.h5. Returns 0 if the data has no
@@ -33,8 +33,8 @@ public:
 
   /// Completes all prompts and writes results.h5.
   /// Ranks:  collective over the world.
-  /// Errors: Failure E531 on all ranks for the same rows as in count_tokens(); the message shows
-  ///         the first five of these rows. Those of run::RowPhase and store::seal().
+  /// Errors: Failure E531 on all ranks for the rows for which count_tokens() throws it; the message
+  ///         shows the first five of these rows. Also those of run::RowPhase and store::seal().
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

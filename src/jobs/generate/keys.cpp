@@ -107,7 +107,7 @@ void check_reference(const Config& config) {
                          "generate.max_new_tokens=256");
 }
 
-/// Refuses a guide if no tokens are drawn.
+/// Refuses a guide if the run makes no completions.
 void check_guide(const Config& config) {
   check_guide_keys(config);
   if (!read_guide_keys(config)) return;
@@ -138,7 +138,7 @@ void check_search(const Config& config) {
 }
 
 /// Refuses keys that contradict generate.roll_in=random. With this value, each completion begins
-/// with the first tokens of the completion in the row; their number is random.
+/// with a random number of tokens from the completion in the row.
 void check_roll_in(const Config& config) {
   if (!config.is("generate.roll_in", "random")) return;
   const auto refuse = [&](const char* name, const char* why, const char* help) {

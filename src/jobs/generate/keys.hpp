@@ -43,7 +43,8 @@ struct GenerateKeys {
   std::int64_t max_new_tokens = 0;
   std::int64_t num_samples = 1;
   BeyondContext beyond_context = BeyondContext::warn;
-  /// True with generate.roll_in=random: the completion in a row is cut, and the model continues it.
+  /// True with generate.roll_in=random: the completion in each row is cut at a random token, and
+  /// the model continues the part before the cut.
   bool rolls_in = false;
   std::optional<bool> do_sample;  // nullopt: true if asks_for_draws(), else the folder's value
   std::optional<double> temperature;

@@ -11,8 +11,8 @@ std::int64_t weights_of(const ModelPart& part, const lm::MemoryDemand& demand) {
   return lm::memory_of(part.config, part.shard, demand, part.ranks).weights;
 }
 
-/// Returns the complete model without the vocabulary head, which a guide does not have. Its small
-/// value head and the norm before it are not counted.
+/// Returns the complete model without the vocabulary head, because a guide has a value head
+/// instead. This small head and the norm before this head are not counted.
 lm::Shard without_head(const lm::LmConfig& guide) {
   lm::Shard shard = lm::whole_model(guide);
   shard.has_head = false;

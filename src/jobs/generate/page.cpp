@@ -104,7 +104,7 @@ report::Table group_means_table(const GeneratePlots& plots) {
 }
 
 /// Returns the tiles of the results. Leaves out first_right, the counts of finish reasons, and
-/// rates for other k than the largest. If the largest k is 1 and there is a score, leaves out all
+/// rates for every k but the largest. If the largest k is 1 and there is a score, leaves out all
 /// rates.
 std::vector<report::Tile> tiles_of(const GeneratePlots& plots, const report::RunSummary& summary) {
   std::string most;

@@ -61,7 +61,7 @@ struct GeneratePlots {
   std::int64_t context = 0;               // tokens that the model was made for; 0: no limit
   std::int64_t evaluated_prompts = 0;     // prompts that were evaluated
   Rates pass{};                           // pass@k; empty if nothing checks answers
-  Rates majority{};                       // maj@k; empty if `pass` is, or without a k above 1
+  Rates majority{};                       // maj@k; empty if `pass` is empty or has no k above 1
   Rates best{};                           // best-of-k; empty without generate.search
   Rates weighted{};                       // weighted vote of k; empty without a search
   std::vector<GroupMean> groups{};        // metrics of each group, sorted by group

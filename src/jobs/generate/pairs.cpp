@@ -56,8 +56,8 @@ std::vector<double> without_empty(std::span<const double> returns,
   return result;
 }
 
-/// Reads the prompts of a run. Checks that recipes of job train tokenize their texts to the tokens
-/// that the run used.
+/// Reads the prompts of a run. Checks that recipes of job train would tokenize the texts of these
+/// prompts to the tokens that the run used.
 class PromptTexts {
 public:
   explicit PromptTexts(const run::ExportRequest& request)

@@ -27,10 +27,12 @@ std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts
 /// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
 /// learns from them. Returns the number of lines.
 /// Ranks:  local.
-/// Errors: Failure E143 (exit 64) if the run has neither column or no pairs, or if the model's
-///         folder has no tokenizer. E143 also if recipes would tokenize the text of a prompt to
-///         other tokens than the run. E602 (exit 74) if the file cannot be written. Those of
-///         reading a result file and the run's tokenizer.
+/// Errors: those of reading a result file and the run's tokenizer; E602 (exit 74) if the file
+///         cannot be written; Failure E143 (exit 64) in these cases:
+///         - The run has neither column `reward` nor `score`.
+///         - No prompt has a pair.
+///         - The model's folder has no tokenizer.
+///         - Recipes would tokenize the text of a prompt to other tokens than the run used.
 std::int64_t export_pairs(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

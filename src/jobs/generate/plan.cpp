@@ -86,7 +86,7 @@ private:
   }
 
   /// Returns how many bytes the guide's offsets for one completion take. Returns 0 without a
-  /// reference, because the offsets are kept only for the KL from it.
+  /// reference, because the offsets are kept only for the KL from the reference.
   std::int64_t kept_offset_bytes() const {
     if (!inputs_.guide || !inputs_.keys.has_reference()) return 0;
     return new_tokens() * inputs_.keys.guide->settings.candidates * 8;

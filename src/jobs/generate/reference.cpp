@@ -37,7 +37,7 @@ void check_reference_folder(const Config& config, const std::filesystem::path& m
                        model);
   const std::optional<text::TextFiles> mine = rows::read_tokenizer_files(model, {});
   const std::optional<text::TextFiles> theirs = rows::read_tokenizer_files(reference, {});
-  if (!mine || !theirs) return;  // rows of token ids need no tokenizer
+  if (!mine || !theirs) return;  // the rows may be token ids, which need no tokenizer
   if (mine->tokenizer != theirs->tokenizer || mine->sentence_pieces != theirs->sentence_pieces)
     throw unlike_model(config, "another tokenizer", model);
 }

@@ -31,9 +31,9 @@ std::string verdict_of(double score) {
   return score >= 1.0 ? "right" : "wrong";
 }
 
-/// Returns the kShownCompletions most frequent ones of the first `count` completions of a prompt,
-/// the most frequent first. The prompt's rows begin at row `row`. `check` is the column that tells
-/// which completions are right; "" for none.
+/// Returns the kShownCompletions most frequent texts among the first `count` completions of a
+/// prompt, the most frequent first. The prompt's rows begin at row `row`. `check` is the column
+/// that tells which completions are right; "" for none.
 std::vector<GeneratePlots::Sample> completions_of(const std::filesystem::path& path,
                                                   const store::ReadTable& samples, std::int64_t row,
                                                   std::int64_t count, const char* check) {
@@ -218,7 +218,8 @@ void add_evaluation(const GenerateInputs& inputs, const Evaluation& evaluation,
         "; [95 % intervals] over " + report::counted(std::ssize(evaluation.prompts), "prompt");
 }
 
-/// Adds the number of completions without a reward to `outcome`.
+/// Adds to `outcome` the number of samples without a reward. Samples without a completion count
+/// too.
 void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcome) {
   const auto rewards = samples.column("reward").values<double>();
   const auto missing =
@@ -229,7 +230,7 @@ void add_without_reward(const store::ReadTable& samples, run::JobOutcome& outcom
   outcome.result += "; " + report::counted(missing, "sample") + " without a reward";
 }
 
-/// Adds the number of samples that could not be completed to `outcome`. Sets the exit code
+/// Adds to `outcome` the number of samples that could not be completed. Sets the exit code
 /// `incomplete` if their share is above output.max_failed.
 void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
   const auto found = plots.finishes.find(name_of(Finish::none));

@@ -25,8 +25,8 @@ struct SealedCompletions {
 };
 
 /// Evaluates the completions in the journal, and writes results.h5. Rows may be missing if
-/// `may_lack_rows` is true, or if the run does only one part of the work (--only I/N). The file is
-/// then marked as partial.
+/// `may_lack_rows` is true, or if the run does only one part of the work (--only I/N). A file that
+/// lacks rows has the status "partial".
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of evaluate_journal() and seal().

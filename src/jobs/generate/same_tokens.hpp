@@ -7,7 +7,8 @@
 
 namespace mgpu::jobs {
 
-/// The model that reads the tokens that model.path generates, and how messages name this model.
+/// A model that reads the tokens that model.path generates, such as a guide, and the texts about
+/// this model in error messages.
 struct TokenReader {
   std::string key{};               // "generate.guide.path"
   std::filesystem::path folder{};  // the value of the key
@@ -15,8 +16,9 @@ struct TokenReader {
 };
 
 /// Checks that the model in reader.folder has the same tokenizer as the model in folder `model`,
-/// and a vocabulary that is not smaller. Both folders may lack a tokenizer, because prompts can be
-/// token ids. Does nothing if `model` has no config.json, because another check reports that.
+/// and a vocabulary that is not smaller. It is no error if both folders lack a tokenizer, because
+/// prompts can be token ids. Does nothing if `model` has no config.json, because
+/// rows::check_model_config() reports the missing file.
 /// Ranks:  local; one rank calls this function.
 /// Errors: Failure E107 (exit 78); those of reading both folders.
 void check_same_tokens(const Config& config, const TokenReader& reader,

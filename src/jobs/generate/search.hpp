@@ -55,10 +55,13 @@ bool judges_steps(const SearchKeys& keys);
 /// of the model in folder `model`. If `needs_weights`, keys.folder must have weights, which are not
 /// read.
 ///
-/// Errors: those of check_model_folder() and read_step_head(); for a process reward model, Failure
-///         E553 (exit 65) if it reads texts and has no tokenizer, and those of check_same_tokens();
-///         for a reward model, Failure E124 (exit 78) if beams or generate.reward keys about steps
-///         are given, and those of check_reward_config() and check_reward_weights().
+/// Errors: those of check_model_folder(), or of check_model_config() without `needs_weights`.
+///         - For a process reward model, also those of read_step_head(). If the model reads texts,
+///           Failure E553 (exit 65) if its folder has no tokenizer. Otherwise, those of
+///           check_same_tokens().
+///         - For a reward model, also Failure E124 (exit 78) if beams or keys generate.reward.*
+///         about
+///           steps are given. Also those of check_reward_config() and check_reward_weights().
 void check_search_files(const Config& config, const SearchKeys& keys,
                         const std::filesystem::path& model, bool needs_weights);
 

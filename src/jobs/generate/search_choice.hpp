@@ -9,17 +9,17 @@
 
 namespace mgpu::jobs {
 
-/// Returns the index of the completion with the highest score, the first of equal ones. A
+/// Returns the index of the completion with the highest score. Of equal scores, the first wins. A
 /// completion without a score (NaN) is chosen only if no completion has a score.
 ///
 /// Shapes: scores [completions of a prompt], at least one
 std::size_t best_of(std::span<const double> scores);
 
-/// Returns the result of a weighted vote: the answer whose completions have the highest sum of
-/// scores, as the index of the first completion that gives it. Of equal sums the first answer wins.
-/// `same_as` has for each completion the index of the first one with an equal answer, or -1 if it
-/// gives no answer. Completions without an answer or a score do not vote. Returns nullopt if no
-/// completion votes.
+/// Returns the result of a weighted vote, in which the answer wins whose completions have the
+/// highest sum of scores. The result is the index of the first completion that gives this answer.
+/// Of equal sums, the first answer wins. `same_as` has for each completion the index of the first
+/// completion with an equal answer, or -1 for a completion without an answer. Completions without
+/// an answer or a score do not vote. Returns nullopt if no completion votes.
 ///
 /// Shapes: scores [completions of a prompt]; same_as at least as many
 /// Source: Li et al., arXiv 2206.02336.

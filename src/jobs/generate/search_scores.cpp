@@ -84,7 +84,7 @@ private:
   const SearchKeys& keys_;
   const rows::PromptEncoder& drawn_;
   lm::StepScorer scorer_;
-  std::optional<rows::RowEncoder> encoder_;  // nullopt: the model reads drawn tokens
+  std::optional<rows::RowEncoder> encoder_;  // nullopt: scorer_ reads the drawn tokens
 };
 
 /// Scores completions with a reward model.

@@ -35,12 +35,12 @@ struct CompletionScore {
 /// Scores completions with the model of generate.reward.path. On the CPU, a score depends only on
 /// the completion and its prompt, not on other completions.
 ///
-/// A process reward model gives each step a probability. It reads the kind of tokens that it was
-/// trained on: the sampled tokens, or the tokens of the texts of the steps and of separators. A
-/// reward model gives each completion one number; the score is the logistic function of that
-/// number. A completion has no score if the model has fewer learned positions than the prompt and
-/// the completion have tokens. The same holds if the model's tokenizer or chat template refuses
-/// the text of the completion or its prompt.
+/// A process reward model gives each step a probability. This model reads the kind of tokens that
+/// it was trained on. These are either the sampled tokens, or the tokens of the texts of the steps
+/// and of separators. A reward model gives each completion one number; the score is the logistic
+/// function of that number. A completion has no score if the model has fewer learned positions than
+/// the prompt and the completion have tokens. The same holds if the model's tokenizer or chat
+/// template refuses the text of the completion or its prompt.
 class CompletionScorer {
 public:
   CompletionScorer() = default;

@@ -198,7 +198,7 @@ void find_answers(std::vector<CompletionRow>& rows, const GenerateInputs& inputs
   }
 }
 
-/// Adds columns for the scores of generate.search, and for the completion that it chooses.
+/// Adds columns for the scores of generate.search, and for the completion that the search chooses.
 void add_search_columns(Columns& columns) {
   using Row = CompletionRow;
   columns.add({"search_score", "score by generate.reward.path, from 0 to 1; NaN: no score"},

@@ -35,8 +35,8 @@ struct CompletionJudges {
 /// Completes the prompts of a chunk, with the model of one group of ranks.
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
-  /// Keeps references to the arguments and to the objects that `judges` points to, which must
-  /// outlive this object. `judges` itself is copied.
+  /// Copies `judges`. Keeps references to the other arguments and to the objects that `judges`
+  /// points to. All of them must outlive this object.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
                    const lm::ModelGroup& group, const CompletionJudges& judges,
                    ScalarSink& scalars);

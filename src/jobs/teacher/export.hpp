@@ -6,8 +6,8 @@
 
 namespace mgpu::jobs {
 
-/// Writes the targets of a run of job teacher with teacher.targets=topk, in request.results, to the
-/// HDF5 file request.out. These are the K most probable tokens at each position, and their logits.
+/// Reads the results of a run of job teacher with teacher.targets=topk from request.results. Writes
+/// the K most probable tokens at each position, and their logits, to the HDF5 file request.out.
 /// Also writes metadata.json in the folder of the results. Returns the number of samples.
 ///
 /// The HDF5 data sets are `logits_values` float16 [N, L, K], `logits_indices` int32 [N, L, K] and
@@ -17,8 +17,8 @@ namespace mgpu::jobs {
 ///
 /// Ranks:  local.
 /// Memory: one sample.
-/// Errors: Failure E533 (exit 65) for results of another teacher.targets; E602 if a file cannot be
-///         written; those of ListColumn.
+/// Errors: Failure E533 (exit 65) if the run had another value of teacher.targets than topk; E602
+///         if a file cannot be written; those of ListColumn.
 std::int64_t export_padded_targets(const run::ExportRequest& request);
 
 }  // namespace mgpu::jobs

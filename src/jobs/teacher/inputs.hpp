@@ -23,7 +23,7 @@ struct TeacherInputs : rows::ModelRows {
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows and model
 
   /// Returns the largest allowed number of tokens of a sample: data.max_length, or the number of
-  /// learned positions if that is smaller.
+  /// learned positions of the model if it has such positions and this number is smaller.
   std::int64_t max_length() const;
 
   SampleMaker sample_maker() const;

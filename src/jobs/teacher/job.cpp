@@ -56,7 +56,8 @@ RankMap rank_map(const run::RunContext& run, const TeacherInputs& inputs, run::R
               run.device.kind == DeviceKind::cuda,
               cluster::all_gather_records(run.topology.world(), std::vector{mine})};
   const auto has_worked = [](const RankPart& rank) { return rank.busy_s > 0.0; };
-  if (std::ranges::none_of(map.ranks, has_worked))  // an earlier attempt did all work
+  if (std::ranges::none_of(map.ranks,
+                           has_worked))  // an earlier attempt did all work; show no times
     for (RankPart& rank : map.ranks)
       rank.idle_s = 0.0;
   return map;

@@ -9,9 +9,9 @@
 
 namespace mgpu::jobs {
 
-/// Job teacher computes the next-token distributions of a model for the rows of the data. It stores
-/// them in table `samples` of results.h5. Each group of ranks holds a copy of the model and works
-/// on chunks.
+/// Job teacher computes the next-token distributions of a model for the rows of the data. In table
+/// `samples` of results.h5, it stores the part of each distribution that teacher.targets selects.
+/// Each group of ranks holds a copy of the model and works on chunks.
 class TeacherJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -33,7 +33,7 @@ public:
   store::UpgradeChunk upgrade_chunks() const override;
 
 private:
-  /// Checks the files of the job except for the model's folder.
+  /// Checks the chat template and the data file, without the other files of the model's folder.
   void check_inputs() const;
 
   const Config& config_;

@@ -11,7 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// The last bar counts all samples that are longer than this multiple of the allowed length.
+// Samples longer than this multiple of the allowed length count as this long. The last bar
+// of the chart contains all these samples.
 constexpr std::int64_t kLongestBar = 4;
 
 report::Figure text_figure(const TeacherPlots& plots) {

@@ -72,9 +72,11 @@ struct RankMap {
   std::vector<RankPart> ranks;  // in the order of ranks
 };
 
-/// The data that report.html of job teacher shows. It shows texts with predictions, lengths and
-/// cuts, and the probability of the k best tokens and its cost in bytes. It also shows the ranks
-/// and the speed of the groups.
+/// The data that report.html of job teacher shows:
+/// - texts with the teacher's predictions
+/// - lengths of the samples, and which samples were cut
+/// - the probability of the k most probable tokens, and the bytes that storing them takes
+/// - the work of each rank, and the speed of each group of ranks
 struct TeacherPlots {
   std::map<std::string, std::int64_t> statuses;  // number of samples by status, such as "truncated"
   std::int64_t tokens = 0;                       // number of tokens that the teacher processed
@@ -82,8 +84,9 @@ struct TeacherPlots {
   std::int64_t longest = 0;                      // tokens of the longest sample
   std::int64_t max_length = 0;                   // tokens that a sample may have
   std::vector<std::int64_t> lengths;  // number of tokens of each sample, before the sample was cut
-  std::vector<std::uint8_t> is_cut;   // as `lengths`: whether the sample was cut or left out
-  std::int64_t samples = 0;           // samples with at least one used token
+  std::vector<std::uint8_t>
+      is_cut;                // for each of `lengths`: whether the sample was cut or left out
+  std::int64_t samples = 0;  // samples with at least one used token
   /// Bytes of the stored predictions of a token. With teacher.targets=random_sampling, this is the
   /// size of the whole file divided by the number of tokens.
   double bytes_per_token = 0.0;

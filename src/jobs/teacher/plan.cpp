@@ -22,13 +22,14 @@ namespace {
 
 constexpr double kBytesPerToken = 3.0;  // lower bound: texts have about 4, and JSON adds more
 
-/// Returns an upper bound of the tokens of a file, from its size.
+/// Returns an upper bound of the number of tokens of a file, from its size and from the largest
+/// allowed number of tokens of its samples.
 double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_length) {
   const double by_size = static_cast<double>(bytes) / kBytesPerToken;
   return std::min(by_size, static_cast<double>(samples) * static_cast<double>(max_length));
 }
 
-/// Returns how many bytes the result file stores per token.
+/// Returns how many bytes the result file stores per token, at most.
 double token_bytes(const TeacherConfig& config, std::int64_t vocab) {
   double bytes = 0.0;
   for (const store::ColumnSpec& column : teacher_table(1, config, vocab).columns)

@@ -69,7 +69,7 @@ private:
 
 /// Divides the rows into kShownTexts ranges of equal size. Returns from each range the first row
 /// with at least kShownTokens tokens. If no row has that many, returns the first row with the most
-/// tokens. Skips a range without a row of two tokens or more.
+/// tokens. Skips a range in which no row has at least two tokens.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {

@@ -40,9 +40,9 @@ void draw_axes(report::Svg& svg) {
   svg.text({kLeft + 112, 14}, "a tenth of the tokens keep less", "legend");
 }
 
-/// Returns whether point i gets a label. The last k gets one. Every n-th power of two also gets
-/// one, unless that power is too close to the last k. The number n is chosen so that there are at
-/// most kLabels labels.
+/// Returns whether point i gets a label. The point with the largest k gets a label. Of the points
+/// whose k is a power of two, every n-th point gets a label, unless it is too close to the point
+/// with the largest k. The number n is chosen so that there are at most kLabels labels.
 bool has_label(const KeptMass& mass, std::size_t i) {
   const std::vector<KeptMass::Point>& points = mass.points;
   const std::int64_t last = points.back().k;

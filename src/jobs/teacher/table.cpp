@@ -29,7 +29,8 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
   return bytes;
 }
 
-/// Returns all sampled tokens of a sample in one stream of bits, in which ids and counts alternate.
+/// Returns TokenTargets::drawn_ids and TokenTargets::drawn_counts as one stream of bits, in which
+/// ids and counts alternate.
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
   const auto shift = static_cast<unsigned>(id_bits);
   std::vector<std::uint32_t> words;
@@ -54,7 +55,7 @@ std::int64_t packed_width(const TeacherConfig& config, std::int64_t vocab) {
   return (kept(config, vocab) * id_bits(vocab) + 7) / 8;
 }
 
-/// Adds columns for the most probable tokens.
+/// Adds columns for the most probable tokens (teacher.targets=topk).
 void add_best_columns(Columns& columns, const TeacherConfig& config, std::int64_t vocab) {
   using Row = TeacherRow;
   const std::int64_t k = kept(config, vocab);
@@ -79,7 +80,7 @@ void add_best_columns(Columns& columns, const TeacherConfig& config, std::int64_
       [](const Row& row) { return row.targets->log_probs; }, k);
 }
 
-/// Adds columns for sampled tokens.
+/// Adds columns for the drawn tokens (teacher.targets=random_sampling).
 void add_drawn_columns(Columns& columns, const TeacherConfig& config, std::int64_t vocab) {
   using Row = TeacherRow;
   columns.add({"num_drawn", "different next tokens drawn at each token"},

@@ -20,10 +20,11 @@ store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, s
                                const std::vector<std::string>& kept = {});
 
 /// Returns how many bytes table `samples` stores for the predictions of a token, including ids.
-/// Returns 0 if this differs between tokens (teacher.targets=random_sampling).
+/// Returns 0 with teacher.targets=random_sampling, because this number differs between tokens.
 std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab);
 
-/// Returns how many bytes table `samples` stores at most for the drawn tokens of a token.
+/// Returns how many bytes table `samples` stores, at most, for the tokens that are drawn at one
+/// position.
 double drawn_bytes(const TeacherConfig& config, std::int64_t vocab);
 
 /// Encodes the rows of samples for the journal. The first sample is row `first` of the table.

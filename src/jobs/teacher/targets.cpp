@@ -51,8 +51,8 @@ void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint
   }
 }
 
-/// Fills `uniforms` with the sorted random numbers of one token. They depend only on the seed, the
-/// sample, and the index of the token.
+/// Fills `uniforms` with the sorted random numbers of one token. These numbers depend only on the
+/// seed, the sample, and the index of the token.
 void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<double> uniforms) {
   constexpr std::size_t kBlocksOfToken = 128;  // two draws per block; at most 255 draws
   for (std::size_t m = 0; m < uniforms.size(); ++m) {

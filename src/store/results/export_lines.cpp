@@ -42,7 +42,7 @@ void add_list(std::string& line, std::span<const T> values) {
   line += ']';
 }
 
-/// Calls a function with the values of a column of any number type.
+/// Calls `use` with the values of a column, as a span of the column's number type.
 template <class Use>
 void with_values(const ReadColumn& column, const Use& use) {
   switch (column.spec.type) {

@@ -65,7 +65,7 @@ struct SpawnSettings {
   posix_spawnattr_t attributes;
 
   /// Makes the child write its stdout to `output`, and discards its stderr. The child blocks
-  /// signals that ask the program to end, such as SIGTERM, because only the parent reacts to them.
+  /// signals such as SIGTERM that ask the program to end, because only the parent handles them.
   explicit SpawnSettings(int output) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -87,7 +87,7 @@ struct SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 };
 
-/// A process that inspects a file, and whose output this process reads.
+/// A child process that inspects a file. This process reads the child's output through a pipe.
 class Inspector {
 public:
   Inspector(std::vector<std::string> command, const std::filesystem::path& path) {
@@ -112,7 +112,8 @@ public:
   Inspector(const Inspector&) = delete;
   Inspector& operator=(const Inspector&) = delete;
 
-  /// Returns all output of the process except the bytes kProgress, with which it reports progress.
+  /// Reads the output of the child to its end. Returns the output without the bytes kProgress, and
+  /// calls mark_progress() for each piece of output.
   std::string read_output() const {
     std::string text;
     char piece[4096];
@@ -127,7 +128,7 @@ public:
     return text;
   }
 
-  /// Waits for the end of the process, and returns its status as waitpid() does.
+  /// Waits for the end of the child, and returns its status in the form of waitpid().
   int wait() const {
     int status = 0;
     while (::waitpid(child_, &status, 0) < 0)
@@ -140,7 +141,8 @@ private:
   int output_ = -1;
 };
 
-/// Throws the failure that an inspecting process has written.
+/// Throws the failure that inspect_file_as_process() has written as `text`: an error code, a line
+/// feed and a sentence.
 [[noreturn]] void throw_written(const std::string& text, ExitCode exit) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   if (end == text.size()) fail_inspection("ended without a result");

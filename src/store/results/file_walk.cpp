@@ -20,9 +20,9 @@ namespace {
 
 using hdf5::Hid;
 
-/// Reads a file object by object. It makes the same HDF5 calls as the functions that read tables
-/// later. If set_inspector() was called, FileWalk runs in a separate process first, so a bad file
-/// can crash only that process.
+/// Reads a file object by object. FileWalk makes the same HDF5 calls as the functions that read
+/// tables later, so a file that crashes HDF5 already crashes FileWalk. If set_inspector() was
+/// called, FileWalk runs in a separate process, and only that process crashes.
 class FileWalk {
 public:
   FileWalk(hid_t file, std::uint64_t file_bytes,
@@ -100,14 +100,14 @@ private:
         is_heap ? kHeapEntryBytes : std::max<std::size_t>(1, H5Tget_size(type));
     if (rows < 0 || static_cast<std::uint64_t>(rows) > max_bytes_ / size)
       fail_table("column '" + name + "' says it is larger than its file can hold");
-    constexpr std::int64_t kHeapTexts = 64;  // texts in the heap may be long
+    constexpr std::int64_t kHeapTexts = 64;  // few, because texts in the heap may be long
     const auto at_once =
         is_heap ? kHeapTexts
                 : static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / size));
     std::uint32_t crc = 0;
     for (std::int64_t first = 0; first < rows; first += at_once)
       for (std::string& text : hdf5::read_texts(dataset, first, std::min(at_once, rows - first))) {
-        text.resize(is_heap ? text.size() + 1 : size, '\0');  // the bytes that the checksum covers
+        text.resize(is_heap ? text.size() + 1 : size, '\0');  // the checksum covers these zeros
         crc = crc32c(std::string_view(text), crc);
         tell(text.size());
       }

@@ -17,8 +17,9 @@ inline constexpr char kProgress = '\0';
 void walk_file(const std::filesystem::path& path,
                const std::function<void(std::uint64_t)>& after_piece);
 
-/// Inspects a file that only this rank opens, unless this process has inspected or written the file
-/// before. Failures of an inspecting process do not name the path, so the caller has to add it.
+/// Inspects a file that only this rank opens. Skips the inspection if this process has inspected or
+/// written the file before, and the file has not changed since. Callers add the path to a Failure
+/// with name_failures(), because most failures do not name the path.
 /// Ranks:  local.
 /// Errors: those of walk_file(); Failure E301 (exit 71) if no process can be started.
 void require_inspected(const std::filesystem::path& path);

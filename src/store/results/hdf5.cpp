@@ -26,7 +26,7 @@ std::string innermost_error() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, &keep_innermost, &text);
   H5Eclear2(H5E_DEFAULT);
-  // The POSIX driver adds time, buffer and offsets; only the message is useful to a person.
+  // The POSIX driver of HDF5 adds the time, the buffer and offsets, which do not help users.
   constexpr std::string_view kBefore = "error message = '";
   const std::size_t begin = text.find(kBefore);
   if (begin != std::string::npos) {
@@ -43,7 +43,7 @@ int descriptor_of(hid_t file) {
 }
 
 /// Writes zeros from the end of the file up to offset `end`, to reserve space on file systems
-/// without fallocate. Returns the errno, or 0.
+/// without fallocate. Returns 0, or the errno of the call that failed.
 int write_zeros(int fd, off_t end) {
   static const std::array<char, 1 << 16> kZeros{};
   struct stat info {};
@@ -127,7 +127,7 @@ SerialWriter::~SerialWriter() {
 
 void SerialWriter::reserve(std::uint64_t bytes) const {
   constexpr std::uint64_t kMetadataBytes = 128 << 10;
-  hsize_t used = 0;  // size of the file with the data that HDF5 has cached
+  hsize_t used = 0;  // size of the file, including data in HDF5's caches
   check(H5Fget_filesize(file_.get(), &used));
   const int fd = descriptor_of(file_.get());
   const auto end = static_cast<off_t>(used + bytes + kMetadataBytes);

@@ -15,8 +15,8 @@
 #include <mgpu/base/unique_handle.hpp>
 #include <mgpu/store/results/table.hpp>
 
-// Wrappers for the HDF5 C API. Each id has one owner. Each call is checked, and the functions throw
-// Hdf5Error if a call fails. While a Quiet exists, HDF5 prints no error stack to stderr.
+// This header wraps the HDF5 C API. Each id has one owner. Each call is checked, and the functions
+// throw Hdf5Error if a call fails.
 namespace mgpu::store::hdf5 {
 
 struct HidTraits {
@@ -26,10 +26,12 @@ struct HidTraits {
   static void destroy(Raw id) noexcept { H5Idec_ref(id); }
 };
 
-/// Owner of any HDF5 id, except that of a file opened through MPI-IO.
+/// Owner of an HDF5 id. A file that is opened through MPI-IO has no Hid, because closing it is
+/// collective.
 using Hid = UniqueHandle<HidTraits>;
 
-/// Thrown when an HDF5 call failed; what() has the innermost line of HDF5's error stack.
+/// Thrown when an HDF5 call fails. detail() is the innermost line of HDF5's error stack, or, for
+/// failures that this module finds itself, the reason.
 class Hdf5Error : public Error {
 public:
   Hdf5Error(std::string detail, Where where);
@@ -39,8 +41,8 @@ private:
   std::string detail_;
 };
 
-/// Keeps HDF5 from printing errors during the object's lifetime; check() turns errors into
-/// exceptions.
+/// Keeps HDF5 from printing its error stack to stderr while a Quiet exists. check() turns errors
+/// into exceptions in any case.
 class Quiet {
 public:
   Quiet();
@@ -53,18 +55,19 @@ private:
   void* data_ = nullptr;
 };
 
-/// Returns `code`. Errors: Hdf5Error when `code` is negative.
+/// check_id() and check() check the result of an HDF5 call; check_id() also returns the result.
+/// Errors: Hdf5Error when `code` is negative.
 hid_t check_id(hid_t code, Where where = Where::here());
 void check(herr_t code, Where where = Where::here());
 
 /// Takes ownership of a new id. Errors: Hdf5Error when the id is negative.
 Hid own(hid_t id, Where where = Where::here());
 
-/// Returns file access properties for one process, with a fixed format version. They switch off
-/// flock, because RunLock already protects the run directory.
+/// Returns file access properties for one process, with a fixed format version. The properties
+/// switch off flock, because RunLock already protects the run directory.
 Hid serial_access();
-/// Returns file access properties for access through MPI-IO by all ranks of `comm`. They have a
-/// fixed format version and no flock, like serial_access().
+/// Returns file access properties for access through MPI-IO by all ranks of `comm`. Like those of
+/// serial_access(), the properties have a fixed format version and no flock.
 /// Ranks:  collective over `comm`, which HDF5 duplicates.
 Hid parallel_access(MPI_Comm comm);
 
@@ -107,22 +110,22 @@ Hid file_creation();
 /// little-endian, and texts are bytes of type u8. HDF5 owns the id.
 hid_t number_type(ColumnType type);
 
-/// Returns an HDF5 enum type over u8 whose values 0, 1, ... have these names. Errors: Hdf5Error.
+/// Returns an HDF5 enum type over u8. Value i has the name `names[i]`. Errors: Hdf5Error.
 Hid enum_type(std::span<const std::string> names);
 
-/// Returns the names of the values 0, 1, ... of an enum over u8; empty if `type` is not such an
-/// enum.
+/// Returns the names of an enum over u8 with the values 0, 1, ..., n - 1; empty for every other
+/// type.
 std::vector<std::string> names_of_values(hid_t type);
 
-/// Returns the HDF5 type of UTF-8 text of `bytes` bytes, padded with zeros. 0 means text of any
-/// length, in HDF5's heap.
+/// Returns the HDF5 type of UTF-8 texts. Each text has `bytes` bytes, and is padded with zeros. If
+/// `bytes` is 0, texts have any length and lie in HDF5's heap.
 Hid text_type(std::size_t bytes = 0);
 
 /// Returns the data space [rows], or [rows, width] if width is not 1.
 Hid make_space(std::int64_t rows, std::int64_t width);
 
-/// Returns the file space of a data set with rows [first, first + rows) selected; nothing is
-/// selected if rows = 0.
+/// Returns the file space of a data set, in which rows [first, first + rows) are selected. Nothing
+/// is selected if `rows` is 0.
 Hid select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, std::int64_t width);
 
 /// Returns the memory space for a buffer of rows [rows, width], which fits the selection of

@@ -30,8 +30,8 @@ std::uint64_t address_space_bytes() {
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Raises the limit on the CPU time of this process as bytes are read. Writes kProgress to stdout
-/// after each 64 MiB, as a sign of progress.
+/// After each 64 MiB that are read, raises the limit on the CPU time of this process, and writes
+/// kProgress to stdout as a sign of progress.
 class Progress {
 public:
   explicit Progress(std::uint64_t processor_s) : processor_s_(processor_s) { extend(); }
@@ -55,8 +55,9 @@ private:
   std::uint64_t bytes_ = 0;
 };
 
-/// Writes the error code of a failure, a line feed and its sentence to stdout. Returns the exit
-/// code.
+/// Writes the error code of a failure, a line feed and the failure's sentence to stdout. Returns
+/// the exit code. A lack of memory becomes E604, because only damaged files need more than the
+/// limit.
 int write_failure(const std::exception& error, const InspectionLimits& limits) {
   ErrorReport report = report_of(error);
   if (report.exit == ExitCode::out_of_memory)

@@ -5,8 +5,11 @@
 
 #include "hdf5.hpp"
 
-// Where a result file stores list columns. Format 2 has groups arrays/<table>/<column>. Format 1
-// has groups arrays/<column>, and stores texts as HDF5 strings among the table's data sets.
+// This header finds list and text columns, which result files store in these places:
+//
+// - Format 2 stores lists, and the texts of chunked tables, in groups arrays/<table>/<column>.
+// - Format 1 stores lists in groups arrays/<column>.
+// - Texts of small tables, and all texts of format 1, are HDF5 strings among the table's data sets.
 namespace mgpu::store {
 
 /// Name of the HDF5 attribute, with value 1, that marks lists whose values are the bytes of texts.
@@ -27,9 +30,10 @@ std::string find_lists(hid_t file, const std::string& table, const std::string& 
 /// those of names_in_group().
 std::vector<std::string> children_of(hid_t file, const std::string& group);
 
-/// find_list_columns() returns the names of a table's list columns of numbers, and
-/// find_text_columns() those of its text columns. Both are in the order of names_in_group(). In a
-/// file of format 1, find_list_columns() returns the list columns of all tables.
+/// find_list_columns() returns the names of a table's list columns of numbers. In a file of format
+/// 1, find_list_columns() returns the list columns of all tables. find_text_columns() returns the
+/// names of a table's text columns. Names have the order of names_in_group(), but texts that are
+/// stored as lists come before texts that are HDF5 strings.
 /// Errors: those of names_in_group().
 std::vector<std::string> find_list_columns(hid_t file, const std::string& table);
 std::vector<std::string> find_text_columns(hid_t file, const std::string& table);

@@ -88,8 +88,8 @@ ReadTable read_here(const std::filesystem::path& path, const std::string& table,
   });
 }
 
-/// Returns the text at the start of `from`, which is stored after its length. Removes both from
-/// `from`.
+/// Reads a text that put_text() has written: its length, then its bytes. Removes the length and the
+/// bytes from the start of `from`.
 std::string take_text(std::span<const std::byte>& from) {
   const auto length = formats::take<std::uint64_t>(from);
   std::string text(reinterpret_cast<const char*>(from.data()), length);

@@ -15,7 +15,7 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kBytesPerRank = 16 << 20;  // data of a rank in one collective write
+constexpr std::int64_t kBytesPerRank = 16 << 20;  // most bytes of a rank in a collective write
 
 /// Takes part in one collective write, with the rows of this rank. A failure is thrown on this rank
 /// only.
@@ -64,14 +64,14 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   return problem;
 }
 
-/// A name of a file without colons, because ROMIO takes the text before a colon for a type of file
-/// system.
+/// Names a file by a path without the colons of its folder, because ROMIO takes the text before a
+/// colon for a type of file system.
 class PlainName {
 public:
   explicit PlainName(const fs::path& path) : name_(path) {
     if (name_.native().find(':') == std::string::npos) return;
     folder_.reset(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!folder_) return;  // opening the file fails, with its path
+    if (!folder_) return;  // H5Fopen() then fails too, and its failure names the path
     name_ = fs::path("/proc/self/fd") / std::to_string(folder_.get()) / path.filename();
   }
   const char* c_str() const { return name_.c_str(); }

@@ -118,7 +118,7 @@ Hid make_dataset(hid_t group, const ColumnSpec& column, const Layout& layout) {
   return dataset;
 }
 
-/// Texts of a small table, padded with zeros to the length of the longest.
+/// The texts of a column of a small table, padded with zeros to the length of the longest text.
 struct PaddedTexts {
   explicit PaddedTexts(const std::vector<std::string>& texts) {
     for (const std::string& text : texts)
@@ -160,8 +160,8 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the TableSpec of the table with only those columns that are data sets of its HDF5 group:
-/// `id`, and the columns that hold numbers instead of lists or texts.
+/// Returns the table's TableSpec for describe_table(). Its columns are the data sets in the HDF5
+/// group of the table: `id`, and the columns without lists or texts.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
@@ -171,8 +171,9 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   return spec;
 }
 
-/// Creates one half of a list column, its offsets or its values. For the offsets, also writes the
-/// first one, which is 0. Each other offset is the end of a row.
+/// Creates the data set for the offsets or the values of a list column. With the offsets, also
+/// writes the attributes of the column's group and the first offset, which is 0. Each later offset
+/// is the end of the list of a row.
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {
   const ColumnPlan& column = work.plan.columns[index];
   const Hid group = make_group(file, fs::path(column.dataset).parent_path());

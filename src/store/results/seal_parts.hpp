@@ -12,11 +12,10 @@
 
 #include "seal_plan.hpp"
 
-// The steps by which seal() writes a result file, in order.
+// This header declares the steps of seal(), in the order in which seal() runs them.
 namespace mgpu::store {
 
-/// Rows of one column, and their checksum. This rank wrote them, or compressed them for rank 0 to
-/// write.
+/// Rows of one column that one rank wrote, or compressed for rank 0 to write, with their checksum.
 struct WrittenSlice {
   std::uint64_t column = 0;  // index into SealPlan::columns
   std::int64_t first_row = 0;
@@ -40,14 +39,14 @@ struct SealWork {
 /// free space if the disk is full.
 void writing(const SealWork& work, const std::function<void()>& step);
 
-/// Lets a test make the step named `call` fail, such as "create" or "verify". Runs the failpoint
-/// "<SealRequest::what>.<call>".
+/// Runs the failpoint "<SealRequest::what>.<call>", with which a test makes a step fail. `call`
+/// names the step, such as "create" or "verify".
 /// Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Writes groups, attributes and small tables, and creates the data sets of chunked tables. Of
-/// their rows, only the first offset of each list column is written, which is 0. Only rank 0 calls
-/// it.
+/// Creates the file with its groups, attributes, small tables, and the data sets of chunked tables.
+/// The rows of chunked tables follow in later steps, except the first offset of each list column,
+/// which is 0. Only rank 0 calls create_layout().
 void create_layout(SealWork& work);
 
 /// Writes the rows of all uncompressed (contiguous) columns.

@@ -48,10 +48,11 @@ TablePlan plan_table(const ChunkJournal* journal, const ChunkedTable& table, boo
   return plan;
 }
 
-/// Sets `kind` and `unit_entries` of `column`. They depend only on shapes and configuration, never
-/// on the number of ranks.
+/// Sets `kind` and `unit_entries` of `column`. The result depends only on shapes and configuration,
+/// so that the file is the same for any number of ranks.
 void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
-  // Lists stay contiguous, because HDF5 chunks would split journaled chunks.
+  // Lists stay contiguous. Journaled chunks hold different numbers of items, so HDF5 chunks, which
+  // all have the same size, would split journaled chunks.
   if (column.part != ColumnPart::whole) return;
   const auto row_bytes = static_cast<std::int64_t>(column.spec.row_bytes());
   const std::int64_t entry_bytes = table.table->chunk_rows * row_bytes;
@@ -100,7 +101,7 @@ std::int64_t SealPlan::first_row(const ColumnPlan& column, std::size_t entry) co
   if (column.part == ColumnPart::values) return table.list_starts[*column.source][entry];
   const std::int64_t row =
       std::min(table.rows, static_cast<std::int64_t>(entry) * table.table->chunk_rows);
-  // A data set of offsets begins with 0, so the end of the list of row r is in its row r + 1.
+  // A data set of offsets begins with 0, so its row r + 1 holds the end of the list of row r.
   return row + (column.part == ColumnPart::offsets ? 1 : 0);
 }
 

@@ -14,8 +14,8 @@
 
 #include "store/journal/ledger_file.hpp"
 
-// The plan by which seal() writes an HDF5 file from the journal. The plan lists the data sets, and
-// the journaled chunks from which their rows come. It is the same on all ranks.
+// SealPlan says how seal() writes an HDF5 file from the journal. The plan lists the data sets, and
+// the journaled chunks from which the rows of the data sets come. All ranks have the same plan.
 namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed };
@@ -67,9 +67,12 @@ struct SealPlan {
 };
 
 /// Returns the plan of a seal.
-/// Errors: Error when a table has a column `id`, or when two columns would be written to the same
-///         data set. Error when the journal has a chunk beyond the end of a table, or when chunks
-///         are missing and SealRequest::partial is not set.
+/// Errors: Error when
+///         - a table is not valid or has a column `id`
+///         - two columns would be written to the same data set
+///         - there are tables but no journal
+///         - the journal has a chunk beyond the end of a table
+///         - chunks are missing and SealRequest::partial is not set
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
 /// Fills in TablePlan::list_starts of all tables. Each rank reads some of the journaled chunks.

@@ -18,7 +18,7 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // data of a rank in one gather
+constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // most bytes of a rank in a gather
 
 /// Returns one HDF5 chunk in the form in which HDF5's deflate filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
@@ -44,7 +44,7 @@ void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   }
 }
 
-/// The result file during the step in which only rank 0 writes it, after all collective writes.
+/// The result file after all collective writes, when only rank 0 writes to the file.
 class SerialFile {
 public:
   explicit SerialFile(SealWork& work) : work_(work) {
@@ -73,7 +73,7 @@ private:
 };
 
 /// Compresses the rows of a range, and returns one record for each HDF5 chunk: first row (i64),
-/// number of bytes (u64), and the bytes. Adds the rows' checksum to SealWork::slices.
+/// number of compressed bytes (u64), and these bytes. Adds the rows to SealWork::slices.
 std::string SerialFile::compress_range(std::size_t index, EntryRange range) {
   const ColumnPlan& column = work_.plan.columns[index];
   const std::size_t chunk_bytes =

@@ -12,8 +12,8 @@ namespace {
 
 using hdf5::Hid;
 
-/// Returns the column type of a stored type; `text` for HDF5 strings, which cannot be read as
-/// numbers.
+/// Returns the column type of a stored type. HDF5 strings give `text`, and enums of one byte give
+/// u8. Errors: Failure E605 for types that no column has.
 ColumnType readable_type(hid_t type, const std::string& name) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING) return ColumnType::text;
@@ -44,7 +44,8 @@ void check_storage(hid_t dataset, const std::string& name) {
   }
 }
 
-/// Returns the number of rows, and sets the width of `spec`.
+/// Returns the number of rows of a data set, and sets `spec.width`. Errors: Failure E605 unless the
+/// shape is [rows] or [rows, width].
 std::int64_t read_shape(hid_t dataset, ColumnSpec& spec) {
   const Hid space = hdf5::own(H5Dget_space(dataset));
   const int dimensions = H5Sget_simple_extent_ndims(space.get());

@@ -15,14 +15,14 @@
 
 #include "hdf5.hpp"
 
-// Columns of an HDF5 file that is not trusted.
+// This header reads columns of HDF5 files that are not trusted.
 namespace mgpu::store {
 
 /// Throws Failure E605 (exit 65) for a table that cannot be read; `what` is the reason in its
 /// message.
 [[noreturn]] void fail_table(const std::string& what);
 
-/// Throws Failure E603 (exit 66), which says that there is no such file.
+/// Throws Failure E603 (exit 66) for a file that does not exist or is not a regular file.
 [[noreturn]] void fail_missing();
 
 /// Calls require_inspected() for an HDF5 file, then opens it for reading. The caller must hold an
@@ -34,12 +34,12 @@ hdf5::Hid open_to_read(const std::filesystem::path& path);
 /// Hdf5Error.
 hdf5::Hid open_uninspected(const std::filesystem::path& path);
 
-/// Throws Failure E604 (exit 80) if a data set has an attribute crc32c that is not `crc`. Errors:
-/// Hdf5Error.
+/// Throws Failure E604 (exit 80) if a data set has an attribute crc32c with a value other than
+/// `crc`. `name` is the name of the column in the message. Errors: Hdf5Error.
 void require_checksum(hid_t dataset, const std::string& name, std::uint32_t crc);
 
 /// Returns the result of read(). If read() throws a Failure, adds path and table to its report. If
-/// read() throws an Hdf5Error, turns it into Failure E605.
+/// read() throws an Hdf5Error, throws Failure E605 with path and table instead.
 template <class Read>
 auto name_failures(const std::filesystem::path& path, const std::string& table, Read read) {
   const hdf5::Quiet quiet;
@@ -85,7 +85,7 @@ private:
   std::int64_t rows_ = 0;
 };
 
-/// Size in bytes of the pieces in which a column is read.
+/// Most bytes of the pieces in which a column is read. A longer row is a piece by itself.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 /// Reads a whole column in pieces, and calls visit(piece) with each of them in order. Returns the
@@ -117,8 +117,8 @@ std::uint64_t most_bytes(std::uint64_t file_bytes);
 /// Errors: Failure E605 (exit 65) for too many entries or a very long name; Hdf5Error.
 std::vector<std::string> names_in_group(hid_t group);
 
-/// Throws unless an entry of a group is an object of the same file, rather than a soft or external
-/// link. Errors: Failure E605; Hdf5Error.
+/// Refuses an entry of a group that is a soft or external link, because such a link can lead to
+/// another place or file. Errors: Failure E605 for such a link; Hdf5Error.
 void require_plain_link(hid_t group, const std::string& name);
 
 }  // namespace mgpu::store

@@ -8,10 +8,11 @@
 
 namespace mgpu::lm {
 
-/// Returns key `name` of a job, such as generate.kv_cache_dtype. It sets the type of the KV cache.
+/// Returns the KeySpec of a job's key that sets the type of the KV cache. `name` is the full name
+/// of the key, such as generate.kv_cache_dtype.
 KeySpec cache_type_key(std::string name);
 
-/// Reads a key that cache_type_key() made.
+/// Reads the key `name`, whose KeySpec cache_type_key() made.
 CacheType read_cache_type(const Config& config, const std::string& name);
 
 }  // namespace mgpu::lm

@@ -7,10 +7,11 @@
 
 namespace mgpu::lm {
 
-/// A fixed number of cache pages, with the number of sequences that use each page (its users). An
-/// extent is a block of `extent` consecutive pages; the last one may have fewer. As long as unused
-/// extents are left, a sequence of up to `extent` pages that shares no page gets consecutive pages,
-/// because contiguous memory is read faster.
+/// A fixed number of cache pages. For each page, the pool counts the sequences that use the page
+/// (its users). An extent is a block of `extent` consecutive pages; the last extent may have fewer.
+///
+/// Contiguous memory is read faster, so the pool tries to give consecutive pages to a sequence. As
+/// long as unused extents are left, this succeeds for sequences of up to `extent` unshared pages.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);

@@ -10,7 +10,7 @@
 #include <mgpu/lm/cache/page_pool.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 
-// Shapes in this header: G key heads, C head width.
+// Shapes in this header: G key-value heads, C head width.
 namespace mgpu::lm {
 
 enum class CacheType : std::uint8_t { f32, bf16 };
@@ -21,7 +21,7 @@ constexpr std::int64_t bytes_of(CacheType type) {
 
 /// A paged KV cache: keys and values of the tokens of each sequence, in pages of a fixed pool. A
 /// fork shares the pages of its origin. If the last page of a sequence is shared and not full,
-/// extend() first replaces it by a copy. Not thread-safe.
+/// extend() first replaces it with a copy. The class is not thread-safe.
 class PagedCache {
 public:
   struct Sizes {
@@ -45,7 +45,7 @@ public:
   /// Adds a sequence that shares all pages of `sequence`, and returns its number.
   std::int64_t fork(std::int64_t sequence);
   /// Adds a sequence that shares the first `pages` pages of `sequence`, and returns its number.
-  /// Errors: Error when these pages are not full.
+  /// Errors: Error when `sequence` has fewer than `pages` full pages.
   std::int64_t fork(std::int64_t sequence, std::int64_t pages);
   /// Removes a sequence and frees the pages that no other sequence shares.
   void remove(std::int64_t sequence);
@@ -66,7 +66,7 @@ public:
 
   /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these
   /// tokens are undefined until write().
-  /// Errors: ShapeError when the pool has too few pages; the cache is unchanged.
+  /// Errors: ShapeError when the pool has too few free pages; in this case, the cache is unchanged.
   void extend(std::int64_t sequence, std::int64_t tokens);
 
   /// Returns the slot of the first token of each page of a sequence. A slot is the index of a row

@@ -115,10 +115,15 @@ enum class FolderWeights : std::uint8_t { used, ignored };
 /// If config.json ties the head to the embedding and `weights` is `used`, the function also checks
 /// which head the weight files have (StoredHead).
 ///
-/// Errors: Failure E603 (no config.json, or a file that is unreadable or above 16 MiB), E623 (not a
-///         JSON object), E701 (unsupported family or feature) or E702 (invalid value). E701 lists
-///         what is supported. If the function checks the stored head and the folder has
-///         safetensors files, also those of WeightFiles.
+/// Errors: Failure with one of these codes:
+///         - E603: there is no config.json, or a file is unreadable or above 16 MiB
+///         - E622: a file is a Git LFS pointer
+///         - E623: a file is not a JSON object
+///         - E701: the family or a feature is not supported; the message lists what is supported
+///         - E702: a value is not valid
+///
+///         If the function checks the stored head and the folder has safetensors files, the
+///         errors of WeightFiles are possible, too.
 LmConfig read_lm_config(const fs::path& folder, FolderWeights weights = FolderWeights::used);
 
 /// The input of parse_lm_config(). One rank can read it from disk and send it to other ranks.
@@ -133,7 +138,8 @@ LmConfigTexts read_config_texts(const fs::path& folder);
 /// Reads the same files as the overload above. If `weights` is `used`, also sets
 /// LmConfigTexts::head. Errors: those of read_lm_config().
 LmConfigTexts read_config_texts(const fs::path& folder, FolderWeights weights);
-/// Parses `texts`. `folder` is only named in error messages. Errors: Failure E623, E701, E702.
+/// Parses `texts`. `folder` is only named in error messages.
+/// Errors: Failure E622, E623, E701, E702.
 LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
 
 /// Returns a note for the user if config.json of `folder` ties the head to the embedding, but the

@@ -35,17 +35,18 @@ struct StepHead {
 
 /// Returns `config`, the text of a config.json, with `head` as its member `step_head` and without a
 /// member `value_head`.
-/// Errors: Failure E623 if `config` is not a JSON object; `path` is its name in messages.
+/// Errors: Failure E622 if `config` is a Git LFS pointer, E623 if `config` is not a JSON object.
+///         `path` is the name of the file in messages.
 std::string with_step_head(const fs::path& path, const std::string& config, const StepHead& head);
 
 /// Returns whether the first architecture in config.json of `folder` ends with
-/// ForTokenClassification. Errors: Failure E603, E623.
+/// ForTokenClassification. Errors: Failure E603, E622, E623.
 bool classifies_tokens(const fs::path& folder);
 
 /// Returns the head that config.json of `folder` describes. If the file has no member `step_head`,
 /// `place` and `separator` have their default values, which suit the models of TRL's PRMTrainer.
-/// Errors: Failure E603, E623; E702 (exit 65) if the model is not a ForTokenClassification with one
-///         or two labels, or if `step_head` is not valid.
+/// Errors: Failure E603, E622, E623; E702 (exit 65) if the model is not a ForTokenClassification
+///         with one or two labels, or if `step_head` is not valid.
 StepHead read_step_head(const fs::path& folder);
 
 }  // namespace mgpu::lm

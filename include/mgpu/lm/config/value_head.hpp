@@ -47,17 +47,21 @@ struct ValueHead {
 /// Shapes: outputs [ValueHead::outputs]
 double expected_return(const ValueHead& head, std::span<const double> outputs);
 
-/// Returns `config`, the text of a config.json, with `head` as its member `value_head`.
-/// Errors: Failure E623 if `config` is not a JSON object; `path` is its name in messages.
+/// Returns `config`, the text of a config.json, with `head` as its member `value_head` and without
+/// a member `step_head`.
+///
+/// Errors: Failure E622 if `config` is a Git LFS pointer, E623 if `config` is not a JSON object.
+///         `path` is the name of the file in messages.
 std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);
 
 /// Returns the head that config.json of `folder` describes; nullopt if the model is not a
 /// ForTokenClassification. If config.json has one label and no `value_head`, because another
 /// program wrote it, the kind of the head is ValueKind::bernoulli.
 ///
-/// Errors: Failure E603, E623; E702 (exit 65) for a `value_head` that is not valid, for a number of
-///         labels that differs from that of `value_head`, or for several labels without a
-///         `value_head`.
+/// Errors: Failure E603, E622, E623; E702 (exit 65) in these cases:
+///         - The `value_head` is not valid.
+///         - The number of labels differs from that of `value_head`.
+///         - There are several labels, and no `value_head`.
 std::optional<ValueHead> read_value_head(const fs::path& folder);
 
 }  // namespace mgpu::lm

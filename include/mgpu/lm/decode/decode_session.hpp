@@ -77,8 +77,8 @@ struct SeenPiece {
 
 /// The results of a pass.
 struct PassView {
-  at::Tensor hidden;              // [W, D]: one row per drawn token or token of feed(), then the
-                                  // rows of `pieces`; [0, D] on ranks without the head
+  at::Tensor hidden;              // [W, D]: one row per input token from a draw or from feed(),
+                                  // then the rows of `pieces`; [0, D] on ranks without the head
   std::vector<SeenPiece> pieces;  // tokens of prefill(), in the order of the rows of `hidden`
 };
 
@@ -121,7 +121,8 @@ struct DrawnSteps {
 /// Errors: Error when a sequence does not exist.
 class DecodeSession {
 public:
-  /// Model, pool and processors have to outlive the session.
+  /// Model, pool and processors have to outlive the session. Errors: Error when
+  /// config.prefill_tokens is negative; those of the constructor of Sampler.
   DecodeSession(const LanguageModel& model, DecodePool& pool, DecodeConfig config);
   DecodeSession(DecodeSession&&) noexcept;
   DecodeSession(const DecodeSession&) = delete;
@@ -141,7 +142,7 @@ public:
   /// Adds a sequence that shares the first `pages` cache pages of `origin`. Returns the number of
   /// the new sequence. It has no hidden state until it gets input.
   ///
-  /// Errors: Error when these pages are not full.
+  /// Errors: Error when `origin` has fewer than `pages` full pages.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
   /// Adds a sequence with copies of the cached keys and values of some tokens of `origin`, and
@@ -158,7 +159,7 @@ public:
   /// number. The new sequence has the token ids of the first origin. It has no hidden state until
   /// it gets input.
   ///
-  /// Errors: Error when an origin has pending input or another length than the first one, or the
+  /// Errors: Error when an origin has pending input, the lengths of the origins differ, or the
   ///         session has logit processors; ShapeError when the pool has too few pages.
   std::int64_t add_mean(std::span<const std::int64_t> origins, std::uint64_t sample);
 
@@ -210,14 +211,15 @@ public:
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
-  /// `requests` describes. take() returns the results. If the draw or this work fails, draw()
-  /// throws if the model is on one rank. In a group, take() returns an empty result instead.
+  /// `requests` describes. take() returns the results. If the draw or this work fails while the
+  /// model is on one rank, draw() throws. In a group, take() returns an empty result instead.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
 
   /// Returns the result of draw(). Each drawn token becomes the input of its sequence for the next
-  /// pass. The result is empty if a rank has failed; then the pool has a failure() on all ranks.
+  /// pass. If a rank has failed, the result is empty, and DecodePool::failure() is set on all
+  /// ranks.
   std::optional<Drawn> take();
 
   /// Discards the result of a draw() for which take() was not called.
@@ -232,14 +234,16 @@ public:
   bool can_step_ahead() const;
 
   /// Draws `count` tokens for each sequence, one per pass. Each sequence must have one pending
-  /// token from a draw or from feed(), and no other input may be pending. The host sends all
-  /// positions and cache slots before the first pass, and the random numbers before each draw. The
-  /// host reads nothing back from the device, unless the model has experts or a logit processor
-  /// reads tensors. A sequence continues after a stop id; read() omits the tokens after the stop
-  /// id.
+  /// token, and no other input may be pending. All these tokens must come from take(), or all must
+  /// come from feed() or steps(). A sequence continues after a stop id; read() omits the tokens
+  /// after the stop id.
   ///
-  /// Errors: Error when other input is pending, a draw is unfinished, or can_step_ahead() is false;
-  ///         ShapeError when there are too few positions or free pages.
+  /// The host sends all positions and cache slots before the first pass, and the random numbers
+  /// before each draw. The host reads nothing back from the device, unless the model has experts or
+  /// a logit processor reads tensors.
+  ///
+  /// Errors: Error when the pending input is not as described, a draw is unfinished, or
+  ///         can_step_ahead() is false; ShapeError when there are too few positions or free pages.
   DrawnSteps steps(std::span<const std::int64_t> sequences, std::int64_t count);
 
   /// Returns the tokens of each sequence, up to and including its first stop id. The host reads all

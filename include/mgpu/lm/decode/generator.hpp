@@ -45,7 +45,7 @@ enum class FinishReason : std::uint8_t {
   stop_id,    // the last id is a stop id
   stop_text,  // StopText returned true
   length,     // max_new_tokens is reached, see Prompt::begun
-  context,    // no learned position is left for another token
+  context,    // no learned position is left for the next token
 };
 
 struct Completion {
@@ -82,7 +82,8 @@ struct PromptPiece {
 /// norm, on the ranks that have the vocabulary head. Each call gets the tokens of one pass as
 /// `pieces`, and their states in this order as `hidden`, [tokens, width]. The callback may call
 /// apply_head(), which is collective in a tensor-parallel group. If the callback throws, the pass
-/// fails. After an out-of-memory failure, the caller of Generator::run() may run all prompts again.
+/// fails. After an out-of-memory failure, the caller of Generator::run() may run all prompts again,
+/// and the callback then receives all states again.
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
@@ -140,7 +141,7 @@ private:
   std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, DecodePool& pool);
-  std::int64_t batches() const;  // number of batches into which the batch is split
+  std::int64_t batches() const;  // number of smaller batches that share the batch_size sequences
 
   const LanguageModel* model_;
   GenerationConfig config_;

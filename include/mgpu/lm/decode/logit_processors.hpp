@@ -35,8 +35,8 @@ struct PoolDemand {
 
 /// An observer of the sequences of one DecodePool. On ranks with the head, one of its functions is
 /// called for each change, in the order of the changes. Only tokens of DecodeSession::feed() are
-/// not reported. begins() and reset() are called on every rank. The functions must not throw; work
-/// that may fail belongs in process() or offsets().
+/// not reported. begins() and reset() are called on every rank. The functions must not throw. Work
+/// that may fail belongs in BlockProcessor::process() or CandidateProcessor::offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -53,8 +53,8 @@ public:
   /// Called after a sequence `copy` was added with the first `tokens` tokens of `origin`.
   virtual void forked(std::int64_t /*origin*/, std::int64_t /*copy*/, std::int64_t /*tokens*/) {}
   virtual void given(std::int64_t /*sequence*/, const GivenTokens& /*tokens*/) {}
-  /// Called after the token ids[n] was drawn for each sequence rows[n].sequence. `ids` is [N] int64
-  /// on the model's device.
+  /// Called after each draw of N tokens. Token ids[n] was drawn for sequence rows[n].sequence.
+  /// `ids` is [N] int64 on the model's device.
   virtual void drawn(std::span<const DrawSite> /*rows*/, const at::Tensor& /*ids*/) {}
   virtual void dropped(std::int64_t /*sequence*/) {}
   /// Called after Generator::run() has failed and removed all sequences.

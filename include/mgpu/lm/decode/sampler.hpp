@@ -44,7 +44,7 @@ struct DrawnToken {
 
   /// KL(p || q) in nats, at the temperature of the draw. p is the distribution with the offsets of
   /// the candidate processor, and q is that of the model. Neither includes the repetition penalty,
-  /// block processors, top k and top p. The value is 0 without a candidate processor.
+  /// block processors, top k or top p. The value is 0 without a candidate processor.
   double divergence = 0.0;
 };
 

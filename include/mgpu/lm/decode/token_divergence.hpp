@@ -20,13 +20,13 @@ struct ModelStates {
   at::Tensor hidden;  // [N, D] float32, after the last norm
 };
 
-/// Returns KL(p || q) of each token, in nats. p and q are the softmax of all logits of the two
-/// models, divided by `temperature`. Before this division, `offsets` are added to the candidates'
-/// logits of p. The divergence is never negative. It is exactly 0 for a token for which these
-/// logits of p and q are equal, and not finite if a model has logits that are not finite. The
-/// vocabulary heads are applied in blocks, so the logits [N, vocabulary] are never in memory. Sums
-/// are float64. On the CPU the bits of a token's result depend on its two states and its offsets
-/// only.
+/// Returns KL(p || q) of each token, in nats. p and q are the distributions softmax(logits /
+/// temperature) of the two models. Before the division by the temperature, `offsets` are added to
+/// the candidates' logits of model p. The divergence is never negative. It is exactly 0 for a token
+/// if all logits of p, with the offsets, equal those of q. It is not finite if a model has logits
+/// that are not finite. The vocabulary heads are applied in blocks, so the logits [N, vocabulary]
+/// are never in memory. Sums are float64. On the CPU the bits of a token's result depend on its two
+/// states and its offsets only.
 ///
 /// Shapes: ids and values of `offsets` [N, K], or undefined; returns [N] float64 on the host
 /// Memory: one block of logits of each model; on a GPU also float64 copies of both blocks

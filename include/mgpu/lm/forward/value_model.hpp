@@ -23,8 +23,8 @@ public:
   struct Options {
     LoadOptions load{};
     Device device{};
-    /// If `resident` is not nullptr, the ranks of a node share the copy of the weights that it
-    /// keeps. It must outlive the ValueModel.
+    /// If `resident` is not nullptr, the ranks of a node share the copy of the weights that
+    /// `resident` keeps. `resident` must outlive the ValueModel.
     ResidentModels* resident = nullptr;
   };
 

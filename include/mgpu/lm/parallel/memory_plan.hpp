@@ -8,9 +8,9 @@
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 
-// Functions that estimate from config.json alone how much memory generation and scoring need on a
-// rank. Units: bytes, without the program itself and the freed memory that glibc keeps (at most
-// 64 MiB).
+// The functions in this header estimate how much memory generation and scoring need on a rank. They
+// need only the configuration of the model, not its weights. All sizes are in bytes. The estimates
+// include neither the program itself nor the freed memory that glibc keeps (at most 64 MiB).
 namespace mgpu::lm {
 
 struct MemoryUse {
@@ -32,8 +32,8 @@ struct MemoryDemand {
   std::int64_t logit_copies = 2;  // copies of a block of logits, see sampler.hpp
   bool has_samples = false;       // true: prompts have several completions
   bool is_scoring = false;        // true: prompts are scored, not completed
-  std::int64_t tree_paths = 0;    // sequences per tree (in job collect: paths per question), which
-                                  // share KV cache pages; 0: no trees
+  std::int64_t tree_paths = 0;    // number of sequences that share the KV cache pages of a tree; in
+                                  // job collect, the paths of a question; 0: no trees
   std::int64_t tree_pages = 0;    // maximum number of KV cache pages per tree
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;

@@ -57,10 +57,12 @@ std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> 
 /// vocabulary are split as evenly as possible. If there are fewer key-value heads than ranks,
 /// several ranks hold the same key-value head and split its query heads.
 ///
-/// Errors: Failure E126 (exit 78) when a rank would have no head, MLP column or token, or all ranks
-///         together could have more than kDrawBlocks blocks of the vocabulary (draw_words.hpp).
-///         Also when there are more ranks than key-value heads, and the number of ranks is not a
-///         multiple of the number of these heads.
+/// Errors: Failure E126 (exit 78) in these cases:
+///         - A rank would have no head, no MLP column or no token.
+///         - There are more ranks than key-value heads, and the number of ranks is not a multiple
+///           of the number of key-value heads.
+///         - All ranks together could have more than kDrawBlocks blocks of the vocabulary
+///           (draw_words.hpp).
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
 /// Returns the weights of a shard, as views of the complete model's tensors.

@@ -10,8 +10,8 @@ namespace mgpu::lm {
 
 /// The unit to which a classifier's head assigns a class or values.
 enum class Classified : std::uint8_t {
-  sequences,  // ForSequenceClassification: the outputs at the last token are the sequence's
-  tokens,     // ForTokenClassification
+  sequences,  // as ForSequenceClassification; the outputs at the last token are used
+  tokens,     // as ForTokenClassification; the outputs at every token are used
 };
 
 /// Returns the head that transformers expects in a classifier folder of this family
@@ -20,9 +20,10 @@ ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t 
 
 /// Returns companion_files() of `folder`, changed for a model with classifier_head(), and without
 /// generation_config.json. config.json gets the labels LABEL_0, LABEL_1, ... and the name of the
-/// classifier's class in `architectures`. If `architectures` names no class, the name is derived
-/// from `model_type`. Together with the weights of the ParameterArena, the files form a folder that
-/// AutoModelForSequenceClassification or AutoModelForTokenClassification opens.
+/// classifier's class in `architectures`. The name is derived from the first entry of the old
+/// `architectures`, or from `model_type` if there is no such entry. Together with the weights of
+/// the ParameterArena, the files form a folder that AutoModelForSequenceClassification or
+/// AutoModelForTokenClassification opens.
 ///
 /// `pad_token_id` of config.json is not changed (see set_padding()). ForSequenceClassification of
 /// transformers needs this id for batches of several sequences.

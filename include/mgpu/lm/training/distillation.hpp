@@ -16,9 +16,9 @@ enum class Divergence {
                   // from samples
 };
 
-/// The loss of distillation at a token: (1 - w) T^2 divergence(p, q) + w cross-entropy of the
-/// target. p and q are softmax(logits / T) of teacher and student. If the student sampled the
-/// target, the loss has no cross-entropy term.
+/// The settings of the loss of distillation. The loss at a token is (1 - w) T^2 divergence(p, q) +
+/// w cross-entropy of the target. p and q are softmax(logits / T) of teacher and student. With
+/// ResidentTeacherLoss, a target that the student sampled has no cross-entropy term (kDrawnColumn).
 ///
 /// Source: Hinton et al., arXiv 1503.02531; JSD: Agarwal et al., arXiv 2306.13649, eq. 1.
 struct Distillation {

@@ -68,7 +68,8 @@ struct LmBatch {
 };
 
 /// Checks the lengths of all columns, token lists and `groups` of a batch. Errors: ShapeError when
-/// a length does not fit the numbers of tokens or sequences.
+/// a length does not fit the numbers of tokens or sequences, or TeacherTargets::ends is not
+/// ascending.
 void require_whole_columns(const LmBatch& batch);
 
 }  // namespace mgpu::lm

@@ -58,8 +58,8 @@ public:
   TargetSource& operator=(const TargetSource&) = delete;
   virtual ~TargetSource() = default;
 
-  /// Appends to `lists` the teacher's distribution at each token of an example. Tokens whose target
-  /// is ignored get an empty list.
+  /// Appends to `lists` the teacher's distribution at each token of an example. `example` is the
+  /// index of the example in the data set. Tokens whose target is ignored get an empty list.
   ///
   /// Shapes: targets has one value per token of the example, as LmBatch::targets
   virtual void append(std::size_t example, std::span<const std::int64_t> targets,
@@ -82,7 +82,8 @@ class WindowItems final : public LmItems {
 public:
   /// `windows` and `sources.stored` have to outlive this object.
   ///
-  /// Errors: Error if `sources.on_policy` is set and the examples have token columns.
+  /// Errors: Error if `sources.on_policy` is set and the examples have token columns; those of
+  ///         OnPolicyTexts.
   explicit WindowItems(const LmWindows& windows, WindowSources sources = {});
 
   std::uint64_t epoch_size() const override { return windows_->size(); }

@@ -36,8 +36,9 @@ public:
   /// function read() of this object throws ShapeError if a group is incomplete, or if sequences
   /// have different numbers of SequenceLoss::facts().
   train::ItemSurvey* survey() override;
-  /// Returns the number by which the loss of items [first, first + count) is divided. Most losses:
-  /// the number of targets of these items. A SequenceLoss: the number of terms of the global batch.
+  /// Returns the number by which the loss of items [first, first + count) is divided. For most
+  /// losses, this is the number of targets of these items. For a SequenceLoss, it is
+  /// SequenceLoss::terms() of the global batch, but at least 1.
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return items_->epoch_size(); }
 

@@ -32,7 +32,8 @@ struct LmExamples {
   std::int64_t predictions(std::size_t example) const;
 
   /// Returns the number of tokens of an example before its completion. The completion is the last
-  /// contiguous block of tokens whose `is_learned` is 1. Returns 0 if there is no such token.
+  /// contiguous block of tokens whose `is_learned` is 1. Returns 0 if the example has no such
+  /// block.
   std::int64_t prompt_length(std::size_t example) const;
 };
 
@@ -51,8 +52,9 @@ std::uint32_t crc_of(const LmExamples& examples);
 class LmWindows {
 public:
   /// If `completion` > 0, each example gets room for a new completion of `completion` tokens, which
-  /// may replace the stored completion. Prompt and new completion have room for at most `seq_len`
-  /// tokens. `seed` determines the order in which each epoch visits the windows.
+  /// may replace the stored completion. The room for the prompt and the new completion together is
+  /// limited to `seq_len` tokens. `seed` determines the order in which each epoch visits the
+  /// windows.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
   ///         the number of examples is a multiple of LmExamples::group_size
@@ -77,13 +79,12 @@ public:
 
   std::int64_t seq_len() const { return seq_len_; }
 
-  /// Returns the epoch in which training visits window number `ordinal`, counted from 0 over all
-  /// epochs.
+  /// Returns the epoch, counted from 0, of visit number `ordinal` (see window_at()).
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
   /// group_size() returns how many consecutive windows form a group. group_of() returns the number
-  /// of the group to which window number `ordinal` belongs. Groups and windows are counted in the
-  /// order of training.
+  /// of the group to which visit number `ordinal` belongs. Groups are counted from 0 in the order
+  /// in which training visits them, over all epochs.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());

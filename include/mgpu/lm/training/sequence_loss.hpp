@@ -58,7 +58,8 @@ struct SequencePlace {
 
 /// The result of SequenceLoss::weigh() for one sequence.
 struct SequenceTerm {
-  double loss = 0.0;         // a loss of a whole group belongs to only one sequence of the group
+  double loss = 0.0;         // a loss of a whole group is stored for only one of its sequences, and
+                             // is 0 for the others
   std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
   /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences
@@ -70,9 +71,9 @@ struct SequenceTerm {
 /// A loss that needs whole sequences, or groups of sequences. Training makes two sweeps over a
 /// global batch. The first sweep is a forward pass that computes the values that request() selects.
 /// Then facts() reduces these values to a few numbers per sequence, which all ranks exchange. Then
-/// weigh() gets each sequence with the facts about all sequences of its group, even if these are on
-/// different ranks. The second sweep is a forward and backward pass with the derivatives that
-/// weigh() returned.
+/// weigh() gets each sequence with the facts about all sequences of the global batch, including
+/// sequences on other ranks. The second sweep is a forward and backward pass with the derivatives
+/// that weigh() returned.
 ///
 /// The loss is the sum of SequenceTerm::loss over all sequences, divided by terms(). The virtual
 /// functions may be called on any rank and in any order, so their results must depend on their
@@ -82,8 +83,8 @@ public:
   /// Returns which values the first sweep computes.
   virtual ValueRequest request() const { return {}; }
 
-  /// Returns numbers about a sequence that are sent to all ranks, as SequenceFacts::values. Their
-  /// count must be the same for all sequences.
+  /// Returns numbers about a sequence. All ranks get these numbers as SequenceFacts::values. The
+  /// number of values must be the same for all sequences.
   virtual std::vector<double> facts(const MeasuredSequence& /*sequence*/) const { return {}; }
 
   /// Returns numbers about the whole global batch. weigh() gets them with every sequence, as

@@ -17,7 +17,7 @@ struct ValueRequest {
   bool log_probs = true;     // log-probabilities of the targets
   bool entropies = false;    // entropies of the distributions over the vocabulary
   double temperature = 1.0;  // T: log-probabilities and entropies are those of softmax(logits / T)
-  bool plain_log_probs = false;         // log-probabilities of the targets at temperature 1, too
+  bool plain_log_probs = false;         // log-probabilities of the targets at temperature 1
   HeadRows head_rows = HeadRows::none;  // hidden states to which ModelHead is applied
 };
 

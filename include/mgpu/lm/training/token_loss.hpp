@@ -26,16 +26,20 @@ enum class HeadRows : std::uint8_t {
   last,     // the state of the last token of each sequence
 };
 
-/// A function that returns the sums of a loss over the rows of a block of logits, [3] float64 on
-/// the block's device. The sums are the loss, the number of correct predictions, and the
-/// cross-entropy of the targets (0 if it is not computed). Losses are in nats. An undefined tensor
-/// means that the function does not compute sums. If `scale` has a value, the function also
-/// overwrites the block's logits with the gradient of scale * loss.
+/// A function that computes a loss from a block of logits. It returns three sums over the rows of
+/// the block, [3] float64 on the block's device:
+/// - the loss, in nats
+/// - the number of correct predictions
+/// - the cross-entropy of the targets, in nats; 0 if the function does not compute it
+///
+/// If the function computes no sums, it returns an undefined tensor. If `scale` has a value, the
+/// function also overwrites the block's logits with the gradient of scale * loss.
 using BlockLoss = std::function<at::Tensor(grad::HeadBlock& block, std::optional<double> scale)>;
 
-/// A function that returns the sums of a loss over `outputs`, the outputs [rows, outputs] of
-/// ModelHead. If `scale` has a value, the function also replaces `outputs` by the gradient of scale
-/// * loss, in any float type.
+/// A function that computes a loss from `outputs`, the outputs of ModelHead, and returns the sums
+/// of the loss over all rows. If `scale` has a value, the function also replaces `outputs` with the
+/// gradient of scale * loss. The gradient may have any float type.
+/// Shapes: outputs [rows, ModelHead::outputs]
 using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
 
 /// The functions that compute the loss of one batch, from logits and from outputs of ModelHead.
@@ -43,7 +47,7 @@ struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // sums that are known before the pass; those of both functions are added to them
+  LmSums sums{};  // sums known before the pass; the sums of of_logits and of_head are added
 };
 
 /// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or

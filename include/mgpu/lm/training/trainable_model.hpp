@@ -18,8 +18,8 @@
 namespace mgpu::lm {
 
 struct TrainingOptions {
-  /// The type of the factors of matrix products. Weights, norms, softmax and loss have the type
-  /// `dtype`.
+  /// The type of the factors in products of activations and weight matrices. The router of experts,
+  /// ModelHead and all other computations use the type `dtype`, as do the weights.
   tensor::ComputeKind compute = tensor::ComputeKind::f32;
 
   /// Activation checkpointing: the backward pass recomputes each layer instead of storing its
@@ -27,14 +27,14 @@ struct TrainingOptions {
   bool checkpoint_layers = false;
 
   /// If consecutive sequences of a group (LmBatch::groups) begin with the same tokens, a pass
-  /// computes these tokens only once. In float32 on the CPU, this changes no bit of a loss or of
-  /// the values of measure(). Gradients change by rounding, because terms are added in another
-  /// order.
+  /// computes these tokens only once. Sequences that RopeKind::dynamic rotates differently share no
+  /// tokens. In float32 on the CPU, sharing changes no bit of a loss or of the values of measure().
+  /// Gradients change by rounding, because sharing changes the order in which terms are added.
   bool shares_prefixes = false;
 
   DType dtype = DType::f32;  // f64 for checks of gradients
 
-  bool has_gradients = true;  // false: forward passes only; half the memory, without gradients
+  bool has_gradients = true;  // false: only forward passes; the gradients take no memory
 
   std::optional<ModelHead> head{};  // an additional linear layer on the hidden states
 };
@@ -82,10 +82,12 @@ public:
 
   /// Returns the sum of losses over a batch.
   ///
-  /// Errors: ShapeError when an id or a target is not in the vocabulary, or targets or columns have
-  ///         a wrong length; ShapeError when a sequence is longer than the learned positions, or
-  ///         has no tokens and HeadRows::last asks for its last one, or when the loss rejects the
-  ///         batch; Error when the loss needs a head that the model lacks.
+  /// Errors: Error when the loss needs a head that the model lacks. ShapeError in these cases:
+  ///         - An id or a target is not in the vocabulary.
+  ///         - Targets or columns have a wrong length.
+  ///         - A sequence is longer than the learned positions.
+  ///         - A sequence has no tokens, and the loss uses HeadRows::last.
+  ///         - TokenLoss::check() rejects the batch.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
   /// Runs the first sweep of a SequenceLoss: a forward pass without gradients. Returns the values

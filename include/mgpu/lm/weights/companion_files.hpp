@@ -18,8 +18,8 @@ using CompanionFiles = std::map<std::string, std::string>;
 /// ParameterArena, these files form a folder for AutoModelForCausalLM.from_pretrained and
 /// LanguageModel::open().
 ///
-/// Errors: Failure E603 (no config.json, or a file that is unreadable or too large); E622 or E623
-///         if config.json is a Git LFS pointer or is not a JSON object.
+/// Errors: Failure E603 (no config.json, or a file that is unreadable or too large), E622
+///         (config.json is a Git LFS pointer), E623 (config.json is not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);
 
 /// Sets `tie_word_embeddings` of config.json in `files` to false if LmConfig::stored_head of

@@ -11,7 +11,7 @@
 #include <mgpu/tensor/parameter_arena.hpp>
 
 // Shapes in this header: V vocabulary, D width, I inner width, P positions, C head width, H query
-// heads, Q = H * C, K = key heads * C.
+// heads, Q = H * C, K = key-value heads * C.
 namespace mgpu::lm {
 
 /// A linear layer, which computes x W^T + b.

@@ -22,8 +22,9 @@ namespace mgpu::lm {
 /// A folder is read again after a file in it has changed, or after its weights were dropped because
 /// the node had too little memory and no rank used them.
 ///
-/// Memory: on each node the float32 tensors of each folder, until all ranks have destroyed this
-///         object and the tensors, or until drop_unused() frees them.
+/// Memory: on each node the float32 tensors of each folder, until drop_unused() frees them.
+///         The tensors are also freed when all ranks of the node have destroyed their
+///         ResidentModels and the tensors from open().
 /// Ranks:  the constructor is collective over the ranks of a node; any rank may call the other
 ///         functions alone.
 class ResidentModels {

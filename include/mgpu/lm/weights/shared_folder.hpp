@@ -19,16 +19,16 @@ struct ClassifierWeights {
 };
 
 /// A model folder that several ranks open together. On each node, one rank reads the files, and
-/// broadcasts one tensor after the other to the other ranks. While a rank loads its shard, it holds
-/// at most one complete tensor of the model in addition to the shard.
+/// broadcasts one tensor after the other to the other ranks of the node. While a rank loads its
+/// shard, it holds at most one complete tensor of the model in addition to the shard.
 ///
 /// Ranks:  all calls are collective over `all`; `node` has the ranks of `all` that are on this
 ///         node. Both groups have to outlive this object.
 /// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:
-  /// If `resident` is not nullptr, weights are not broadcast: all ranks of the node use the copy
-  /// that `resident` keeps. `resident` has to outlive this object.
+  /// If `resident` is not nullptr, weights are not broadcast. Instead, all ranks of the node use
+  /// the copy that `resident` keeps. `resident` has to outlive this object.
   SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
                const LoadOptions& options = {}, ResidentModels* resident = nullptr);
 
