@@ -179,8 +179,12 @@ class Experiment(ExperimentCase):
         self.experiment(0, 2)
         rows.write_bytes((CONF / "pairs" / "train.jsonl").read_bytes())
         self.experiment(0, 2)
-        self.assertEqual(self.state_names(), {"reference": "reused", "rollouts": "reused",
-                                              "value": "reused", "alone": "done"})
+        expected = {"reference": "reused", "rollouts": "reused", "value": "reused",
+                    "alone": "done"}
+        self.assertEqual(self.state_names(), expected)
+        (self.stage("alone") / "outcome.json").write_text("{")  # so that run cannot be reused
+        self.experiment(0, 2)
+        self.assertEqual(self.state_names(), expected)
 
     def test_a_failed_stage_stops_those_that_need_it_and_no_others(self):
         self.write_stages(4, rollouts="run.max: 1\n")

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include <mgpu/base/file_io.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/session.hpp>
 
@@ -130,9 +129,8 @@ bool Coordinator::prepare(std::size_t index) {
     order.identity = prepared.identity;
     if (prepared.earlier.empty()) return true;
     schedule_.reuse(index);
-    records_[index].end = end_of(read_file(prepared.earlier / kOutcomeFile));
+    records_[index].end = prepared.end;
     records_[index].end.stage = index;
-    records_[index].end.directory = prepared.earlier.string();
     tell(index);
   } catch (const std::exception& error) {
     fail(index, report_of(error));

@@ -132,9 +132,11 @@ PreparedStage prepare_stage(const Stage& stage, const StagePlace& place,
       const std::string wanted = identity_with(config, marks, as_chosen_in(run, of_device));
       if (store::identity_of_run(run) != wanted || !is_done(run) || !has_files(run, stage))
         continue;
+      prepared.end = end_of(read_file(run / kOutcomeFile));
+      prepared.end.directory = run.string();
       prepared.earlier = run;
       break;
-    } catch (const Failure&) {
+    } catch (const std::exception&) {
       continue;  // the records of this run are damaged, so it cannot be reused
     }
   }

@@ -10,6 +10,7 @@
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
 
+#include "stage_end.hpp"
 #include "stages.hpp"
 
 namespace mgpu::jobs {
@@ -43,6 +44,7 @@ struct PreparedStage {
   ///   has chosen for it.
   /// - The run has its result file, outcome.json, and all exports that other stages read.
   std::filesystem::path earlier{};
+  StageEnd end{};  // how `earlier` ended, if there is such a run
 };
 
 /// Looks for an earlier run of the stage. Returns this run and the settings of the stage. If

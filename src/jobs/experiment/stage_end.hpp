@@ -31,7 +31,7 @@ struct StageOrder {
   std::string chunk_size{};      // value of run.chunk_size for the stage
   std::string identity{};        // identity of the stage's run, see store::RunRequest
   std::uint64_t rank_bytes = 0;  // estimated memory that each of `members` needs; 0: unknown
-  std::vector<std::string> directories{};  // run directory of each stage; "" if there is none yet
+  std::vector<std::string> directories{};  // run directory of each stage; "" before it has a run
 };
 
 /// to_text() returns a message for another rank as a line of JSON. end_of() and order_of() parse

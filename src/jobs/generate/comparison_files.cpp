@@ -181,7 +181,10 @@ std::string headline_of(const Comparison& comparison) {
   const MetricDifference& metric = comparison.metrics[comparison.main];
   if (metric.change.count == 0) return "No prompt has a " + metric.key + " in both runs.";
   const char* verb = metric.change.mean < 0.0 ? " fell by " : " rose by ";
-  std::string text = metric.key + verb + report::text_of("%.4f", std::fabs(metric.change.mean));
+  std::string text =
+      metric.key + (metric.change.mean == 0.0
+                        ? " did not change"
+                        : verb + report::text_of("%.4f", std::fabs(metric.change.mean)));
   if (metric.change.has_interval())
     text += report::text_of(" (95 %% interval of the difference: %+.4f to %+.4f)",
                             metric.change.low, metric.change.high);

@@ -59,9 +59,9 @@ bool judges_steps(const SearchKeys& keys);
 ///         - For a process reward model, also those of read_step_head(). If the model reads texts,
 ///           Failure E553 (exit 65) if its folder has no tokenizer. Otherwise, those of
 ///           check_same_tokens().
-///         - For a reward model, also Failure E124 (exit 78) if beams or keys generate.reward.*
-///         about
-///           steps are given. Also those of check_reward_config() and check_reward_weights().
+///         - For a reward model, also Failure E124 (exit 78) if beams are given, or keys
+///           generate.reward.* that concern steps. Also those of check_reward_config() and
+///           check_reward_weights().
 void check_search_files(const Config& config, const SearchKeys& keys,
                         const std::filesystem::path& model, bool needs_weights);
 
