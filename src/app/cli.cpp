@@ -164,6 +164,7 @@ private:
       take_select(value, index);
     } else if (row.name == "with") {
       options_.overlays.push_back(value);
+      if (!first_setting_) first_setting_ = index;
     } else if (row.name == "progress") {
       options_.progress = value;
     } else if (row.name == "color") {
@@ -234,7 +235,8 @@ private:
           "--select algorithm=pita,round=0");
   }
 
-  /// Returns the key that --select sets, which is experiment.select.
+  /// Returns the key that --select sets: the first key of `table_` whose name ends in ".select".
+  /// In the key table of the program, this key is experiment.select.
   std::string select_key() const {
     for (const KeySpec& spec : table_.keys())
       if (spec.name.ends_with(".select")) return spec.name;
@@ -242,6 +244,7 @@ private:
   }
 
   void take_override(const std::string& text, std::size_t index) {
+    sets_keys_ = true;
     const std::size_t equals = text.find('=');
     add_override(text.substr(0, equals), text.substr(equals + 1), index, text);
   }
@@ -251,15 +254,15 @@ private:
     const std::size_t found = printable(shown).rfind(printed);
     const std::size_t at = found == std::string::npos ? 0 : found;  // --select reformats its value
     const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
+    if (!first_setting_) first_setting_ = index;
     options_.overrides.push_back(
         {std::move(key), std::move(value), line_.origin(index), std::move(shown), column});
   }
 
-  /// Adds a problem for the first argument KEY=VALUE.
-  void refuse_settings() {
-    const auto is_setting = [](const Override& setting) { return is_override(setting.argument); };
-    const std::string argument = std::ranges::find_if(options_.overrides, is_setting)->argument;
-    add("E144", "--merge of one run directory takes no settings", line_.find(argument),
+  /// Refuses settings of the configuration together with --merge of one run directory, which uses
+  /// the settings of that run.
+  void refuse_settings(std::size_t index) {
+    add("E144", "--merge of one run directory takes no settings", index,
         "--merge " + line_.written(line_.find(options_.detail)) + " uses the settings of the run");
   }
 
@@ -267,20 +270,23 @@ private:
     const std::size_t index = line_.take_word(text);
     if (is_override(text)) {
       take_override(text, index);
-      sets_keys_ = true;
     } else {
       positionals_.push_back(index);
     }
   }
 
-  /// Handles the arguments that belong to no option and are not KEY=VALUE. At most one is allowed:
-  /// the configuration, or a run directory with --export and --compare. With --merge, these
-  /// arguments are the run directories after the first one.
+  /// Handles the arguments that belong to no option and are not KEY=VALUE:
+  /// - with --merge, all run directories after the first one
+  /// - with --export, the run directory
+  /// - with --compare, the second run directory
+  /// - with other actions, the configuration
+  ///
+  /// Adds problems for missing and superfluous arguments.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
         options_.more_directories.push_back(line_.written(index));
-      if (positionals_.empty() && sets_keys_) refuse_settings();
+      if (positionals_.empty() && first_setting_) refuse_settings(*first_setting_);
       return;
     }
     std::vector<std::size_t> files;
@@ -320,8 +326,8 @@ private:
     }
   }
 
-  /// Returns the help for a command line without a configuration. If the command line names a run
-  /// to resume, the help names that run's copy of the configuration.
+  /// Returns the help for a command line without a configuration. If run.resume is a path of a run,
+  /// the help names the copy of the configuration in that run.
   std::string configuration_to_give() const {
     for (const Override& given : options_.overrides)
       if (given.key == "run.resume" && given.value.find('/') != std::string::npos)
@@ -388,7 +394,9 @@ private:
   WrittenLine line_;
   const KeyTable& table_;
   std::vector<std::size_t> positionals_;
-  bool sets_keys_ = false;  // true: the command line has an argument KEY=VALUE
+  bool sets_keys_ = false;                    // true: KEY=VALUE or --set KEY=VALUE is given
+  std::optional<std::size_t> first_setting_;  // place of the first argument that changes the
+                                              // configuration; nullopt if there is no such argument
   std::string action_name_;
   Options options_;
   std::vector<Problem> problems_;

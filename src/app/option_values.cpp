@@ -46,7 +46,7 @@ std::optional<std::string> parse_selection(const std::string& text) {
   for (const std::string& pair : split_at(text, ',')) {
     const std::size_t equals = pair.find('=');
     const std::string value = equals == std::string::npos ? "" : pair.substr(equals + 1);
-    if (!is_override(pair) || value.empty() || value.find('"') != std::string::npos)
+    if (!is_override(pair) || value.empty() || value.find_first_of("\"\\") != std::string::npos)
       return std::nullopt;
     std::string& known = values[pair.substr(0, equals)];
     known += (known.empty() ? "" : " ") + value;

@@ -36,8 +36,8 @@ std::string read_stream(std::istream& stream) {
       {"E603", ExitCode::no_input, "cannot read a file: " + why, {"  --> " + path.string()}, ""});
 }
 
-/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when it
-/// cannot be opened, or no process writes for 10 s.
+/// Reads a named pipe, such as the pipe of <(...) in bash.
+/// Errors: Failure E603 (exit 66) if the pipe cannot be opened, or if no process writes for 10 s.
 std::string read_pipe(const fs::path& path) {
   const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) refuse_pipe(path, std::strerror(errno));
@@ -45,7 +45,9 @@ std::string read_pipe(const fs::path& path) {
   std::size_t size = 0;
   while (size < bytes.size()) {
     pollfd wait{fd.get(), POLLIN, 0};
-    if (::poll(&wait, 1, 10'000) == 0) refuse_pipe(path, "no process writes into this pipe");
+    const int ready = ::poll(&wait, 1, 10'000);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) refuse_pipe(path, "no process writes into this pipe");
     const ssize_t count = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
     if (count == 0) break;
     if (count > 0) size += static_cast<std::size_t>(count);
@@ -64,8 +66,10 @@ std::vector<std::string> yaml_names(const fs::path& folder) {
   return names;
 }
 
-/// Returns a help line: the file that was probably meant, else the files in conf/, else the folder
-/// at which paths of the command line start.
+/// Returns a help line, which names the first of these that exists:
+/// - the YAML file with a similar name in the folder of `path`
+/// - the YAML files in conf/
+/// - the folder at which paths of the command line start
 std::string help_for_missing(const fs::path& path) {
   const std::string nearest =
       nearest_name(path.filename().string(),
@@ -138,7 +142,8 @@ std::string FileProvider::find_model(const fs::path& path, const std::string& na
     std::error_code unknown;
     if (fs::exists(path, unknown)) return std::string();
     const std::optional<formats::HubCopy> copy = formats::find_hub_copy(name);
-    // Plans need no weights. A run checks whether the copy is complete.
+    // The file config.json is enough here, because plans need no weights. A run checks whether the
+    // copy is complete.
     const bool is_usable = copy && fs::is_regular_file(copy->folder / "config.json", unknown);
     return is_usable ? copy->folder.string() : std::string();
   });

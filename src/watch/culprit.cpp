@@ -14,8 +14,9 @@ const GroupState* in_group(const RankState& rank, std::uint64_t group) {
   return found == rank.groups.end() ? nullptr : &*found;
 }
 
-/// Returns the ranks for which a rank in `call` waits. In a call between two ranks, this is the
-/// peer. In a collective, these are the ranks of the group that have not entered the collective.
+/// Returns the ranks for which a rank in `call` waits. In a call between two ranks, the rank waits
+/// for the peer. In a collective, the rank waits for all ranks of the group that have not entered
+/// the collective.
 Ranks awaited_in(const GroupState& call, std::span<const RankState> ranks) {
   Ranks awaited;
   if (call.peer >= 0) {
@@ -95,7 +96,7 @@ std::string sentence(int rank, const cluster::CallFields& odd, const cluster::Ca
          ", the others call " + cluster::describe(usual);
 }
 
-/// The ranks of one collective, each with its call.
+/// The ranks that have entered one collective, each with the fields of its call.
 using Calls = std::vector<std::pair<int, cluster::CallFields>>;
 
 std::optional<Culprit> minority(const Calls& calls) {
@@ -111,7 +112,8 @@ std::optional<Culprit> minority(const Calls& calls) {
   return std::nullopt;
 }
 
-/// Finds a rank whose call differs from the call of most other ranks in the same collective.
+/// Finds a rank whose call differs from the most frequent call in the same collective. If several
+/// calls are equally frequent, the call of the lowest rank counts as the most frequent call.
 std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Calls> by_call;
   for (std::size_t r = 0; r < ranks.size(); ++r) {

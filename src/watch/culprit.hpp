@@ -17,10 +17,11 @@ struct PastCall {
   cluster::CallFields fields{};
 };
 
-/// The calls of a rank in one of its groups, as its CallLog shows them.
+/// The calls of a rank in one group, as CallLog::entries of the rank shows the calls. `fields` and
+/// `peer` describe the current or most recent call.
 struct GroupState {
   std::uint64_t group = 0;   // id of the group
-  std::uint64_t number = 0;  // number of collectives of the group that the rank has entered
+  std::uint64_t number = 0;  // number of the group's collectives that the rank has entered
   bool is_inside = false;    // true: the rank is in a call of this group now
   int peer = cluster::LoggedGroup::kNoPeer;  // peer of a call between two ranks
   cluster::CallFields fields{};
@@ -30,7 +31,7 @@ struct GroupState {
 struct RankState {
   bool is_here = true;  // false: the rank has ended normally, or has not started yet
   bool is_stopped = false;
-  bool is_silent = false;  // true: no progress for longer than the limit for its phase
+  bool is_silent = false;  // true: silent_s exceeds the limit, see Watcher::scene()
   double silent_s = 0.0;
   std::vector<GroupState> groups{};
   std::vector<PastCall> past{};

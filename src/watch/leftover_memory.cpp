@@ -33,20 +33,30 @@ void keep_unmapped(const fs::path& process, std::vector<fs::path>& files) {
     std::erase_if(files, [&](const fs::path& file) { return line.ends_with(file.string()); });
 }
 
+/// Returns the entries of a folder that can be read. The range-based loop over a directory_iterator
+/// would throw if reading fails later.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    entries.push_back(entry->path());
+  return entries;
+}
+
 }  // namespace
 
 int remove_leftover_memory(const fs::path& given, std::chrono::seconds age) {
   std::error_code error;
-  const fs::path folder = fs::canonical(given, error);  // as /proc/PID/maps shows it
+  const fs::path folder = fs::canonical(given, error);  // /proc/PID/maps shows canonical paths
   if (error) return 0;
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (may_be_left(entry.path(), age)) files.push_back(entry.path());
+  for (const fs::path& entry : entries_of(folder))
+    if (may_be_left(entry, age)) files.push_back(entry);
   if (files.empty()) return 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error))
-    if (std::ranges::all_of(entry.path().filename().string(),
-                            [](char c) { return c >= '0' && c <= '9'; }))
-      keep_unmapped(entry.path(), files);
+  for (const fs::path& entry : entries_of("/proc"))
+    if (std::ranges::all_of(entry.filename().string(), [](char c) { return c >= '0' && c <= '9'; }))
+      keep_unmapped(entry, files);
   int removed = 0;
   for (const fs::path& file : files)
     removed += fs::remove(file, error) ? 1 : 0;

@@ -13,12 +13,13 @@
 namespace mgpu::watch {
 
 /// Lets the nodes of a run see each other, without MPI or sockets. Each node has a file in
-/// Layout::directory. About once a second, the node writes the slots (Slot) of its ranks to it.
+/// Layout::directory. About once a second, the node writes the slots (Slot) of its ranks to this
+/// file, and reads the files of the other nodes.
 class NodeFiles {
 public:
   struct Layout {
     fs::path directory;     // created if missing
-    std::uint64_t run = 0;  // id of this attempt: files with another id are ignored
+    std::uint64_t run = 0;  // id of this attempt; files of other attempts are ignored
     int own_node = 0;
     std::vector<std::vector<int>> ranks_of;  // world ranks of each node
   };

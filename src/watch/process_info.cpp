@@ -1,5 +1,6 @@
 #include "process_info.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -38,10 +39,12 @@ std::string_view word(std::string_view text, int index) {
 
 /// Returns the line of /proc/[pid]/status that begins with `name`, or "".
 std::string_view line_of(std::string_view status, std::string_view name) {
-  const std::size_t begin = status.find(name);
-  if (begin == std::string_view::npos) return "";
-  const std::string_view rest = status.substr(begin);
-  return rest.substr(0, rest.find('\n'));
+  while (!status.empty()) {
+    const std::string_view line = status.substr(0, status.find('\n'));
+    if (line.starts_with(name)) return line;
+    status.remove_prefix(std::min(line.size() + 1, status.size()));
+  }
+  return "";
 }
 
 std::string_view name_of(char state) {

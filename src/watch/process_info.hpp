@@ -22,8 +22,9 @@ std::optional<ProcessInfo> process_info(int pid);
 /// do_signal_stop".
 std::string kernel_words(int pid);
 
-/// Describes in several lines what the kernel reports about a process: state, threads, memory, and
-/// the kernel's stack if available.
+/// Describes in several lines what the kernel reports about a process. The lines are the state,
+/// threads, memory, pending signals and context switches from /proc/[pid]/status, and the files
+/// wchan, syscall and stack. Lines and files that cannot be read are left out.
 std::string kernel_report(int pid);
 
 }  // namespace mgpu::watch

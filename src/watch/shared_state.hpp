@@ -13,13 +13,13 @@ namespace mgpu::watch {
 
 enum class Presence : int { absent, here, left };
 
-/// The state of one rank, in memory that all ranks of a node share. For a rank of another node, it
-/// is a copy of what that node published last.
+/// The state of one rank, in memory that all ranks of a node share. The slots of ranks on other
+/// nodes are copies of the slots that those nodes published last.
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};
   std::atomic<int> pid{0};
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
-  std::atomic<std::uint64_t> beats{0};       // number of checks by its watchdog thread
+  std::atomic<std::uint64_t> beats{0};       // number of checks by the rank's watchdog thread
   std::atomic<bool> has_reported{false};     // the rank has written its crash file
   std::atomic<char> process_state{'?'};      // ProcessInfo::state at the leader's last check
   SafeText<96> kernel;                       // kernel_words() of the rank, if it makes no progress

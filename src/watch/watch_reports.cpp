@@ -23,7 +23,7 @@ std::string name_of(const Scene& scene, int rank) {
 }
 
 /// Adds lines to `report` that say what the ranks other than `but` do. Ranks that do the same share
-/// a line, and absent ranks get no line. In a long report, a line with
+/// a line. Ranks without Presence::here get no line. In a long report, a line with
 /// Scene::report_file replaces the remaining lines.
 void add_others(const Scene& scene, int but, ErrorReport& report) {
   std::map<std::string, std::vector<int>> by_activity;

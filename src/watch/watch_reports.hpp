@@ -12,14 +12,15 @@
 
 namespace mgpu::watch {
 
-/// The state of all ranks at one time. Functions such as report_of_death() make reports from it.
+/// The state of all ranks, from which functions such as report_of_death() make reports. The members
+/// `slots` and `places` refer to data that the Watcher owns; the ranks may still change `slots`.
 struct Scene {
   std::span<Slot> slots;                       // index: world rank
   std::span<const cluster::RankPlace> places;  // index: world rank
   std::vector<RankState> states{};             // index: world rank
   std::string longer{};                        // for a hang: the argument that makes the limit
                                                // longer, "watchdog.limit_s=3000"
-  std::string report_file{};                   // hang_report.txt
+  std::string report_file{};                   // path of hang_report.txt
 };
 
 /// Returns a list of ranks as text, such as "rank 4" or "ranks 0-2, 5".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include <sys/eventfd.h>
@@ -62,13 +63,15 @@ void Watchdog::Watcher::map_shared_state(const cluster::Topology& topology) {
   const cluster::Group& world = topology.world();
   const bool makes_it = topology.node().rank() == 0;
   std::string name = SharedState::fresh_name();
-  cluster::run_together(world, [&] {
+  std::optional<ErrorReport> failure = cluster::try_together(world, [&] {
     if (makes_it) shared_ = SharedState::create(name, world.size());
   });
-  name = topology.node().broadcast(name, 0);
-  const auto failure = cluster::try_together(world, [&] {
-    if (!makes_it) shared_ = SharedState::open(name, world.size());
-  });
+  if (!failure) {
+    name = topology.node().broadcast(name, 0);
+    failure = cluster::try_together(world, [&] {
+      if (!makes_it) shared_ = SharedState::open(name, world.size());
+    });
+  }
   if (makes_it) SharedState::unlink(name);
   if (failure) throw cluster::CollectiveFailure(0, *failure);
 }

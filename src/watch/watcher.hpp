@@ -17,10 +17,10 @@
 
 namespace mgpu::watch {
 
-/// The thread of a Watchdog, and its data. The watchdog of the lowest living rank of a node is the
-/// node's leader: it finds errors, prints the message, and exchanges files with the other nodes.
-/// When the leader has published an error (Verdict), the watchdogs of the node's other ranks write
-/// their crash files and exit.
+/// The thread of a Watchdog, and the data of the thread. The leader of a node is the watchdog of
+/// the lowest rank that is alive and gives heartbeats, see leads(). The leader finds errors, prints
+/// the message, and exchanges files with the other nodes. When the leader has published an error
+/// (Verdict), the watchdogs of the node's other ranks write their crash files and exit.
 class Watchdog::Watcher {
 public:
   Watcher(const cluster::Topology& topology, CrashFile& crash, Options options);
@@ -55,7 +55,7 @@ private:
   Scene scene(double patience_s = 0.0) const;
   double since_contact_s(int node) const;
 
-  // These functions report a failure and end the process; see watcher_end.cpp.
+  // Reports of failures (watcher_end.cpp); the functions with [[noreturn]] end the process
   [[noreturn]] void report_death(int rank);
   [[noreturn]] void report_hang(const Culprit& culprit);
   [[noreturn]] void report_and_leave(const ErrorReport& report);
@@ -84,8 +84,8 @@ private:
   double published_s_ = 0.0;        // time of this node's last publish(), on silence_'s clock
   std::vector<int> visible_;        // ranks of this node whose process this process can see
   std::vector<FdHandle> handles_;   // own the file descriptors in wakeups_
-  std::vector<pollfd> wakeups_;     // the first wakes the thread to end it; each other one signals
-                                    // the death of another rank of this node
+  std::vector<pollfd> wakeups_;     // the first one wakes thread_ for its end; each other one
+                                    // signals the death of another rank of this node
   int main_thread_;
   double start_unix_s_;
   std::atomic<bool> is_over_{false};

@@ -10,10 +10,10 @@
 namespace mgpu::watch {
 namespace {
 
-// If the watchdog thread of the rank that leads a node gives no heartbeat for this long, the next
-// rank of the node leads it.
+// If the leader of a node gives no heartbeat for this long, the next living rank of the node
+// becomes the leader.
 constexpr double kBeatLostS = 1.5;
-// Interval between two publications to other nodes. The shorter one applies while a rank of this
+// Interval between two publications to other nodes. kPublishUrgentlyS applies while a rank of this
 // node has been silent for more than half of limit_s.
 constexpr double kPublishEveryS = 1.0;
 constexpr double kPublishUrgentlyS = 0.4;
@@ -22,9 +22,9 @@ constexpr double kPublishUrgentlyS = 0.4;
 constexpr double kNodeQuietS = 4.0;
 // A node without contact for this long, or for limit_s if that is longer, is lost.
 constexpr double kNodeLostS = 10.0;
-// Node i reports a hang or a lost node i times this long after node 0, but at most kMaxPatienceS
-// after node 0. So the node with the lowest index reports first, although it sees the state of
-// other nodes up to a second late.
+// Before a node reports a hang or a lost node, it waits longer than node 0: by its node index times
+// kNodePatienceS, but at most by kMaxPatienceS. So nodes 0, 1 and 2 report one after the other,
+// although each node sees the state of the other nodes up to a second late.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMaxPatienceS = 3.0;
 constexpr double kLookCloserS = 0.5;  // inspect the process of a rank that is silent for this long
@@ -87,7 +87,8 @@ void Watchdog::Watcher::exchange_with_nodes() {
   read_nodes();
 }
 
-/// Reads the other nodes' files. If another node has given a verdict, ends the process.
+/// Reads the other nodes' files. If a file contains a published verdict, writes the crash files of
+/// this node and ends the process; see publish_reports().
 void Watchdog::Watcher::read_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;

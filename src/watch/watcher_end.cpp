@@ -45,11 +45,13 @@ bool wait_until(Question is_so, milliseconds patience) {
   ::_exit(static_cast<int>(ExitCode::ranks_lost));
 }
 
-/// Returns whether standard error is a terminal, which may show a progress line. If the variable
-/// MGPU_TTY is set, it decides instead.
+/// Returns whether standard error is a terminal, which may show a progress line. If the environment
+/// variable MGPU_TTY is set and not empty, its value decides instead. The value 0 means no, and all
+/// other values mean yes.
 bool is_on_terminal() {
   const char* told = std::getenv("MGPU_TTY");
-  return told == nullptr ? ::isatty(STDERR_FILENO) == 1 : std::string_view(told) == "1";
+  if (told == nullptr || *told == '\0') return ::isatty(STDERR_FILENO) == 1;
+  return std::string_view(told) != "0";
 }
 
 void print(const ErrorReport& report) {
@@ -75,8 +77,10 @@ std::string stack_in(const fs::path& crash_file) {
 }  // namespace
 
 void Watchdog::Watcher::report_death(int rank) {
-  // A death note blames the rows that the rank worked on. It is not written if a launcher asked the
-  // ranks to stop before it killed them, or if several ranks of this node are dead.
+  // A death note blames the rows that the rank worked on. In these cases, the rows are probably not
+  // the cause of the death, and no note is written:
+  // - this rank has received a stop signal, which a launcher sends before it kills the ranks
+  // - several ranks of this node are dead
   const auto is_dead = [&](int other) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
@@ -86,9 +90,9 @@ void Watchdog::Watcher::report_death(int rank) {
 }
 
 void Watchdog::Watcher::report_hang(const Culprit& culprit) {
-  // A death note blames the rows that the rank worked on. So it is written only if the rank hangs
-  // outside of communication calls. It is not written if the process is suspended (SIGSTOP), or if
-  // the rank may be waiting for another rank.
+  // A death note blames the rows that the rank worked on. So the note is written only if the rank
+  // hangs outside of communication calls. No note is written if the process is suspended (SIGSTOP),
+  // or if the rank may be waiting for other ranks.
   if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);
@@ -140,7 +144,8 @@ void Watchdog::Watcher::publish_reports() {
 
 /// Writes the crash file with the stack of the main thread, because the verdict is about the work
 /// of the main thread. If the main thread does not react, the watchdog's thread writes the file.
-/// Ignores SIGTERM from then on, because the launcher may send SIGTERM before the file is written.
+/// This function first makes the process ignore SIGTERM, because the launcher may send SIGTERM
+/// before the file is written.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);

@@ -113,6 +113,7 @@ TEST(CliTest, ActionsWithoutAConfig) {
   EXPECT_EQ(parse({"--check"}).action, Action::check);
   EXPECT_EQ(parse({"--check", "--gpus=0"}).action, Action::check);
   EXPECT_THAT(refusal({"--check", "model.path=x"}), HasSubstr("no configuration is given"));
+  EXPECT_THAT(refusal({"--check", "--set", "a.b=x"}), HasSubstr("no configuration is given"));
   EXPECT_EQ(parse({"--explain", "E101"}).detail, "E101");
   EXPECT_EQ(parse({"--merge", "outputs/a"}).detail, "outputs/a");
   EXPECT_EQ(parse({"--merge", "a", "b", "c.yaml"}).detail, "a");
@@ -120,6 +121,9 @@ TEST(CliTest, ActionsWithoutAConfig) {
               testing::ElementsAre("b", "c.yaml"));
   EXPECT_EQ(parse({"--merge", "a", "b", "run.name=c"}).overrides.size(), 1U);
   EXPECT_THAT(refusal({"--merge", "a", "run.name=c"}), HasSubstr("takes no settings"));
+  EXPECT_THAT(refusal({"--merge", "a", "--set", "run.name=c"}), HasSubstr("takes no settings"));
+  EXPECT_THAT(refusal({"--merge", "a", "--name", "c"}), HasSubstr("takes no settings"));
+  EXPECT_THAT(refusal({"--merge", "a", "--with", "c.yaml"}), HasSubstr("takes no settings"));
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).detail, "jsonl");
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).config, "outputs/a");
   EXPECT_EQ(parse({"--compare", "outputs/a", "outputs/b"}).detail, "outputs/a");

@@ -41,9 +41,11 @@ Death death_in(const std::string& line) {
 }
 
 /// Returns the death of the rank that died first in an attempt, with the samples that the rank was
-/// processing. Returns nullopt if no death is known, or if the rank was processing no samples. Also
-/// returns nullopt if the launcher wrote the death note although other ranks ran on the host: then
-/// the whole node failed.
+/// processing. Returns nullopt in these cases:
+/// - the attempt has no death note
+/// - the rank was processing no samples, or `marks` lacks the rank
+/// - the launcher wrote the death note although other ranks ran on the same host; in this case the
+///   whole node probably failed
 std::optional<Death> death_of(std::uint32_t attempt, const std::vector<SeenMark>& marks,
                               const fs::path& run_directory) {
   const auto note = read_death_note(note_path(run_directory, attempt));
@@ -102,7 +104,7 @@ std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path&
   for (const std::uint32_t one : attempts)
     if (auto death = death_of(one, marks, run_directory)) deaths.push_back(std::move(*death));
   if (deaths.size() > known) write_file_durably(file, text_of(deaths), "quarantine");
-  if (!marks.empty()) remove_marks(run_directory, attempt - 1);
+  remove_marks(run_directory, attempt - 1);
   return deaths;
 }
 

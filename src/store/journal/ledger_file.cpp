@@ -16,10 +16,19 @@
 namespace mgpu::store {
 namespace {
 
-// File: "mgpuledg", version u32, CRC-32C of these 12 bytes; then frames.
-// Frame: magic u32, CRC-32C u32 of the 32 bytes that follow: attempt u32, phase u32, chunk u64,
-// length u64, CRC-32C of the payload u32, zero u32; then the payload. The CRC of the head does not
-// cover the payload, so that the length can be trusted even if the payload is damaged.
+// A ledger file begins with kFileMagic, the version as u32, and the CRC-32C of these 12 bytes as
+// u32. The frames follow. Each frame consists of a head and a payload. The head has these fields:
+// - kFrameMagic, u32
+// - CRC-32C of the 32 bytes of the head that follow, u32
+// - attempt, u32
+// - phase, u32
+// - chunk, u64
+// - length of the payload in bytes, u64
+// - CRC-32C of the payload, u32
+// - zero, u32
+//
+// The CRC of the head does not cover the payload, so that the length can be trusted even if the
+// payload is damaged.
 constexpr std::string_view kFileMagic = "mgpuledg";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kFrameMagic = 0x464C474DU;  // "MGLF"
@@ -131,18 +140,18 @@ private:
 }  // namespace
 
 PositionedFile::PositionedFile(fs::path path) : path_(std::move(path)) {
-  const auto fail = [&](const char* why) {
+  const auto fail = [&](int error, const char* why) {
     throw Failure({"E603",
-                   errno == EIO ? ExitCode::io : ExitCode::no_input,
+                   error == EIO ? ExitCode::io : ExitCode::no_input,
                    std::string("cannot read a ledger: ") + why,
                    {"  --> " + path_.string()},
                    ""});
   };
-  // O_NONBLOCK: otherwise a pipe with this name would block until a writer opens it.
+  // Without O_NONBLOCK, opening a pipe with this name would block until a writer opens the pipe.
   fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
-  if (!fd_ || ::fstat(fd_.get(), &info) != 0) fail(std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) fail("it is no regular file");
+  if (!fd_ || ::fstat(fd_.get(), &info) != 0) fail(errno, std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail(0, "it is no regular file");
   size_ = static_cast<std::uint64_t>(info.st_size);
 }
 
