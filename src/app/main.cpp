@@ -28,8 +28,9 @@ namespace {
 
 using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
 
-/// Prints a failure to stderr, in color if `options` ask for it. If `error` only says that the run
-/// was already finished, prints that to stdout, because it is not a failure.
+/// Prints a failure to stderr, in color if `options.color` and the terminal allow color. If `error`
+/// only says that the run was already finished, prints to stdout instead, because a finished run is
+/// not a failure.
 void print_failure(const std::exception& error, const app::Options& options) {
   const ErrorReport report = report_of(error);
   if (report.code.empty()) {
@@ -44,9 +45,9 @@ void print_failure(const std::exception& error, const app::Options& options) {
                static_cast<int>(report.exit));
 }
 
-/// Answers the options that need no run and no MPI: those of print_info(), --plan, --export and
-/// --compare. Under a launcher only the first rank prints. Returns nullopt if the options ask for
-/// another action.
+/// Handles the actions that need no run and no MPI: --plan, --export, --compare, and the actions
+/// that print_info() handles. Under a launcher only the first rank prints. Returns nullopt for the
+/// actions that need MPI.
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const FileProvider files = FileProvider::alone();
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
@@ -74,8 +75,9 @@ ExitCode fail_alone(const std::exception& error, const app::Options& options) {
   return report_of(error).exit;
 }
 
-/// Runs the actions that need MPI: --check, --merge, or a run. If a failure is thrown on all ranks,
-/// each rank returns the exit code. If it is thrown on one rank only, that rank aborts all ranks.
+/// Runs the action that needs MPI: --check, --merge, or a run. After a CollectiveFailure or a
+/// ConfigFailure, which all ranks throw, each rank returns the exit code. A rank on which another
+/// exception is thrown aborts all ranks.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();
@@ -96,7 +98,8 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
 }
 
 /// Restores the normal effect of stop signals, which is to end the process. A signal that has
-/// already arrived takes effect now. Only runs handle these signals, because only runs can save.
+/// already arrived takes effect now. Only a run handles these signals, because only a run can save
+/// its work before it ends.
 void give_back(std::optional<StopSignals>& signals) {
   signals.reset();
   if (const int signal = StopSignals::received(); signal != 0) std::raise(signal);
@@ -132,8 +135,11 @@ ExitCode run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const ExitCode code = run_program(argc, argv);
+  const char* is_quick = std::getenv("MGPU_QUICK_EXIT");
+  if (is_quick == nullptr || std::string_view(is_quick) != "1") return static_cast<int>(code);
+  // Skips the destructors of global objects, because those of libtorch take 0.1 s. Tests use this,
+  // because they start thousands of processes. Profilers need the normal exit.
   std::cout.flush();
   std::fflush(nullptr);
-  // Leaves out the destructors of global objects. Those of libtorch would take 0.1 s.
   std::_Exit(static_cast<int>(code));
 }

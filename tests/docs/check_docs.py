@@ -32,7 +32,8 @@ program = pathlib.Path()
 def ask(*arguments):
     """Starts the program, which starts no run for these arguments."""
     return subprocess.run([program, *arguments], cwd=TOP, capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=60, check=False,
+                          env=os.environ | {"MGPU_QUICK_EXIT": "1"})
 
 
 @functools.cache

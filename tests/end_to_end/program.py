@@ -165,6 +165,8 @@ class Workplace:
                        if not name.startswith(("MGPU_FAILPOINT", "MGPU_TESTING", "SLURM_"))}
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                         "TMPDIR": str(self.folder)}
+        if "CUDAEMU_COUNT" not in (more or {}):  # the emulator prints counts in a normal exit
+            environment["MGPU_QUICK_EXIT"] = "1"
         return environment | (more or {})
 
     @property
