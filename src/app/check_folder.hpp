@@ -6,7 +6,8 @@
 
 namespace mgpu::app {
 
-/// A folder for the files of --check. All ranks see it, and the destructor removes it.
+/// A folder for the files of --check. All ranks see the folder, and the destructor on rank 0
+/// removes the folder with its files.
 class CheckFolder {
 public:
   /// Makes the folder in `parent`, or in the nearest folder above `parent` that exists. No other

@@ -24,8 +24,9 @@ class CheckList {
 public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
 
-  /// Runs `check` on all ranks. If it throws a Failure, the check has failed, and the error report
-  /// is printed below the line of the check. Returns false if the check has failed, else true.
+  /// Runs `check` on all ranks. If `check` throws a Failure, the check has failed. Without --json,
+  /// rank 0 then prints the error report below the line of the check. Returns false if the check
+  /// has failed, else true.
   ///
   /// Ranks:  collective over the world. `check` must throw on all ranks or on no rank.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);

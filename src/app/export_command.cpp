@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Refuses a result file without the table `samples`, such as that of language-model training.
+/// Refuses a result file without the table `samples`. Language-model training, for example, writes
+/// no such table.
 /// Errors: Failure E143 (exit 64) if the table is missing; those of store::require_sound().
 void require_samples(const fs::path& results, const jobs::JobSpec& job) {
   store::require_sound(results);
@@ -35,9 +36,9 @@ void require_samples(const fs::path& results, const jobs::JobSpec& job) {
                  "FOLDER/tb"});
 }
 
-/// Returns the export format called `name`.
-/// Errors: Failure E143 (exit 64) if the job has no such format. Its help names a format with a
-///         similar name, or else all formats of the job.
+/// Returns the export format of `job` whose name or alias is `name`.
+/// Errors: Failure E143 (exit 64) if the job has no such format. The help of the failure names a
+///         format with a similar name, or else all formats of the job.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
   std::vector<std::string> names;
   for (const run::ExportFormat& format : jobs::export_formats(job)) {

@@ -17,8 +17,8 @@ namespace mgpu::app {
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
 /// Returns the machine for a plan: this machine, or a node with the GPUs that devices.gpu names. If
-/// planned_ranks() ranks need several nodes, the plan assumes that all nodes are equal. `output`:
-/// the folder to which the run writes. For this machine, the result has the free space there.
+/// planned_ranks() ranks need several nodes, the plan assumes that all nodes are equal. The run
+/// writes to the folder `output`. For this machine, the result has the free space of that folder.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

@@ -81,7 +81,7 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
 }
 
 /// Writes run.h5 if the file does not exist. The new file has little more than the table of
-/// attempts: times of phases are known only to the processes of an attempt, which have ended.
+/// attempts. It lacks the times of phases, which only the ended processes of the attempts knew.
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(

@@ -16,11 +16,11 @@ bool is_override(std::string_view argument);
 
 /// The two numbers in the value of --only.
 struct WrittenPart {
-  std::string index;  // digits
-  std::string count;  // digits
+  std::string index;  // 1 to 5 digits
+  std::string count;  // 1 to 5 digits
 };
 
-/// Parses the value of --only, such as "0/4"; nullopt for other texts.
+/// Parses the value of --only, such as "0/4". Returns nullopt for other texts.
 std::optional<WrittenPart> parse_part(const std::string& text);
 
 /// Parses the value of --select, such as "algorithm=pita,round=0". Returns the value as a YAML

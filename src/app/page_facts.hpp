@@ -10,8 +10,8 @@
 #include <mgpu/report/html_page.hpp>
 #include <mgpu/report/summary.hpp>
 
-// These functions format facts about configuration and machine for report.html. They do not
-// communicate.
+// These functions format facts about the configuration and the machine for report.html. The
+// functions do not communicate.
 namespace mgpu::app {
 
 /// Names and values, such as JobOutcome::inputs.
@@ -25,12 +25,12 @@ report::Table settings_table(const Config& config, const Facts& found);
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();
 
-/// Formats host, processor, cores and GPU of rank 0. Only rank 0 may call it. If there are several
-/// nodes, the text ends with their number.
+/// Formats the host, the processor, the cores and the GPU of rank 0, which alone may call this
+/// function. If the run has several nodes, the text ends with the number of nodes.
 std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
 
-/// Formats the versions of the program and of what it was built with: "..., hdf5 1.10.8, libtorch
-/// 2.11.0, ...".
+/// Formats the versions of the program and of the libraries it was built with: "..., hdf5 1.10.8,
+/// libtorch 2.11.0".
 std::string versions_text();
 
 /// Formats the largest peak of host memory of any rank, and the sum of the peaks of all ranks.

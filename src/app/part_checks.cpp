@@ -140,7 +140,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // numbers of parts differ; the merge finds missing parts
+  if (parts.empty()) return;  // the runs differ in N; Job::merge() later counts what is missing
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part.count;

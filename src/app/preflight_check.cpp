@@ -23,9 +23,9 @@ namespace {
 
 using report::Verdict;
 
-/// Returns the options. If they have neither a configuration nor the key `job`, `job` is set to the
-/// first job, because `job` is the only key without a default. A check of the installation does not
-/// depend on the job.
+/// Returns the options. If the options have neither a configuration nor the key `job`, sets `job`
+/// to the first job, because `job` is the only key without a default. Without a configuration,
+/// --check tests only the installation, and the tests do not depend on the job.
 Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
@@ -77,8 +77,9 @@ private:
     return true;
   }
 
-  /// Returns the number of ranks of the run that is checked. If --check itself was started with
-  /// several ranks, it is that number. Otherwise it is the number that --plan assumes.
+  /// Returns the number of ranks of the run that is checked:
+  /// - the number of ranks of this --check, if --check was started with several ranks
+  /// - otherwise planned_ranks(), the number that --plan assumes
   int ranks_of(const cluster::ClusterConfig& cluster) const {
     return world_.size() > 1 ? world_.size() : planned_ranks(cluster);
   }
@@ -172,8 +173,8 @@ private:
     return std::to_string(ranks_of(keys_.cluster)) + " x " + std::string(keys_.cluster.card->name);
   }
 
-  /// Returns a machine with ranks_of() ranks. It has the GPUs that devices.gpu names. If
-  /// devices.gpu is not set, it is like this machine.
+  /// Returns a machine with ranks_of() ranks and the GPUs that devices.gpu names. If devices.gpu is
+  /// not set, the returned machine has the hardware of this machine.
   run::PlanMachine planned_machine() const {
     cluster::ClusterConfig planned = keys_.cluster;
     planned.world = ranks_of(keys_.cluster);
@@ -194,9 +195,11 @@ private:
   }
 
   /// Returns a finding about the fullest limit of the plan, which has the largest share in use
-  /// (Limit::used). The limit of the disk is left out, because check_output() covers it. The
-  /// finding is a warning if that share is larger than Limit::allowed, or if the plan has no limit
-  /// except that of the disk.
+  /// (Limit::used). The limit of the disk is left out, because check_output() covers the disk. The
+  /// finding is a warning in two cases:
+  /// - Limit::used of the fullest limit is larger than its Limit::allowed.
+  /// - The plan has no limit except the limit of the disk.
+  ///
   /// Errors: Failure E301 if a limit is exceeded.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};

@@ -38,8 +38,8 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
   return who;
 }
 
-/// Returns the keys that can change results.h5, with their values. A value that is a number becomes
-/// a number, and a flag becomes a boolean.
+/// Returns the keys that can change the results (KeySpec::identity), with their values. The text of
+/// a number becomes a double, the text of a flag becomes a bool, and other texts stay strings.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
   for (const KeySpec* spec : config.keys()) {

@@ -39,15 +39,15 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 /// Errors: those of jobs::read_job() and Job::check_files(), on all ranks.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
-/// Returns the request with which the store::RunDirectory of this run is opened. `command`: argv.
-///
+/// Returns the request with which the store::RunDirectory of this run is opened. `command` is the
+/// command line of the program, as in argv.
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const jobs::Job& job, const RunKeys& keys, DeviceKind device,
                               const std::vector<std::string>& command);
 
 /// Returns the options for the SoftStop of a run. Only rank 0 looks for the file STOP. All ranks
-/// watch run.time_limit. `elapsed_s`: for how many seconds this process has been running.
+/// watch run.time_limit. `elapsed_s` is the time since this process started, in seconds.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

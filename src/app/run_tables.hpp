@@ -23,7 +23,7 @@ struct RankRecord {
   std::int64_t samples = 0;  // JobOutcome::samples_here of the rank
 };
 
-/// Returns the records of all ranks, in rank order, on rank 0; an empty list on other ranks.
+/// Returns the records of all ranks, in rank order, on rank 0. On other ranks the list is empty.
 ///
 /// Ranks:  collective over `world`.
 std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine);

@@ -166,8 +166,9 @@ private:
     }
   }
 
-  /// Returns the configuration that repeats the run. If run.resume names a run directory, its value
-  /// becomes `auto`, because a finished run cannot be resumed. run.retry_quarantined becomes false.
+  /// Returns the configuration that repeats the run. If run.resume names a run directory, the value
+  /// becomes `auto`, because a finished run cannot be resumed. run.retry_quarantined becomes false,
+  /// because it concerns only this attempt.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");
@@ -326,9 +327,9 @@ private:
     summary.resume_command = summary.again_command + " " + store::path_argument("--resume", folder);
   }
 
-  /// Returns the folder to give to tensorboard --logdir. It is store::runs_folder(), which has a
-  /// link to the TensorBoard folder of each run. If this run has no link there, it is the folder tb
-  /// of this run. The path is relative if the folder is below the working directory.
+  /// Returns the folder to give to tensorboard --logdir. If store::runs_folder() has a link to this
+  /// run, the result is store::runs_folder(). Otherwise the result is the folder `tb` of this run.
+  /// The path is relative if the folder is the working directory or below it.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =
@@ -377,8 +378,8 @@ private:
   SoftStop stop_;
   std::vector<std::string> sources_;
   std::int64_t overrides_;
-  std::unique_ptr<watch::Watchdog> watchdog_;         // null: see watch_run()
-  std::unique_ptr<cluster::UtilizationMeter> meter_;  // null: this rank has no GPU
+  std::unique_ptr<watch::Watchdog> watchdog_;         // nullptr if watch_run() returns nullptr
+  std::unique_ptr<cluster::UtilizationMeter> meter_;  // nullptr if this rank has no GPU
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 namespace mgpu::app {
 namespace {
 
-/// Phases of the clock with the time limit watchdog.slow_limit_s. In these phases a rank may show
-/// no progress for a long time: it reads or writes large files, or does work that has no phase name
-/// (`other`).
+/// Phases of the PhaseClock with the time limit watchdog.slow_limit_s. In these phases a rank may
+/// show no progress for a long time, for example because the rank reads or writes large files. The
+/// phase `other` is the work that has no phase name.
 const std::vector<std::string> kSlowPhases = {"start-up", "load",    "tokenize",
                                               "other",    "results", "waiting for data",
                                               "seal",     "logging", "checkpoints"};

@@ -33,7 +33,7 @@ private:
   bool has_begun_ = false;
 };
 
-/// Returns whether the exit code is that of a failure due to the user's input or the machine. The
+/// Returns whether failures with this exit code are due to the user's input or to the machine. The
 /// error report of such a failure is complete: logs in the run directory have no more information.
 constexpr bool explains_itself(ExitCode exit) {
   switch (exit) {

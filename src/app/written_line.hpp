@@ -14,9 +14,9 @@ namespace mgpu::app {
 /// the name becomes a dash. Returns "" when the argument is no long option.
 std::string long_name(std::string_view argument);
 
-/// A command line as the user typed it. Error messages use it to point at an option or word.
-/// take_option() and take_word() search after the argument that was taken last. Letters of options
-/// may share an argument (-qv), so take_option() finds such an argument several times.
+/// A command line as the user typed it. With this class, error messages point at an option or word.
+/// take_option() and take_word() search after the argument that was taken last. Options of one
+/// letter may share an argument (-qv), so take_option() returns such an argument several times.
 class WrittenLine {
 public:
   WrittenLine(int argc, const char* const* argv);
@@ -28,8 +28,7 @@ public:
   const std::string& operator[](std::size_t index) const { return arguments_[index]; }
   const std::string& written(std::size_t index) const { return written_[index]; }
 
-  /// Returns the index of the first argument that equals `argument`; size() if there is no such
-  /// argument.
+  /// Returns the index of the first argument that equals `argument`, or size() if no argument does.
   std::size_t find(const std::string& argument) const;
 
   /// take_option() returns the index of the next occurrence of an option, whose parsed value is

@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names of the files of a control group.
+/// Where the kernel shows the numbers of a control group.
 struct GroupFiles {
-  const char* limit;
-  const char* used;
-  const char* inactive;  // member of memory.stat
+  const char* limit;     // name of a file
+  const char* used;      // name of a file
+  const char* inactive;  // name of a number in the file memory.stat
 };
 
 constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",

@@ -23,7 +23,8 @@ std::string carets(const Place& place, char mark) {
   return std::string(static_cast<std::size_t>(count), mark);
 }
 
-/// Adds the line and the marks below it, after a line-number column that is `digits` wide.
+/// Adds the text of `place`, and below the text the marks and `said`. A column with the line
+/// number, which is `digits` wide, is in front of the text.
 void add_excerpt(std::vector<std::string>& lines, const Place& place, std::string_view said,
                  int digits, char mark) {
   const std::string number = std::to_string(place.line);
@@ -78,8 +79,9 @@ std::vector<std::string> place_lines(const Problem& problem) {
   return lines;
 }
 
-/// Lists the files and arguments with mistakes: " in conf.yaml", " in a.yaml and on the command
-/// line", " in a.yaml, in b.yaml, in c.yaml and 2 more"
+/// Returns a list of the files with mistakes, and of the command line if it has mistakes. Examples
+/// are " in conf.yaml", " in a.yaml and on the command line", and " in a.yaml, in b.yaml, in c.yaml
+/// and 2 more".
 std::string origins_of(const std::vector<Problem>& problems) {
   std::vector<std::string> origins;
   for (const Problem& problem : problems) {

@@ -187,8 +187,9 @@ private:
     }
   }
 
-  /// Looks up the models of keys whose path does not exist. If the Hugging Face cache has a model
-  /// of the written name, replaces the key's value by the model's folder there, and adds a note.
+  /// Looks up the model of each model key (KeySpec::is_model) whose path does not exist. If the
+  /// Hugging Face cache has a model with the written name, replaces the key's value by the model's
+  /// folder in the cache, and adds a note.
   void find_models() {
     for (const KeySpec& spec : table_.keys()) {
       const auto found = values_.find(spec.name);

@@ -180,8 +180,8 @@ void KeyChecker::store_path(const KeySpec& spec, const std::string& text, const 
   layer_.values.emplace(spec.name, std::move(value));
 }
 
-/// Returns a value that is not a path, with each `$${` replaced by `${`. If it has any other `${`,
-/// adds a problem and returns nullopt. Values from the command line do not change.
+/// Returns a value that is not a path, with each `$${` replaced by `${`. If the value has any other
+/// `${`, adds a problem and returns nullopt. Values from the command line do not change.
 std::optional<YamlNode> KeyChecker::without_escapes(const KeySpec& spec, const YamlNode& node) {
   if (node.place.line == 0) return node;  // from the command line
   const auto key = literal_text(node.key);
@@ -282,8 +282,8 @@ Place KeyChecker::place_of_section(std::string_view name) const {
   return {};
 }
 
-/// Adds a problem. `wrong` lists the keys that have no valid value because of the problem. It is
-/// empty if the problem may affect any key, as an unrecognized name does.
+/// Adds a problem. `wrong` lists the keys that have no valid value because of the problem. `wrong`
+/// is empty if the problem may affect any key. An unrecognized name, for example, may do so.
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());

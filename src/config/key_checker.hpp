@@ -15,9 +15,9 @@ namespace mgpu {
 
 /// The result of checking one source, which is a file or the command line. `values` has the valid
 /// values by canonical key name. `meant` has all keys that the source tries to set, even with a
-/// wrong value or a misspelled name. `wrong` has the keys whose value a problem makes unusable.
-/// `has_unknown_names` is true if a problem may affect any key, for example a name that resembles
-/// no key.
+/// wrong value or a misspelled name. `wrong` has the keys that have no valid value because of a
+/// problem. `has_unknown_names` is true if it is unknown which key a problem concerns, for example
+/// because a name resembles no key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;
@@ -27,8 +27,8 @@ struct ConfigLayer {
   bool has_unknown_names = false;
 };
 
-/// Checks one source of a configuration, a file or the command line, against the table of keys. It
-/// checks names, sections, types and ranges.
+/// Checks the names, sections, types and ranges in one source of a configuration against the table
+/// of keys. The source is a file or the command line.
 class KeyChecker {
 public:
   /// Results go to `layer`. Relative paths in the source start at `folder`. Variables in paths are
@@ -65,7 +65,7 @@ private:
   const YamlNode* root_ = nullptr;  // root node of the file that is being checked
 };
 
-/// Returns the key or section that an unknown name probably stands for; "" if no name is near
+/// Returns the key or section that an unknown name probably stands for, or "" if no name is similar
 /// enough.
 std::string suggest_key(const KeyTable& table, std::string_view called);
 

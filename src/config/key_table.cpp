@@ -62,7 +62,7 @@ void KeyTable::add(KeySpec spec) {
     return is_below(other.name, spec.name) || is_below(spec.name, other.name);
   });
   if (is_section) throw Error("key `" + spec.name + "` is a section as well");
-  default_value(spec);  // throws when it does not parse
+  default_value(spec);  // throws if the default does not parse
   for (ForeignName name : spec.foreign) {
     if (name.help.empty()) name.help = "here it is `" + spec.name + "`";
     add_foreign(std::move(name));

@@ -60,8 +60,8 @@ Read checked(const KeySpec& spec, double number, KeyValue value) {
   return value;
 }
 
-/// Returns "write 1000" for 1e3, 1_000 and 0x3E8; "" if the text is not a whole number below 2^53
-/// in any notation.
+/// Returns "write 1000" for 1e3, 1_000 and 0x3E8. Returns "" if the text is not a whole number with
+/// a magnitude below 2^53 in any of these notations.
 std::string integer_help(std::string_view text) {
   std::string digits(text);
   digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
@@ -108,7 +108,7 @@ Read read_flag(const KeySpec& spec, const std::string& text) {
 
 Read read_duration(const KeySpec& spec, const std::string& text) {
   std::optional<double> seconds = parse_duration(text);
-  if (!seconds) seconds = parse_number(text);  // with an exponent or a sign
+  if (!seconds) seconds = parse_number(text);  // for numbers with an exponent or a sign
   if (!seconds) return wrong_type(spec);
   if (*seconds < 0.0) return ValueProblem{"E106", "must not be negative", ""};
   if (std::isinf(*seconds)) return ValueProblem{"E106", "must be finite", ""};
@@ -189,8 +189,8 @@ KeySpec element_of(const KeySpec& spec) {
   return element;
 }
 
-/// Returns one node for each integer of a range such as 0-3; an empty list if `item` is no range,
-/// or a range of more than kMost integers.
+/// Returns one node for each integer of a range such as 0-3. Returns an empty list if `item` is not
+/// a range, or is a range of more than kMost integers.
 std::vector<YamlNode> integers_of_range(const YamlNode& item) {
   constexpr std::int64_t kMost = 65536;
   const std::size_t dash = item.text.find('-');
@@ -220,7 +220,7 @@ std::vector<YamlNode> without_ranges(const KeySpec& spec, const std::vector<Yaml
 }
 
 /// Reads the items of a list, or the values of a mapping, into `values`. Returns the problem of the
-/// first wrong element.
+/// first wrong element, or nullopt if all elements are right.
 std::optional<Read> read_elements(const KeySpec& spec, const std::vector<YamlNode>& items,
                                   std::vector<KeyValue>& values) {
   const KeySpec element = element_of(spec);
@@ -253,7 +253,8 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& written) {
   return list;
 }
 
-/// Reads {NAME: VALUE} for a key of type texts that accepts a mapping, too (KeySpec::may_map).
+/// Reads {NAME: VALUE} for a key of type `texts` with KeySpec::may_map, which accepts a list or a
+/// mapping.
 Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
   std::vector<KeyValue> values;
   if (auto wrong = read_elements(spec, items, values)) return *wrong;
@@ -268,8 +269,8 @@ Read read_names(const KeySpec& spec, const std::vector<YamlNode>& items) {
   return mapping;
 }
 
-/// Reads a mapping. The key must accept mappings (KeySpec::may_map), or have a function that makes
-/// its list from a mapping (KeySpec::list_of_mapping).
+/// Reads a mapping. Returns E104 unless the key accepts mappings (KeySpec::may_map), or has a
+/// function that makes a list from a mapping (KeySpec::list_of_mapping).
 Read read_mapping(const KeySpec& spec, const YamlNode& node) {
   if (spec.may_map) return read_names(spec, node.items);
   if (spec.list_of_mapping == nullptr) return wrong_type(spec);
@@ -301,7 +302,7 @@ Read read_mapping_text(const KeySpec& spec, const YamlNode& node) {
   return read_mapping(spec, mapping);
 }
 
-/// Reads a list or mapping that is written as text, such as "[1, 3]", "1,3" or "[a, "b, c"]". Each
+/// Reads a list or mapping that is written as text, such as `[1, 3]`, `1,3` or `[a, "b, c"]`. Each
 /// element gets the place of the whole text.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   if (node.text.starts_with('{')) return read_mapping_text(spec, node);

@@ -16,7 +16,7 @@ bool is_name_character(char character, bool is_first) {
   return byte == '_' || std::isalpha(byte) != 0 || (!is_first && std::isdigit(byte) != 0);
 }
 
-/// Returns the name of a variable at the start of `text`; "" if `text` does not begin with a name.
+/// Returns the name of a variable at the start of `text`, or "" if `text` does not begin with one.
 std::string_view leading_name(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size() && is_name_character(text[size], size == 0))
@@ -55,8 +55,11 @@ private:
                      "write the folder itself; a file of that name is ./" + std::string(rest_)};
   }
 
-  /// Copies the text up to the next `$`. If the text begins with `$`, handles the escape `$$` or
-  /// replaces the variable.
+  /// Handles the text up to the next piece:
+  /// - text without `$` is copied up to the next `$`
+  /// - `$$` becomes `$`
+  /// - a variable, such as `$NAME` or `${NAME}`, is replaced by its value
+  /// - any other `$` is copied
   void take_piece() {
     const std::string_view after = rest_.substr(std::min<std::size_t>(1, rest_.size()));
     if (!rest_.starts_with('$')) {

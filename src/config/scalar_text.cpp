@@ -35,7 +35,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Reads 90 or 1.5h: a number, followed by one of the units.
+/// Reads a number that is followed by one of `units`, such as 90 (with the unit "") or 1.5h.
 template <std::size_t N>
 std::optional<double> parse_with_unit(std::string_view text, const std::array<Unit, N>& units) {
   const std::size_t letters = std::min(text.find_first_not_of("0123456789."), text.size());
@@ -91,7 +91,8 @@ std::optional<double> parse_number(std::string_view text) {
   double value = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) return std::nullopt;
-  // from_chars does not tell numbers that are too large from numbers that are too small.
+  // from_chars reports the same error for too large and too small numbers. strtod returns infinity
+  // for too large numbers, and 0 or a subnormal number for too small numbers.
   if (error == std::errc::result_out_of_range)
     return std::strtod(std::string(text).c_str(), nullptr);
   if (error != std::errc{}) return std::nullopt;

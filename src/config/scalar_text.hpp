@@ -7,18 +7,20 @@
 
 namespace mgpu {
 
-/// Parses an integer such as 12 or -3; nullopt for any other text, or if it does not fit 64 bits. A
-/// sign +, leading zeros, underscores, exponents and base prefixes are refused.
+/// Parses an integer such as 12 or -3. Returns nullopt for any other text, and for integers that do
+/// not fit in 64 bits. A sign +, leading zeros, underscores, exponents and base prefixes are
+/// refused.
 std::optional<std::int64_t> parse_integer(std::string_view text);
-/// Parses a number such as 3, -0.5, .5 or 3e-4; nullopt for any other text, such as nan, inf or
-/// 0x10. A number whose magnitude is too large for a double gives infinity with its sign. A number
-/// that is too small gives 0 or a subnormal number.
+/// Parses a number such as 3, -0.5, .5 or 3e-4. Returns nullopt for any other text, such as nan,
+/// inf or 0x10. A number whose magnitude is too large for a double gives infinity with its sign. A
+/// number whose magnitude is too small gives 0 or a subnormal number.
 std::optional<double> parse_number(std::string_view text);
-/// Parses a duration such as 90, 1.5h, 30min, 24:00:00 or 1-12:00:00, and returns seconds; nullopt
-/// for any other text.
+/// Parses a duration such as 90, 1.5h, 30min, 24:00:00 or 1-12:00:00, and returns seconds. Returns
+/// nullopt for any other text.
 std::optional<double> parse_duration(std::string_view text);
-/// Parses a size such as 1000, 512MiB, 1.5GiB or 10MB, and returns bytes; nullopt for any other
-/// text, or if the size is too large.
+/// Parses a size such as 1000, 512MiB, 1.5GiB or 10MB, and returns bytes. Returns nullopt for any
+/// other text. Returns nullopt, too, for integers that do not fit in 64 bits, and for sizes with a
+/// unit or a decimal point of 2^62 bytes or more.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 
 /// Returns whether `text` consists of digits after an optional `-`, even if the number is too
@@ -28,8 +30,8 @@ bool is_digits(std::string_view text);
 /// Returns whether `text` has a control character other than newline and tab.
 bool has_control(std::string_view text);
 
-/// Returns whether YAML 1.1 reads `text` without quotes as a boolean or as null, as it does with
-/// yes, no, on, off, y and ~.
+/// Returns whether a YAML 1.1 reader may take `text` without quotes for a boolean or for null, such
+/// as yes, no, on, off, y and ~. Letter case does not matter.
 bool is_yaml_word(std::string_view text);
 
 /// Formats a short text that reads back as the same number: 3e-4, 0.5.
@@ -39,7 +41,8 @@ std::string duration_text(double seconds);
 /// Formats a short text that reads back as the same size: 1000, 48GiB.
 std::string bytes_text(std::int64_t bytes);
 
-/// Returns `text` without its quotes; `text` itself if it has no quotes.
+/// Returns `text` without the equal quotes at its two ends, or `text` itself if it has no such
+/// quotes.
 std::string_view unquoted(std::string_view text);
 
 /// Formats the text as a YAML scalar: plain only if every YAML reader takes it for text, otherwise

@@ -41,8 +41,8 @@ std::string suggest_key(const KeyTable& table, std::string_view called) {
   std::string best;
   // The cost of a name is twice the number of edits between its last part and the last part of
   // `called`. A name in a different section costs 1 more. If only the section differs, the cost is
-  // 3: more than the cost 2 of a key in the same section that needs one edit. No cost exceeds twice
-  // the number of edits between the whole names.
+  // 3, so that a key of the same section with one edit in its last part (cost 2) is preferred. No
+  // cost exceeds twice the number of edits between the whole names.
   std::size_t best_cost = 2 * tolerated_edits(mine.last) + 1;
   for (const std::string& name : all_names(table)) {
     const SplitName other = split(name);

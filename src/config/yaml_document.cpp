@@ -109,7 +109,8 @@ private:
       add("E109", "an anchor (`&name`) is set here", source_.at(mark),
           "write the value out where it is needed, or put it into a file for `include`");
     }
-    // "?" is no tag; "!" is also how yaml-cpp reports a quoted scalar.
+    // Without a tag, yaml-cpp reports "" or "?", or "!" for a quoted scalar. A written tag `!` is
+    // reported as "!", too.
     const bool untagged =
         tag.empty() || tag == "?" || (tag == "!" && !source_.rest_of_line(mark).starts_with('!'));
     if (untagged) return;
@@ -223,8 +224,8 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(' ') + 1 - first));
 }
 
-/// Returns `key: "value"` for a line or an entry whose value has no quotes, and has `: ` in it or
-/// ends with `:`; "" for other text.
+/// Returns `key: "value"` for an entry `key: value` whose value needs quotes but has no quotes. The
+/// value needs quotes if it has `: ` in it or ends with `:`. Returns "" for other text.
 std::string with_quotes(std::string_view entry) {
   const std::size_t colon = entry.find(": ");
   if (colon == std::string_view::npos) return "";
@@ -236,8 +237,8 @@ std::string with_quotes(std::string_view entry) {
   return has_colon && is_plain ? key + ": " + yaml_quoted(value) : "";
 }
 
-/// Looks for an entry for which with_quotes() returns a text, in a line or in the `{ }` of a line.
-/// Returns that text; "" if there is no such entry.
+/// Returns the result of with_quotes() for the line. If the line has a `{`, returns the first
+/// result that is not "" for the entries in the braces, or "" if there is no such result.
 std::string quoted_entry(std::string_view line) {
   const std::size_t brace = line.find('{');
   if (brace == std::string_view::npos) return with_quotes(line);

@@ -49,8 +49,9 @@ private:
     return repaired + line.substr(end);
   }
 
-  /// Finds the values of a line: closes quotes that are not closed, and records where brackets and
-  /// block texts begin or end. `at_start` is true where a value or key may begin.
+  /// Finds the values of a line. Adds missing closing quotes, counts open brackets, and records the
+  /// indentation of a line at whose end a block text begins. The local variable `at_start` is true
+  /// where a value or key may begin.
   void scan_values(std::string& line) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     bool at_start = true;
@@ -87,7 +88,8 @@ private:
     return at_start && spaced && (c == '-' || c == '?');
   }
 
-  /// Returns the offset of the closing quote, after adding the quote if it is missing.
+  /// Returns the offset of the closing quote. If the quote is missing, records a problem and adds
+  /// the quote at the end of the line.
   std::size_t end_of_quote(std::string& line, std::size_t begin) {
     const char quote = line[begin];
     for (std::size_t i = begin + 1; i < line.size(); ++i) {
@@ -119,7 +121,7 @@ private:
   const std::string& origin_;
   int number_ = 0;
   int flow_depth_ = 0;
-  std::optional<std::size_t> block_indent_;
+  std::optional<std::size_t> block_indent_;  // indentation of the line that opened a block of text
   std::vector<Problem> problems_;
 };
 

@@ -52,8 +52,9 @@ Place YamlSource::at(const YAML::Mark& mark, int length) const {
   const std::string_view line = lines_[index];
   const std::string_view before = line.substr(0, line.size() - rest_of_line(mark).size());
   const int column = static_cast<int>(utf8_length(before)) + 1;
-  // The original line is shown if the repaired line begins with it. For example, a quote that was
-  // added at the end is not shown. Otherwise columns may have moved, because tabs became spaces.
+  // If the repaired line begins with the original line, the original line is shown, so that a quote
+  // that was added at the end is not shown. Otherwise the repaired line is shown, because its
+  // columns may differ from the original columns, for example where tabs became spaces.
   const bool same_columns = line.starts_with(as_written_[index]);
   return place_in_line(origin_, mark.line + 1, same_columns ? as_written_[index] : line, column,
                        length);

@@ -30,8 +30,8 @@ public:
   /// Returns the place of `length` characters that begin at the mark.
   Place at(const YAML::Mark& mark, int length = 1) const;
 
-  /// Returns the place of the scalar at the mark, whose text is `value`. The place includes its
-  /// quotes, but not the part on later lines.
+  /// Returns the place of the scalar at the mark, whose text is `value`. The place includes the
+  /// quotes of the scalar, but not the part on later lines.
   Place at_scalar(const YAML::Mark& mark, std::string_view value) const;
 
 private:

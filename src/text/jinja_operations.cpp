@@ -345,8 +345,8 @@ struct Called : jinja::expression {
 
 private:
   /// Checks that the result of the call will not be too large. Returns an expression for the
-  /// callee. For a method call, this expression contains the value of the object, so that the
-  /// object is not executed twice.
+  /// callee. For a method call object.method(...), the returned expression contains the value of
+  /// the object, so that the object's expression is not evaluated again.
   statement_ptr callee(const std::vector<value>& arguments, context& ctx) const {
     if (method_.empty()) {
       if (function_ == "range") check_range(arguments);

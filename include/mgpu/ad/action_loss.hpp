@@ -7,8 +7,8 @@
 // Shapes in this header: `..` = any leading dimensions, A = actions.
 namespace mgpu::ad {
 
-/// The result of action_loss(): the summed cross-entropy of one batch of predicted actions, and a
-/// gradient. Call logits.backward(grad) to continue the backward pass.
+/// The result of action_loss(): the cross-entropy of one batch of predicted actions, summed over
+/// the predictions, and its gradient. Call logits.backward(grad) to continue the backward pass.
 struct ActionLoss {
   at::Tensor grad;  // [.., A] gradient of grad_scale * loss with respect to the logits
   at::Tensor raw;   // bytes on the device: the kernels::CrossEntropySums of the batch, then scratch

@@ -34,9 +34,10 @@ struct RolloutRecord {
 /// Plays all rollouts `runs` in one batch with a KV cache, and returns one record for each. Each
 /// action is drawn from the softmax of the logits.
 ///
-/// Except for rounding, the record of a rollout depends only on its sample id, its task and its
-/// controls. Rounding of matrix products may depend on the batch. For reproducible records, pass
-/// exactly the rollouts of one chunk (a fixed range of sample ids) in each call.
+/// The random draws of a rollout depend only on its sample id and on `settings`, not on the other
+/// rollouts in `runs`. But the rounding of matrix products may depend on the batch. For
+/// reproducible records, pass exactly the rollouts of one chunk (a fixed range of sample ids) in
+/// each call.
 ///
 /// Errors: Failure E704 (exit 79) when a row of logits has NaN or +infinity, or only -infinity.
 std::vector<RolloutRecord> play(const AdTransformer& model, const Environment& environment,

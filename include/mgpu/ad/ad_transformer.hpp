@@ -9,17 +9,18 @@
 #include <mgpu/ad/kv_cache.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 
-// Shapes in this header: B = rows (samples), T = tokens <= n_transit, A = actions, G = cells per
-// side of the grid.
+// Shapes in this header: B = rows (samples), T = tokens <= n_transit, A = number of actions,
+// G = cells per side of the grid.
 namespace mgpu::ad {
 
 /// Input of a model with TokenKind::step. The token of a step holds the current state and the
 /// previous transition.
 ///
-/// The first token of a window has no previous transition, so its action is A. The embedding tables
-/// also accept reward 2 and landing coordinates G for this token, but ad::TokenWriter never writes
-/// these values. A number out of range makes the logits of its token NaN, and may make other logits
-/// NaN.
+/// The first token of a window has no previous transition, so its action is A. For this token, the
+/// embedding tables also accept reward 2 and landing coordinates G, but TokenWriter never writes
+/// these values. If a number of a token is out of range, the logits of this token are NaN. The
+/// logits of other tokens may then be NaN, too.
+///
 /// Memory: on the model's device.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
@@ -57,11 +58,16 @@ std::int64_t weights_size(const AdTransformerConfig& config);
 
 /// The causal transformer of Algorithm Distillation: pre-norm blocks, exact GELU, final norm.
 ///
-/// Parameters in order, with D = n_embd: step_embed.weight [4 G + A + 6, D], or
-/// transition_embed.{weight, bias} and query_embed.weight; position.weight; blocks.N.{norm1,
-/// attn.qkv, attn.out, norm2, mlp.up, mlp.down}.{weight, bias}; norm.{weight, bias}; head.{weight,
-/// bias}. Linear weights are [out, in]. The rows of attn.qkv.weight are those of all queries, then
-/// all keys, then all values, each in the order of heads.
+/// Parameters in order, with D = n_embd:
+///
+/// - with TokenKind::step: step_embed.weight [4 G + A + 6, D]
+/// - with TokenKind::transition: transition_embed.{weight, bias}, query_embed.weight
+/// - position.weight
+/// - for each block N: blocks.N.{norm1, attn.qkv, attn.out, norm2, mlp.up, mlp.down}.{weight, bias}
+/// - norm.{weight, bias}, head.{weight, bias}
+///
+/// Linear weights are [out, in]. The rows of attn.qkv.weight are those of all queries, then all
+/// keys, then all values. Each of the three groups is in the order of heads.
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215; blocks as in GPT-2.
 class AdTransformer {

@@ -31,7 +31,7 @@ struct AdTransformerConfig {
   friend bool operator==(const AdTransformerConfig&, const AdTransformerConfig&) = default;
 };
 
-/// Adds the keys model.arch, model.tokens, model.tf_n_embd, ... to the program's table.
+/// Adds the keys model.arch, model.tokens, model.tf_n_embd, ... to `table`.
 void add_model_keys(KeyTable& table);
 
 /// Reads the keys model.* of recipe `ad`. Leaves `compute`, `grid` and `num_actions` at their

@@ -20,7 +20,8 @@ struct DataConfig {
 
 void add_data_keys(KeyTable& table);
 
-/// Reads the keys data.* of recipe `ad`. The key table has already checked each value alone.
+/// Reads the keys data.* of recipe `ad`. The key table has checked each value. No further check
+/// is made, so the values may not fit each other.
 DataConfig read_data_config(const Config& config);
 
 }  // namespace mgpu::ad

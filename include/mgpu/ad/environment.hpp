@@ -17,7 +17,7 @@ struct Point {
   friend bool operator==(const Point&, const Point&) = default;
 };
 
-/// Sizes that are fixed during an environment's life.
+/// The sizes and the start of an environment, which never change.
 struct EnvironmentShape {
   int width = 0;        // states have x in {0, ..., width - 1}
   int height = 0;       // states have y in {0, ..., height - 1}; width * height <= 256

@@ -9,7 +9,7 @@
 
 namespace mgpu::ad {
 
-/// Sizes of the learning histories of one run, which are equal for all histories.
+/// Sizes of the learning histories of one run. All histories of the run have the same sizes.
 struct HistoryShape {
   int streams = 0;   // number of histories of each training task
   int episodes = 0;  // number of episodes of each history
@@ -25,8 +25,9 @@ struct HistoryShape {
 /// One learning history: all steps that a learning algorithm (Source) played on one task, episode
 /// after episode.
 ///
-/// Shapes: action, reward and landing are [T], T = episodes * horizon. The state before step t is
-///         landing[t - 1]. At the beginning of an episode it is the environment's start.
+/// Shapes: action, reward and landing are [T], T = episodes * horizon. The state before the first
+///         step of an episode is the environment's start. The state before any other step t is
+///         landing[t - 1].
 template <class Byte>
 struct BasicHistory {
   int task = 0;    // task of the environment

@@ -8,7 +8,8 @@
 
 namespace mgpu::ad {
 
-// Shapes in this header: B = rows, H = heads, C = head width, T = most tokens of a row.
+// Shapes in this header: B = rows, H = heads, C = head width, T = largest number of tokens of a
+// row.
 
 /// The attention keys and values of each row's tokens, for decoding. Rows are independent: each has
 /// a separate length and may restart at any time.
@@ -37,8 +38,9 @@ public:
   ///         than T tokens; then no length changes.
   void grow(const std::vector<std::int64_t>& counts);
 
-  /// keys() and values() return the cached keys and values of one layer, [B, H, T + 1, C]. Index T
-  /// is for padding tokens that do not fit into their row. The values there are never read.
+  /// keys() and values() return the cached keys and values of one layer, [B, H, T + 1, C]. Tokens
+  /// are at indices 0 to T - 1 of the third dimension. Padding tokens that do not fit into their
+  /// row are written to index T, which is never read.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }
 

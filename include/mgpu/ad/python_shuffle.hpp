@@ -6,8 +6,8 @@
 
 namespace mgpu::ad {
 
-/// Draws the same numbers as CPython's module `random`, to reproduce a split that a Python script
-/// made.
+/// Draws the same numbers as CPython's module `random`, to reproduce a split into training and test
+/// tasks that a Python script made.
 ///
 /// Source: CPython 3.11, Modules/_randommodule.c (random_seed, init_by_array, getrandbits) and
 ///         Lib/random.py (_randbelow_with_getrandbits, shuffle); Matsumoto and Nishimura,

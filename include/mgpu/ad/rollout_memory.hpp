@@ -19,9 +19,9 @@ struct Controls {
 /// tokens equal those of a training window over the same steps.
 ///
 /// Call begin_episode(start) for each episode. For each step of the episode, write the tokens,
-/// choose an action, and call record(action, reward, landing). With TokenKind::step, the oldest
-/// episode is dropped when a new episode no longer fits into the window (WindowRules). With
-/// TokenKind::transition, the oldest step is dropped when a new step no longer fits.
+/// choose an action, and call record(action, reward, landing). The window (WindowRules) may be too
+/// full for what comes next. With TokenKind::step, a new episode then replaces the oldest episode.
+/// With TokenKind::transition, a new step then replaces the oldest step.
 class RolloutMemory {
 public:
   /// Keeps a reference to `writer`, which must outlive this object.
@@ -45,8 +45,8 @@ public:
   bool continues() const { return continues_; }
 
   /// Writes the num_past() past steps and the current state as tokens to row `row` of a batch. Each
-  /// row must have room for WindowRules::tokens tokens. The targets do not change. Later elements
-  /// of the row do not change with TokenKind::step, and become 0 with TokenKind::transition.
+  /// row must have room for WindowRules::tokens tokens. The targets do not change. Elements of the
+  /// row after the written tokens do not change in a StepBatch, and become 0 in a TransitionBatch.
   /// Errors: Error when `out` is for the other token kind, or no episode is in progress.
   void write(const StepBatch& out, std::size_t row) const;
   void write(const TransitionBatch& out, std::size_t row) const;

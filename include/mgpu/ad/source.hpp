@@ -29,8 +29,8 @@ public:
   Source& operator=(Source&&) = delete;
 
   /// Plays all episodes of history `id` on task `out.task`, and writes the steps to `out`. The
-  /// steps depend only on the options, the id and the task, not on the rank. Draw t of the random
-  /// stream of this id decides step t.
+  /// steps depend only on the options, the id and the task, not on the rank. Each id has a random
+  /// stream, and step t uses draw t of this stream.
   /// Errors: Error when `out` does not hold whole episodes.
   virtual void play(std::uint64_t id, HistorySlot out) const = 0;
 

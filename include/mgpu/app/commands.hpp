@@ -30,9 +30,9 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 /// --merge DIR: makes the result file of an unfinished run from its finished chunks. The run can be
 /// resumed afterwards. If the run is finished, nothing changes.
 ///
-/// --merge DIR DIR ...: joins finished runs that each did one part of the work (--only I/N) into a
-/// new run directory. The result file equals that of a single run of all parts. The given
-/// directories are not changed.
+/// --merge DIR DIR ...: combines finished runs, each of which did one part of the work (--only
+/// I/N). Makes a new run directory, whose result file equals that of a single run of all parts. The
+/// given directories are not changed.
 ///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
 /// Errors: on all ranks: E610 (exit 65, the runs do not fit together, or parts are missing or

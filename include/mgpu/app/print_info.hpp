@@ -12,8 +12,9 @@
 namespace mgpu::app {
 
 /// Answers options that need no run: --help, --version, --env, --explain, --print-config. Returns
-/// nullopt when the options ask for something else. Every rank writes the answer to `out`, so the
-/// caller must pass a stream without output on ranks whose text is not to be shown.
+/// nullopt when the options ask for something else. Every rank writes the answer to `out`. To show
+/// the answer once, the caller passes a stream that discards all text on the other ranks.
+///
 /// Ranks:  collective over the group of `files` for --print-config, local otherwise.
 /// Errors: those of load_config() for --print-config; ConfigFailure (exit 64) for --explain of
 ///         something unknown.
@@ -21,11 +22,16 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
                                    std::span<const ErrorPage> pages, const FileProvider& files,
                                    std::ostream& out);
 
-/// Returns the text of --explain about `topic`: a key or its alias, a section, an error code, an
-/// accepted name (KeyTable::accept()), or a name in another program. For a key, the last part of
-/// its name is enough.
-/// Errors: ConfigFailure E144 (exit 64) when `topic` is none of these. Its help names the nearest
-///         key or error code, if one is near enough.
+/// Returns the text of --explain about `topic`. The topic is one of these:
+///
+/// - an error code
+/// - a key, of whose name the last part is enough, or an alias of a key
+/// - a section of keys
+/// - a name that is accepted without effect (KeyTable::accept())
+/// - the name of a setting in another program (KeyTable::find_foreign())
+///
+/// Errors: ConfigFailure E144 (exit 64) for any other topic. Its help names the nearest key or
+///         error code, if one is near enough.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);
 

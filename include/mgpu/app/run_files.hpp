@@ -34,9 +34,9 @@ public:
            const store::RunDirectory& directory, double elapsed_s);
 
   /// Adds an event to this rank's log file (if log.rank_files is true) and to its CrashFile. An
-  /// event with a report::Position is treated differently: it sets the phase that the CrashFile
-  /// names, and Activity::position. Rank 0 also passes every event to its EventLog, for the screen,
-  /// run.log and events.jsonl.
+  /// event with a report::Position (a progress report) is not added. Instead, it sets the phase
+  /// that the CrashFile names, and Activity::position. Rank 0 also passes every event to its
+  /// EventLog, for the screen, run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;

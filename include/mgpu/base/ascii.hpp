@@ -4,8 +4,8 @@
 
 namespace mgpu {
 
-/// Returns whether all characters of `text` are ASCII letters, digits or in `others`, whatever the
-/// locale is.
+/// Returns whether each character of `text` is an ASCII letter, an ASCII digit or an element of
+/// `others`. The locale has no effect.
 constexpr bool has_only_alphanumeric_or(std::string_view others, std::string_view text) {
   for (const char c : text) {
     const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

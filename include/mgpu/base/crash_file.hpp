@@ -17,13 +17,14 @@ std::string without_secrets(std::string_view text);
 /// Writes crash/rank_NN.txt when this rank dies: the error or signal, the phase, the last events
 /// and the stack. After one rank has died, the launcher kills the others within a second. This
 /// leaves little time, so the constructor prepares everything in advance, and opens the file under
-/// the name .rank_NN.tmp. The file is renamed after it has been written. Writing the file in a
-/// signal handler allocates no memory.
+/// the name .rank_NN.tmp. The file is renamed after it has been written. In a signal handler, the
+/// class writes the file without allocating memory.
 ///
 /// Installs a handler for SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL. The handler writes the file,
 /// restores the signal's previous action, and raises the signal again. Only one object may exist at
-/// a time. The file has no environment variables. In the error, the events and the versions, ***
-/// replaces texts that look like secrets. The argument of write_in_handler() is written unchanged.
+/// a time. The file contains no environment variables. In the error, the events and the versions,
+/// texts that look like secrets are replaced by ***. The argument of write_in_handler() is written
+/// unchanged.
 class CrashFile {
 public:
   struct Options {

@@ -106,10 +106,13 @@ private:
   ErrorReport report_;
 };
 
-/// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
-/// E603 with the path for an error of std::filesystem. Any other exception gives E901 with what().
-/// The exit code is then exit_code() for an Error, and `internal` for an exception of any other
-/// type.
+/// Returns the report of any exception:
+///
+/// - the report() of a Failure
+/// - E301 if host or GPU memory ran out
+/// - E603 with the path for an error of std::filesystem
+/// - E901 with what() for any other exception. Its exit code is exit_code() if the exception is an
+///   Error, and `internal` otherwise.
 ErrorReport report_of(const std::exception& error);
 ErrorReport report_of(const std::exception_ptr& failure);
 

@@ -20,8 +20,8 @@ namespace mgpu {
 /// slices. When all slices are used, each pair of neighboring slices is merged, so slices become
 /// twice as long.
 ///
-/// The clock allocates all memory of a phase when the phase is first entered. Small blocks that are
-/// allocated later would lie between tensors in the heap, and keep the heap from shrinking.
+/// The clock allocates all memory of a phase when the phase is first entered. If it allocated small
+/// blocks later, they would lie between tensors in the heap, and the heap could not shrink.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;

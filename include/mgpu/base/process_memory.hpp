@@ -16,10 +16,11 @@ std::uint64_t host_free_bytes();
 /// frees the same large blocks repeatedly. Otherwise the system would clear the blocks each time
 /// and fault in their 4 KiB pages one by one.
 ///
-/// Memory: the added heap is not resident until it is used; then the heap holds its peak use plus
-///         the gaps between used blocks. With allocators other than glibc's the function does
-///         nothing. Under a limit on address space (ulimit -v, -d), or with vm.overcommit_memory=2,
-///         the heap keeps freed memory, but the function does not grow it.
+/// Memory: the added heap becomes resident when it is first used, and then stays resident. So the
+///         resident heap is its peak use plus the gaps between used blocks. With allocators other
+///         than glibc's the function does nothing. Under a limit on address space (ulimit -v, -d),
+///         or with vm.overcommit_memory=2, the heap keeps freed memory, but the function does not
+///         grow it.
 void keep_heap(std::uint64_t bytes);
 
 }  // namespace mgpu

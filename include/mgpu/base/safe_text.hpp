@@ -10,7 +10,7 @@ namespace mgpu {
 
 /// A short text that a signal handler, or another process that maps the memory, may read while the
 /// owner writes it. It always ends with a zero byte; longer text is cut to kBytes - 1 bytes. If the
-/// owner writes twice during a read, the reader may see a mixture.
+/// owner writes twice during a read, the reader may see a mixture of two texts.
 template <std::size_t kBytes>
 class SafeText {
 public:

@@ -5,10 +5,10 @@
 
 namespace mgpu {
 
-/// Replaces a secret in printed text.
+/// The text that is printed in place of a secret.
 inline constexpr std::string_view kHidden = "***";
 
-/// Returns whether a value with this name is secret: HF_TOKEN, hub.api_key, db-password, ...
+/// Returns whether `name` is the name of a secret, such as HF_TOKEN, hub.api_key or db-password.
 bool is_secret_name(std::string_view name);
 
 /// Returns the value of a setting, or kHidden if its name is secret.

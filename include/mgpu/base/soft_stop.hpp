@@ -22,10 +22,12 @@ std::string_view name_of(StopReason reason);
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal more than
 /// 0.2 s later ends the process at once through the signal's default action. A signal within 0.2 s
-/// counts as the same request, because both mpirun and srun can deliver a signal. Objects may be
-/// nested: the first one installs the handlers, unblocks the signals, and creates the file whose
-/// path is in the environment variable MGPU_BEGUN. The file tells the launcher that the process
-/// handles signals. The last destructor restores the previous handlers, unless ignore() was called.
+/// counts as the same request, because mpirun and srun may each deliver the signal.
+///
+/// Objects may be nested: the first one installs the handlers, unblocks the signals, and creates
+/// the file whose path is in the environment variable MGPU_BEGUN. The file tells the launcher that
+/// the process handles signals. The last destructor restores the previous handlers, unless ignore()
+/// was called.
 class StopSignals {
 public:
   StopSignals();

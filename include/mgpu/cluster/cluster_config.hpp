@@ -15,17 +15,17 @@ struct GpuCard;
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
                                          // ones; nullopt: all
-  std::optional<int> world;            // ranks that --plan and --check of one rank assume; nullopt:
-                                       // those that mpirun started or, without mpirun, the sum
-                                       // of group_sizes()
-  const GpuCard* card = nullptr;       // GPU that --plan and --check assume; nullptr: the GPU of
-                                       // this machine
-  int gpus_per_model = 1;              // ranks that share one copy of the model
-  std::vector<int> groups;             // sizes of the model groups, see Topology; empty: every
-                                       // group has gpus_per_model ranks
-  std::optional<Backend> backend;      // nullopt: plan_devices() chooses it
-  int threads = 1;                     // compute threads of a rank
-  double memory_margin = 0.08;         // share of the memory of a GPU or node that stays free
+  std::optional<int> world;              // ranks that --plan assumes, and --check on one rank;
+                                         // nullopt: the ranks that mpirun started or, without
+                                         // mpirun, the sum of group_sizes()
+  const GpuCard* card = nullptr;         // GPU that --plan and --check assume; nullptr: the GPU of
+                                         // this machine
+  int gpus_per_model = 1;                // ranks that share one copy of the model
+  std::vector<int> groups;               // sizes of the model groups, see Topology; empty: every
+                                         // group has gpus_per_model ranks
+  std::optional<Backend> backend;        // nullopt: plan_devices() chooses it
+  int threads = 1;                       // compute threads of a rank
+  double memory_margin = 0.08;           // share of the memory of a GPU or node that stays free
   std::int64_t clear_cache_every = 0;  // steps between two frees of libtorch's GPU cache; 0: never
   double timeout_s = 300.0;            // longest time that a collective may take
   std::int64_t bucket_mb = 25;         // MiB of gradients that are reduced at a time

@@ -11,8 +11,8 @@ struct CUevent_st;
 
 namespace mgpu::cluster {
 
-/// Moves tensors between the ranks of a group: by MPI on host memory, by NCCL, or staged through
-/// the host.
+/// Moves tensors between the ranks of a group. The backend is MPI on host memory, NCCL, or
+/// `staged`: MPI on host copies of device memory.
 ///
 /// Every call returns when this rank's part of the transfer has finished, so later work on any
 /// stream sees the result. For CUDA buffers, the transfer starts after the events given to
@@ -83,7 +83,7 @@ struct CommunicatorOptions {
 
 /// Makes a communicator over the ranks of `group`, for buffers on `device`.
 ///
-/// Ranks:  collective over `group`, which can still be used independently.
+/// Ranks:  collective over `group`. The caller may still use `group` for other calls.
 /// Errors: in a build without CUDA, NotBuiltError for nccl, and for staged with a CUDA device.
 ///         Failure E402 when NCCL does not start within the deadline; E403 with NCCL's text when
 ///         NCCL reports an error.

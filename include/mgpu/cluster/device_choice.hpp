@@ -46,20 +46,20 @@ struct DevicePlan {
 
 /// Assigns a device to each rank. Let r be the rank's index within its node (RankPlace::node_rank).
 /// The rank takes GPU r modulo n, where n is the number of GPUs that it sees. If devices.gpus is a
-/// list, the rank takes element r modulo the length of the list. The first rule is correct whether
-/// a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). If
-/// devices.backend is nccl, ranks may share a GPU only if every rank has a different NCCL_HOSTID.
-/// This is a slow way to try NCCL on one card.
+/// list, the rank takes element r modulo the length of the list. The first rule (r modulo n) is
+/// correct whether a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task).
+/// If devices.backend is nccl, ranks may share a GPU only if every rank has a different
+/// NCCL_HOSTID. This is a slow way to try NCCL on one card.
 ///
 /// If devices.backend is auto, the backend is mpi when no rank sees a GPU and devices.gpus is
 /// `all`. Otherwise the backend is nccl, or staged when ranks share a GPU. With mpi, every rank
 /// gets the CPU instead of a GPU.
 ///
-/// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when ranks
-///         would share a GPU with nccl, without different NCCL_HOSTIDs. E203 when the ranks need
-///         GPUs and a rank sees none. E205 when devices.gpus lists more ids than a node has ranks,
-///         or fewer ids unless devices.backend is staged. Failure E204 (exit 78) when devices.gpus
-///         is an empty list.
+/// Errors: Failure with exit 69: E201 when an id in devices.gpus is out of range. E202 when
+///         devices.backend is nccl and ranks would share a GPU without different NCCL_HOSTIDs. E203
+///         when the ranks need GPUs and a rank sees no GPU. E205 when devices.gpus lists more ids
+///         than a node has ranks; also when it lists fewer and devices.backend is not staged.
+///         Failure E204 (exit 78) when devices.gpus is an empty list.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {

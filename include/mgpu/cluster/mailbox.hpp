@@ -18,8 +18,8 @@ class Mailbox {
 public:
   explicit Mailbox(const Group& group);
 
-  /// Leaks the texts that MPI may still be sending. It cannot wait for them, because rank 0 no
-  /// longer receives texts after a failure.
+  /// Leaks the texts that MPI may still be sending, if close() has not waited for them. The
+  /// destructor does not wait, because after a failure rank 0 no longer receives texts.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;

@@ -6,18 +6,17 @@
 
 namespace mgpu::cluster {
 
-/// Throws if MPI could not start, or would not find the other ranks that were launched with this
-/// one. Call it before MpiSession.
+/// Throws if Slurm started this process without PMIx. In that case MPI_Init would end the process,
+/// or see a world of only this rank. Call this function before MpiSession.
 ///
-/// Errors: Failure E211 (exit 69) for a Slurm task without PMIx, where MPI_Init would end the
-///         process.
+/// Errors: Failure E211 (exit 69).
 void check_launch();
 
 /// Initializes MPI; the destructor finalizes it. Make one object per process, before any Group.
 ///
-/// Runs MPI with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
-/// ompio loses data on a full disk), and calls set_failpoint_rank(). A process started without
-/// mpirun is a world of one rank.
+/// The constructor asks for MPI_THREAD_MULTIPLE, makes MPI report errors as codes, and calls
+/// set_failpoint_rank(). It selects ROMIO for file I/O, because Open MPI's ompio loses data on a
+/// full disk. A process started without mpirun is a world of one rank.
 ///
 /// Errors: Failure E212 (exit 69) when MPI lacks MPI_THREAD_MULTIPLE.
 class MpiSession {

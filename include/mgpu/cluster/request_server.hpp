@@ -38,7 +38,8 @@ public:
   /// Sends a request and returns its answer. Calls `while_waiting` every 2 ms until the answer has
   /// arrived; `while_waiting` may throw to end the wait. There is no deadline, because rank 0 may
   /// answer only after other ranks have finished their work.
-  /// Errors: LibraryError of MPI; on rank 0 also what the handler throws for any rank.
+  /// Errors: LibraryError of MPI. On rank 0 also the exceptions of the handler, even if a request
+  /// of another rank caused them.
   std::string ask(const std::string& request, const std::function<void()>& while_waiting);
 
 private:

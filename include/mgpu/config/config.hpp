@@ -15,8 +15,8 @@
 namespace mgpu {
 
 /// Thrown when code reads a refused key of a Config. A key is refused if its value is wrong, or if
-/// it is required but missing. If a file or the command line has an unknown name, keys that are not
-/// set are refused as well, because the name may stand for any of them. Checks of rules about
+/// it is required but missing. If a file or the command line sets an unknown name, every key that
+/// is not set is refused as well, because the user may have meant this key. Checks of rules about
 /// several keys skip a rule that reads a refused key.
 class RefusedKey : public Error {
 public:

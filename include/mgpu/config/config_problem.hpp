@@ -44,8 +44,8 @@ ErrorReport to_report(const Problem& problem);
 /// then "5 errors in conf.yaml; nothing was started."
 class ConfigFailure : public Failure {
 public:
-  /// `problems` has at least one element, and is shown in its order. `rules` has the failures of
-  /// rules about several keys, which are shown last.
+  /// what() shows the elements of `problems` in order, and then those of `rules`: the failures of
+  /// rules about several keys. `problems` has at least one element.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
                          const std::vector<ErrorReport>& rules = {}, Where where = Where::here());
 

@@ -35,10 +35,10 @@ struct ConfigSources {
   /// the same names in the same order. Without this function, all variables count as unset.
   ReadVariable variable{};
 
-  /// Returns the folder of the model `name` in a local cache of a hub, if the folder `path` does
-  /// not exist and the cache has the model. Returns "" otherwise. read_config() uses the result
-  /// instead of `path`. All ranks call it with the same arguments in the same order. Without this
-  /// function, no cache is searched.
+  /// Returns "" if the folder `path` exists, or if a local cache of a hub does not have the model
+  /// `name`. read_config() then uses `path`. Otherwise, returns the folder of the model in the
+  /// cache, which read_config() uses instead of `path`. All ranks call it with the same arguments
+  /// in the same order. Without this function, no cache is searched.
   std::function<std::string(const std::filesystem::path& path, const std::string& name)>
       find_model{};
 
@@ -52,9 +52,9 @@ struct ConfigSources {
 /// Reads all sources and checks every value, including values that a source of higher priority
 /// replaces.
 ///
-/// Paths become absolute. A path in a file is relative to the folder of that file. A path of
-/// standard input, of the command line or of a default is relative to the working directory. Before
-/// that, expand_path() replaces `~` and environment variables in paths that are not defaults.
+/// First, expand_path() replaces `~` and environment variables in paths that are not defaults. Then
+/// paths become absolute. A path in a file is relative to the folder of that file. A path of
+/// standard input, of the command line or of a default is relative to the working directory.
 ///
 /// Memory: `table` has to outlive the config.
 /// Errors: ConfigFailure (exit 78) if a source has a mistake. It shows the mistakes of all sources,

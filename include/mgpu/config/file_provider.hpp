@@ -44,8 +44,11 @@ public:
   /// Ranks:  collective over the group.
   std::string variable(const std::string& name) const;
 
+  /// Looks up a model that a key gives as a local path or as a name on the Hugging Face hub.
   /// Returns the folder of the model `name` in the Hugging Face cache of the rank that reads.
-  /// Returns "" if `path` exists, or if the cache has no copy with a config.json.
+  /// Returns "" if the local folder `path` exists, which then is the model, or if the cache has no
+  /// copy with a config.json.
+  ///
   /// Ranks:  collective over the group.
   std::string find_model(const std::filesystem::path& path, const std::string& name) const;
 

@@ -35,8 +35,8 @@ struct ForeignName {
   bool top_level_only = false;  // true: the name is refused only outside of any section
 };
 
-/// The result of KeySpec::list_of_mapping: the list of integers, as texts, into which a mapping was
-/// converted, or the reason why the mapping is refused.
+/// The result of KeySpec::list_of_mapping. If the mapping was converted, `items` has the integers
+/// as texts. Otherwise, `problem` says why the mapping is refused.
 struct MappedList {
   std::vector<std::string> items{};
   std::string problem{};  // why the mapping is refused; "" if it was converted

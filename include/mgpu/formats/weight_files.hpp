@@ -15,11 +15,11 @@
 namespace mgpu::formats {
 
 /// Returns whether has_safetensors(folder) is true, or `folder` has a file with the extension of a
-/// PyTorch pickle, which WeightFiles refuses.
+/// PyTorch pickle. WeightFiles refuses a folder that has only pickles.
 bool has_weight_files(const fs::path& folder);
 
-/// Returns whether `folder` has model.safetensors, or has model.safetensors.index.json and any
-/// .safetensors file.
+/// Returns whether `folder` has model.safetensors, or has both model.safetensors.index.json and at
+/// least one .safetensors file.
 bool has_safetensors(const fs::path& folder);
 
 /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards that

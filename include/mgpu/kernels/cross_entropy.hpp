@@ -38,9 +38,9 @@ struct CrossEntropyArgs {
   float grad_scale;  // usually the loss scale / number of predictions of the global batch
 };
 
-/// Computes the loss of each prediction, -sum_a q_a log softmax(logits)_a, and the gradient of the
-/// loss in one pass. q is the target distribution with label smoothing. Writes the sums over all
-/// predictions to `out`.
+/// Computes the loss of each prediction and its gradient in one pass. The loss is -sum_a q_a log
+/// softmax(logits)_a, where q is the target distribution with label smoothing. Writes the sums over
+/// all predictions to `out`.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Units:  nats. A target outside [0, A), other than kIgnoreTarget, gives NaN in the loss and in

@@ -27,8 +27,8 @@ struct DrawWithReplacementArgs {
 ///
 /// Each uniform number u samples the first token at which the cumulative probability exceeds u.
 /// Because of rounding, the draws with the largest uniform numbers of a row may still have no token
-/// (id -1) after the last block. A row with NaN in log_sums gets no tokens. The bits of a row
-/// depend on that row only.
+/// (id -1) after the last block. A row with NaN in log_sums gets no tokens. The results of a row
+/// depend on this row only, bit for bit.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -26,8 +26,8 @@ struct GatedActivationArgs {
 
 /// Computes out = activation(gate) * up; for ActivationKind::clamped, out = activation(gate) *
 /// (clamp(up, +-limit) + 1). The bits of an output depend on its two inputs only, not on their
-/// position. For this reason, cpu pads a partial vector at the end and does not process its
-/// elements with scalar code.
+/// position. To ensure this, cpu pads an incomplete SIMD vector at the end of the arrays, instead
+/// of computing its elements with scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

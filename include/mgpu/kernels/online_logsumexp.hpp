@@ -32,7 +32,8 @@ struct OnlineLogsumexpArgs {
 /// Updates the state of each row (its sum of exp, its best logits and the logit of its target) with
 /// one block of logits. Call this function once for each block, in the order of the vocabulary. So
 /// the logits of the whole vocabulary never have to be in memory at once. A NaN logit is never
-/// among the best, and makes the sum of its row NaN. The bits of a row depend on that row only.
+/// among the best, and makes the sum of its row NaN. The results of a row depend on this row only,
+/// bit for bit.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when K > kMaxBest; cuda also LibraryError, and NotBuiltError in a build

@@ -16,8 +16,8 @@ struct RmsNormArgs {
   float epsilon;
 };
 
-/// Computes out = x / sqrt(mean(x^2) + epsilon) * weight, row by row. On one machine the bits of a
-/// row depend on that row only.
+/// Computes out = x / sqrt(mean(x^2) + epsilon) * weight, row by row. On one machine, an output row
+/// depends only on its input row and the weights, bit for bit.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda throws LibraryError when the launch fails, and NotBuiltError in a build without

@@ -21,7 +21,7 @@ struct RotateHeadsArgs {
 
 /// Applies the RMS norm to each head if `weight` is given. Then rotates the column pairs (c, c + C
 /// / 2) of each head by the angles of the head's token. Norm and rotation happen in one pass over
-/// the heads. On one machine the bits of a token depend on that token only.
+/// the heads. On one machine, the result of a token does not depend on other tokens, bit for bit.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when C is odd, and for cuda when C > 1024; cuda also LibraryError, and

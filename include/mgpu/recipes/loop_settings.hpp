@@ -43,8 +43,9 @@ struct LoopSettings : run::JobKeys {
   bool evaluates_after(std::int64_t steps_done) const;
 };
 
-/// Reads the keys that all recipes share. The fields from evaluation_values on keep their defaults,
-/// because recipes set them.
+/// Reads the keys that all recipes share. LoopSettings::evaluation_values and the fields after it
+/// keep their defaults, because each recipe sets them.
+///
 /// Errors: one Failure (exit 78) about keys of the training loop, the optimizer and checkpoints
 ///         that contradict each other.
 LoopSettings read_loop_settings(const Config& config);

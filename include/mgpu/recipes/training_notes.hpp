@@ -22,9 +22,12 @@ struct NoteContext {
   std::optional<report::Note> cheaper_evaluation{};
 };
 
-/// Returns advice about a training that spent much time on evaluations, checkpoints, exposed
-/// allreduce or generating histories, or whose ranks waited for a slow GPU. Advice that would save
-/// nothing in this training is left out.
+/// Returns advice about a training that lost much time in one of these ways:
+/// - evaluations, checkpoints, or generating histories
+/// - all-reduces that did not overlap with computation ("exposed allreduce")
+/// - ranks that waited for a slow GPU
+///
+/// Advice that would save nothing in this training is left out.
 std::vector<report::Note> training_notes(const report::NoteFacts& facts,
                                          const NoteContext& training);
 

@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxLine = 200;  // code points of one log line
 /// Returns the value of a field of the event; nullptr if it has no such field.
 const Event::Value* find_field(const Event& event, std::string_view key);
 
-/// Returns a field as a number; nullopt if the field is missing or a text, and NaN if it is a
-/// boolean.
+/// Returns a field as a number. Returns nullopt if the field is missing or has a text, and NaN if
+/// it has a boolean.
 std::optional<double> number_field(const Event& event, std::string_view key);
 
 /// The progress that an event reports about a loop over steps or samples. `done` is the field

@@ -15,8 +15,8 @@
 
 namespace mgpu::report {
 
-/// A text file to which lines are appended. Each line is one write. If an earlier attempt was
-/// killed in the middle of its last line, the constructor ends that line with a newline.
+/// A text file to which lines are appended. Each line is one write. If the file does not end with a
+/// newline, because an earlier process was killed during a write, the constructor appends one.
 ///
 /// line() never throws, so that no rank fails alone in the middle of its work. After a first
 /// failure, later lines are dropped, and check() throws that failure.
@@ -53,10 +53,11 @@ enum class Verbosity { quiet, normal, verbose };
 /// Writes the events and texts of rank 0. Events go to events.jsonl, and as lines of text to
 /// run.log. Texts go to run.log. The screen shows events and texts as the options say.
 ///
-/// An event for which position_of() has a value reports progress, and may come in every iteration
-/// of a loop. The screen redraws the progress bar at most five times a second. File run.log gets a
-/// line after 1, 2, 5, 10 and 30 s, then each minute, and at the end of the loop. File events.jsonl
-/// gets the first and the last event of the loop, and at most one event a second in between.
+/// An event reports progress if position_of() returns a value for it. Such an event may come in
+/// every iteration of a loop. The screen redraws the progress bar at most five times a second. File
+/// run.log gets a line after 1, 2, 5, 10 and 30 s, then each minute, and at the end of the loop.
+/// File events.jsonl gets the first and the last event of the loop, and at most one event a second
+/// in between.
 ///
 /// Only one thread may use an EventLog.
 class EventLog : public EventSink {

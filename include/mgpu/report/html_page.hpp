@@ -45,8 +45,8 @@ struct Section {
   std::vector<Table> tables{};
 };
 
-/// A page for one run, or for a comparison of runs (RunSummary::ranks 0): result, charts of the job
-/// and of the machine, notes, provenance, tables.
+/// The content of a page about one run, or about a comparison of runs. A comparison has 0 in
+/// RunSummary::ranks.
 struct HtmlPage {
   std::string headline;  // one sentence that states the result
   std::vector<Tile> tiles;

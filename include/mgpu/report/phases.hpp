@@ -10,8 +10,8 @@
 
 namespace mgpu::report {
 
-/// The time that one rank spent in each phase of its PhaseClock. For `shares`, the time of the run
-/// is divided into equal bins, so that the course of a long run fits into few numbers.
+/// The time that one rank spent in each phase of its PhaseClock. `shares` divides the time of the
+/// run into equal bins, so that even a long run needs few numbers.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
   std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered

@@ -11,7 +11,8 @@ namespace mgpu::report {
 /// The answer of --plan: the work of each rank, whether it fits into memory, and the estimated
 /// time.
 struct Plan {
-  /// The ids that one rank or worker (the ranks with one copy of the model) processes.
+  /// The ids of the items, such as samples, that one rank or one worker processes. A worker is a
+  /// group of ranks with one copy of the model.
   struct Share {
     std::string who;         // "rank 0", "worker 2 (GPUs 4,5)"
     std::string where;       // "node01:GPU 0", "node01"

@@ -35,8 +35,8 @@ public:
   /// 0.2 s apart.
   std::optional<double> rate() const;
 
-  /// Returns the seconds until update() would report `total` at the present rate; nullopt if rate()
-  /// is nullopt or 0.
+  /// Returns the seconds until the loop reaches `total` steps or samples at the present rate;
+  /// nullopt if rate() is nullopt or 0.
   std::optional<double> eta_s(std::int64_t total) const;
 
 private:
@@ -65,9 +65,9 @@ private:
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
 /// Formats progress as one line for a screen of `terminal.columns`. If the line is too long, the
-/// bar shrinks first, then fields are dropped from the right. The first field always stays, and the
-/// bar is left out if there is no room. `rate`: a result of ProgressMeter::rate(). `eta`: a result
-/// of eta_text(), or "".
+/// bar shrinks first, then fields are dropped from the right. The first field always stays. If
+/// there is still no room, the bar is left out. `rate`: a result of ProgressMeter::rate(). `eta`: a
+/// result of eta_text(), or "".
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 

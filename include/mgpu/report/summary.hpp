@@ -64,8 +64,8 @@ struct RunSummary {
   std::string resume_command;  // command that resumes a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // how many of the `done` steps made no update, because the
-                               // gradient was not finite, even when it was computed again
+  std::int64_t skipped = 0;  // how many of the `done` steps made no update; the gradient of such a
+                             // step was not finite, also when it was computed again
   std::string unit = "steps";  // what `done` and `total` count
 
   // Time and memory.

@@ -27,13 +27,13 @@ struct BarChart {
 /// Draws the chart as SVG. Returns "" if there are fewer than two bars, or if no value is above 0.
 std::string svg_bars(const BarChart& chart);
 
-/// Returns the bars of a histogram of whole numbers, which must not be negative. There is a bar for
-/// each of at most `count` + 1 classes of equal, round width. Returns no bars if there are no
-/// values.
+/// Returns the bars of a histogram of `values`, which must not be negative. Each bar counts the
+/// values in one interval. All intervals have the same width: 1, 2 or 5 times a power of ten. There
+/// are at most `count` + 1 bars, and no bars if there are no values.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// Returns the bars of the overload above. Bar::marked is the number of values of the class whose
-/// entry in `marked` is not 0.
+/// Returns the bars of the overload above, and also sets Bar::marked. A value is marked if its
+/// entry in `marked` is not 0, and Bar::marked is the number of marked values in the interval.
 /// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);

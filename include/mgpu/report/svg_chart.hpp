@@ -74,14 +74,16 @@ std::vector<double> log_ticks(double low, double high);
 /// Waiting is red, and exposed communication is orange.
 std::string svg_timeline(const PhaseTable& table);
 
-/// Returns the CSS class for the color of each phase of the table. Phases with less than 1 % of the
-/// time have the color of "other". Some phases, such as "forward", have fixed colors. If there are
-/// too few colors for the remaining phases, the shortest of these also have the color of "other".
-/// All other phases have different colors.
+/// Returns the CSS class for the color of each phase of the table. All phases have different
+/// colors, except these, which have the color of "other":
+/// - phases with less than 1 % of the time
+/// - if there are more than eight other phases without a fixed color, the shortest of them
+///
+/// Some phases, such as "forward", have a fixed color.
 std::vector<std::string> phase_classes(const PhaseTable& table);
 
-/// Draws the memory of each element of `gpus` (allocated, reserved, total) as bars with the rank's
-/// number, on one scale for all.
+/// Draws the memory of each element of `gpus` as a row of bars: allocated, reserved and total. The
+/// label of a row has the rank's number. All rows have the same scale.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
 
 }  // namespace mgpu::report

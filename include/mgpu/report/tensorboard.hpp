@@ -49,7 +49,8 @@ public:
   /// Adds a text, shown as Markdown. A text indented by four spaces keeps its columns.
   void text(std::string_view tag, std::string_view markdown, std::int64_t step = 0);
 
-  /// Tells TensorBoard to drop the points from `step` on that are in earlier files of the folder.
+  /// Tells TensorBoard to drop, from earlier files of the folder, the points of step `step` and of
+  /// later steps.
   void resumed_at(std::int64_t step) override;
 
   /// Sets the charts of the Custom Scalars page, under the heading `title`.

@@ -11,8 +11,8 @@ namespace mgpu::rows {
 /// (LmConfig::rope):
 /// - RoPE without scaling: max_position_embeddings of config.json
 /// - linear scaling: max_position_embeddings, multiplied by the scale factor if that is above 1
-/// - Llama 3 and YaRN scaling: max_position_embeddings, or the scale factor times the pretraining
-///   context if that is larger
+/// - Llama 3 and YaRN scaling: the larger of max_position_embeddings and scale factor * pretraining
+///   context
 /// - dynamic scaling: 0, because there is no limit
 /// - learned positions: 0, because other checks limit the number of tokens
 std::int64_t context_of(const lm::LmConfig& model);

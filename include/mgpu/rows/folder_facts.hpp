@@ -34,8 +34,9 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// Returns the checksum `crc`, extended by keys.summing_ranks(): the number of ranks over which the
-/// sums of matrix products are divided. Returns `crc` unchanged if that number is 1.
+/// Extends the checksum `crc` by the number keys.summing_ranks(), and returns the result. If the
+/// number is more than 1, the sums in matrix products are divided among that many ranks. If it is
+/// 1, the function returns `crc` unchanged.
 std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

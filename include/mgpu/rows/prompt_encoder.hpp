@@ -27,8 +27,8 @@ struct EncodedPrompt {
 };
 
 /// Turns rows into tokens, with the tokenizer and chat template of a model folder. A row has
-/// `token_ids`, or `messages`, which the chat template renders, or a `prompt`. If it has several of
-/// these, the first in this order is used.
+/// `token_ids`, `messages` or a `prompt`. If it has several of these, the first in this order is
+/// used. The chat template renders only `messages`.
 class PromptEncoder {
 public:
   struct Options {

@@ -33,7 +33,7 @@ std::string fill_template(const std::string& text, const formats::JsonValue& row
 /// Errors: formats::JsonError for a list, an object or null.
 std::string scalar_text(const formats::JsonValue& value);
 
-/// Returns the name that the column `name` of this program has in the data file.
+/// Returns the data file's name for the column that this program calls `name`.
 std::string name_in_file(const std::string& name, const ColumnNames& columns);
 
 /// Returns the text to append to `prompt` for a label: the label, with a space before it if

@@ -66,10 +66,14 @@ public:
 
   /// Encodes a row of input::RowFile whose `problem` is "". The row must have exactly one of these:
   /// `prompt` and `completion`, `messages`, `text`, `token_ids`.
-  /// Errors: JsonError for a row that cannot be used; Failure E543 (text not UTF-8, or not
-  ///         encodable), E545 (refused by the chat template); Failure E544 (chat template not
-  ///         understood), E546 (no chat templates in this build), E547 (chat template beyond the
-  ///         limits), E603 (no tokenizer for a text).
+  ///
+  /// Errors: JsonError for a row that cannot be used. Failure with one of these codes:
+  ///         - E543: a text is not UTF-8, or cannot be encoded
+  ///         - E544: the chat template is not understood
+  ///         - E545: the chat template refuses the row
+  ///         - E546: this build has no chat templates
+  ///         - E547: the chat template exceeds the limits
+  ///         - E603: a row with a text needs a tokenizer, and the folder has no tokenizer
   LearnedText encode(const formats::JsonValue& row);
 
   /// Encodes a row with `chosen` and `rejected`, two completions of one prompt. There are three
@@ -85,8 +89,10 @@ public:
   ///         failures of encode().
   LearnedPair encode_pair(const formats::JsonValue& row);
 
-  /// Encodes the prompt of a row as job generate does. The prompt is in `token_ids`, in `messages`
-  /// after which the assistant answers, or in `prompt`. Other members of the row are ignored.
+  /// Encodes the prompt of a row as job generate does. The prompt is in `token_ids`, `messages` or
+  /// `prompt`. The assistant's answer follows the last of the `messages`. Other members of the row
+  /// are ignored.
+  ///
   /// Errors: JsonError for a row that cannot be used; the failures of encode().
   PromptText encode_prompt(const formats::JsonValue& row);
 
@@ -108,9 +114,12 @@ public:
   /// Encodes a prompt and the steps of a solution, as PRMTrainer of TRL does. Prompt and steps are
   /// tokenized one by one without special tokens. `separator` follows each step. A bos token is put
   /// before the prompt if the tokenizer has one and the prompt does not begin with it.
-  /// Errors: JsonError for a token outside the vocabulary, or if the prompt with its bos token, a
-  ///         step with its separator, or a separator that is not empty has no tokens. Failure E543;
-  ///         E603 without a tokenizer.
+  ///
+  /// Errors: Failure E543; E603 without a tokenizer; JsonError in these cases:
+  ///         - A token is outside the vocabulary.
+  ///         - The prompt, including its bos token, has no tokens.
+  ///         - A step, including its separator, has no tokens.
+  ///         - The separator is not empty, and has no tokens.
   StepTokens encode_steps(const std::string& prompt, const std::vector<std::string>& steps,
                           const std::string& separator) const;
 

@@ -33,7 +33,7 @@ struct StepRule {
 std::vector<TextStep> split_into_steps(std::span<const std::int64_t> ids, const StepRule& rule,
                                        const text::Tokenizer* tokenizer);
 
-/// Returns whether the last token of `ids` completes a step and another step may follow, that is,
+/// Returns true if the last token of `ids` completes a step, and another step may follow because
 /// the solution has fewer than rule.max_steps steps. The arguments are those of split_into_steps().
 bool ends_step(std::span<const std::int64_t> ids, const StepRule& rule,
                const text::Tokenizer* tokenizer);

@@ -67,14 +67,14 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
                                       int ranks, const std::string& rows);
 
 /// Progress for the screen: the number of samples that are done, and the total number. With
-/// run.schedule=static, both are samples of this group in this attempt. Otherwise, both are samples
-/// of all groups together, and `done` is an estimate, see samples_up_to().
+/// run.schedule=static, both numbers count the samples of this group since the program started.
+/// Otherwise they count the samples of all groups, and `done` is an estimate; see samples_up_to().
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;
 };
 
-/// The samples of this group in this attempt.
+/// The samples of this group since the program started.
 struct AttemptSamples {
   std::int64_t done = 0;   // samples that the group has done
   std::int64_t total = 0;  // static_samples(); used only with run.schedule=static

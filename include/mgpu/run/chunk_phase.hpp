@@ -67,8 +67,9 @@ struct ChunkHooks {
   std::function<void(std::int64_t samples)> finished;
   /// Measures the time that recording chunks takes, as phase "journal"; nullptr: not measured.
   PhaseClock* clock = nullptr;
-  /// Called before `work` with all chunks of a block, whose samples it may process at once;
-  /// nullptr: not called. Only the overload of run_chunks() with a Topology calls it.
+  /// Called with the chunks of a block, before `work` is called for the first of them. It may
+  /// process the samples of all these chunks at once. nullptr: not called. Only the overload of
+  /// run_chunks() with a Topology calls it.
   std::function<void(std::span<const Chunk> block)> begin_block{};
 };
 
@@ -87,9 +88,9 @@ std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);
 /// ascend, too.
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
 
-/// Returns how many samples group `group` of `groups` processes with a static schedule: those of
-/// its static_share() of the chunks that are not in `done`. With `repeats_blocks`, all chunks are
-/// divided, and those in `done` do not count; see ChunkSharing.
+/// Returns how many samples group `group` of `groups` processes with a static schedule.
+/// static_share() divides the chunks that are not in `done` among the groups. With `repeats_blocks`
+/// (see ChunkSharing), it divides all chunks, but samples of chunks in `done` do not count.
 std::int64_t static_samples(const ChunkPhase& phase, std::span<const std::uint64_t> done, int group,
                             int groups, bool repeats_blocks);
 
@@ -125,8 +126,8 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
 /// an empty vector. hooks.finished is called only on the leader of each group. Returns whether the
 /// phase is complete; false means that a stop was requested.
 ///
-/// With sharing.is_dynamic, the leader of each group claims its next block of chunks. Otherwise the
-/// chunks of each group are those of static_share().
+/// With sharing.is_dynamic, the leader of each group claims its next block of chunks. Otherwise
+/// static_share() decides which chunks each group gets.
 ///
 /// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.

@@ -26,8 +26,8 @@ struct ExportFormat {
   std::int64_t (*write)(const ExportRequest& request);
 };
 
-/// The format jsonl, which every job has: one JSON object per row of table `samples`, which the
-/// result file must have.
+/// The format jsonl: one JSON object for each row of table `samples`. Every job has this format, so
+/// its result file must have this table.
 extern const ExportFormat kJsonLines;
 
 /// Returns the path of the export of `results`, a result file.

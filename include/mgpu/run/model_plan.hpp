@@ -63,7 +63,8 @@ public:
   /// adds a note with the memory of each rank of such a group.
   void add_memory();
   /// Adds to the plan the estimated time of a phase. `seconds` is the time for all samples. If the
-  /// run processes fewer samples, this function reduces the time.
+  /// run processes only a part of the samples (--only), this function reduces the time in
+  /// proportion.
   void add_time(const char* what, double seconds, std::string basis);
   void add_seal_time();
   void add_limits();

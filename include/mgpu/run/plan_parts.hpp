@@ -70,17 +70,17 @@ void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint6
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Returns the bytes of the gradient buffers of a rank. `weights` is the number of bytes of all
-/// weights, and `bucket` that of a bucket of gradients. The buffers hold at most one bucket of
-/// gradients from another rank. With run.deterministic=layout, they also hold partial sums over the
-/// lanes of this rank, which are fixed parts of the global batch.
+/// Returns the bytes of the gradient buffers of a rank. `weights` is the size of all weights in
+/// bytes, and `bucket` is the size of a bucket of gradients in bytes. The buffers hold at most one
+/// bucket of gradients from another rank. With run.deterministic=layout, they also hold partial
+/// sums over the lanes of this rank, which are fixed parts of the global batch.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
 /// Adds to the plan the bytes of gradients that each of R ranks sends in a step. `weights` is the
-/// number of bytes of all weights, which is also that of all gradients. A ring sends all gradients
-/// 2 (R - 1) / R times. A tree (run.deterministic=layout) sends all gradients once per level, with
-/// log2 R levels.
+/// size of all weights in bytes. All gradients together have the same size. A ring sends all
+/// gradients 2 (R - 1) / R times. A tree (run.deterministic=layout) sends all gradients once per
+/// level, with log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -25,9 +25,9 @@ struct RowHooks {
 void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,
                   const RowHooks& hooks);
 
-/// For each death of a rank in an earlier attempt, logs which rows of the phase the rank was
-/// processing. These rows are now processed one by one. Leaves out deaths at a single row. Also
-/// logs which rows are quarantined.
+/// Logs each death of a rank in an earlier attempt, if the rank was processing several rows of the
+/// phase together. The log line names these rows, which are now processed one by one. Also logs
+/// which rows are quarantined.
 void log_suspects(const RunContext& run, const ChunkPhase& phase);
 
 /// Adds to `outcome` the number of quarantined rows of the phase, and a note that says which rows

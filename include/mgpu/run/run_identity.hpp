@@ -15,8 +15,9 @@ namespace mgpu::run {
 /// empty.
 std::map<std::string, std::string> device_keys(const Config& config, DeviceKind device);
 
-/// Returns the part of `keys`, the keys in a run's run.json, that device_keys() returned for that
-/// run. `config` tells which keys are part of the identity on every device; these are left out.
+/// Returns what device_keys() returned when a run was made. `keys` are the keys in the run's
+/// run.json. They also have the keys that are part of the identity on every device, which this
+/// function leaves out. `config` is the configuration of the run, and tells which keys these are.
 std::map<std::string, std::string> device_keys_in(const std::map<std::string, std::string>& keys,
                                                   const Config& config);
 

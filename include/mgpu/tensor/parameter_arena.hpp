@@ -21,8 +21,8 @@ struct ParameterSpec {
   bool decays = false;      // whether weight decay applies
 };
 
-/// The place of a parameter in each of the two flat buffers, of weights and of gradients, in
-/// elements.
+/// The place of a parameter in the flat buffer of weights, in elements. Its gradient is at the same
+/// place in the buffer of gradients.
 struct ParameterSpan {
   std::int64_t begin = 0;
   std::int64_t count = 0;

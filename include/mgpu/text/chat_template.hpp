@@ -29,8 +29,9 @@ struct ChatOptions {
 
 /// A chat template of a Hugging Face folder. It turns messages into a text in the form on which the
 /// model was trained. The text equals that of apply_chat_template of transformers 5.23, character
-/// by character. Templates and messages for which this is not certain are refused, like those that
-/// transformers refuses. Copies share all data; any number of threads may use one object.
+/// by character. A template or message is refused if transformers refuses it, or if it is not
+/// certain that the texts would be equal. Copies share all data; any number of threads may use one
+/// object.
 class ChatTemplate {
 public:
   /// Parses the text of a template. Errors: Failure E544 (template not understood), E546 (this

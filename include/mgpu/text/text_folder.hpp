@@ -26,13 +26,16 @@ struct TextFiles {
 };
 
 /// Returns whether a folder has tokenizer.json, or a tokenizer.model for one of the classes
-/// LlamaTokenizer and CodeLlamaTokenizer.
-/// Errors: Failure E603 if tokenizer.model exists without tokenizer.json, and tokenizer_config.json
-///         or config.json cannot be read.
+/// LlamaTokenizer and CodeLlamaTokenizer. To find the class, reads tokenizer_config.json and
+/// config.json, unless the folder has a tokenizer.json or lacks a tokenizer.model.
+///
+/// Errors: Failure E603 if tokenizer_config.json or config.json cannot be read.
 bool has_tokenizer(const fs::path& folder);
 
-/// Reads the tokenizer files of a model folder. Errors: Failure E603 if a file cannot be read, or
-/// both tokenizer.json and tokenizer.model are missing
+/// Reads the tokenizer files of a model folder.
+///
+/// Errors: Failure E603 if a file cannot be read, or if the folder has neither tokenizer.json nor
+///         tokenizer.model.
 TextFiles read_text_files(const fs::path& folder);
 
 /// Returns the folder's chat templates by name. The main template, if any, is named `default`.
@@ -41,8 +44,8 @@ TextFiles read_text_files(const fs::path& folder);
 /// Errors: Failure E541 (malformed), E603 (a file cannot be read), E622 (a Git LFS pointer)
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
-/// A special token such as bos. If the text is "", there is no such token, and the id is -1. An id
-/// of -1 with a text that is not "" means that the vocabulary lacks the text.
+/// A special token such as bos. If the tokenizer has no such token, the text is "" and the id is
+/// -1. If it has the token, but the vocabulary lacks the token's text, only the id is -1.
 struct SpecialToken {
   std::string text;
   TokenId id = -1;

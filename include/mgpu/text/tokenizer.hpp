@@ -50,7 +50,8 @@ public:
   /// Returns a single token in readable form: its decoded text, unless that text is empty or has
   /// U+FFFD. In these two cases, returns the first form that applies:
   /// - "#7", if the id 7 is unknown or its token_text() is empty
-  /// - token_text(), if it starts with "<0x" or has a character that represents no byte in GPT-2
+  /// - token_text(), if it starts with "<0x", or has a character that represents no byte in the
+  ///   byte alphabet of GPT-2
   /// - the token's bytes, as in "<E2 80>"
   std::string shown_token(TokenId id) const;
 

@@ -45,10 +45,13 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 /// Returns the passes of rank `rank` in an optimizer step, on a device of kind `device`. All steps
 /// have the same passes.
 ///
-/// Without BatchShape::layout, each rank gets consecutive items, split into passes. If the items do
-/// not divide evenly, the first ranks get one more item. With layout, the batch consists of equal
-/// parts, the lanes, and rank r gets lanes [r * lanes / ranks, (r + 1) * lanes / ranks). A pass
-/// stays inside one lane, so the gradient of a lane does not depend on the number of ranks.
+/// Without BatchShape::layout, each rank gets consecutive items, split into passes. If the number
+/// of items is not a multiple of `ranks`, the first ranks get one more item than the last ranks.
+///
+/// With layout, the batch consists of equal parts, the lanes, and rank r gets lanes [r * lanes /
+/// ranks, (r + 1) * lanes / ranks). A pass stays inside one lane, so the gradient of a lane does
+/// not depend on the number of ranks.
+///
 /// BatchShape::fills_gpu is for small models, whose small passes would spend more time on kernel
 /// launches than on computations.
 ///

@@ -56,9 +56,10 @@ struct ReducerOptions {
 /// Units:  plain sums, not means.
 /// Ranks:  every rank of the communicator makes one reducer, and calls finish() or drain() in each
 ///         step. The communicator must have no other use between begin_pass(true) and finish().
-/// Errors: the constructor throws Failure E122 if lanes are used and their number is not a power of
-///         two that the ranks divide. finish() throws failures of the thread. After that,
-///         begin_pass(), end_lane() and finish() throw the same failure.
+/// Errors: the constructor throws Failure E122 if lanes are used with a wrong number of lanes. The
+///         number must be a power of two and a multiple of the number of ranks. finish() throws
+///         failures of the thread. After that, begin_pass(), end_lane() and finish() throw the same
+///         failure.
 class GradientReducer {
 public:
   GradientReducer(cluster::Communicator& communicator, GradientArena arena,
@@ -77,9 +78,10 @@ public:
   /// stream on which backward runs; null on the CPU.
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
-  /// Declares that the gradient of `parameter` (its index in GradientArena::parameters) is complete
-  /// in this pass as soon as the work on the producer stream so far is done. Any thread may call
-  /// this function, once per parameter and pass.
+  /// Declares that backward has started all work for the gradient of `parameter` (its index in
+  /// GradientArena::parameters) in this pass. The gradient is complete when the producer stream has
+  /// done the work that it has got so far. Any thread may call this function, once per parameter
+  /// and pass.
   /// Errors: Error when the parameter is already marked in this pass.
   void mark_ready(std::size_t parameter);
 

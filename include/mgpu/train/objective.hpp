@@ -92,11 +92,13 @@ public:
   /// add_gradients() needs no measurements.
   virtual ItemSurvey* survey() { return nullptr; }
 
-  /// Returns the number of predictions that items [first, first + count) add to the loss. If items
-  /// are read from data, every rank can compute this number for all items, so a mean over the
-  /// global batch needs no communication. If items are generated, a rank knows only its own items.
-  /// If survey() is not null, the result is the number by which the sum of the losses of all
-  /// measured items is divided.
+  /// Returns the number by which a sum of losses is divided to get a mean.
+  ///
+  /// - If survey() is nullptr, this is the number of predictions in items [first, first + count).
+  ///   If items are read from data, every rank can compute this number for all items, so a mean
+  ///   over the global batch needs no communication. If items are generated, a rank knows only the
+  ///   items that it generated.
+  /// - If survey() is not nullptr, this is the divisor for the losses of all measured items.
   virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
   /// Returns the number of items in one epoch.

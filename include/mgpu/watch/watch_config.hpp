@@ -13,8 +13,11 @@ struct WatchConfig {
 
 void add_watch_keys(KeyTable& table);
 
-/// Returns the values of the keys watchdog.*. If watchdog.limit_s is `auto`, comm.timeout_s
-/// replaces it. WatchConfig::slow_limit_s is at least limit_s. Errors: those of Config's getters.
+/// Returns the values of the keys watchdog.*. If watchdog.limit_s is `auto`, limit_s gets the value
+/// of comm.timeout_s. If watchdog.slow_limit_s is below limit_s, slow_limit_s gets the value of
+/// limit_s.
+///
+/// Errors: those of Config's getters.
 WatchConfig read_watch_config(const Config& config);
 
 }  // namespace mgpu::watch

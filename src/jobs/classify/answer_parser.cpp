@@ -33,8 +33,8 @@ bool is_word(char c) {
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
 }
 
-/// Returns the beginning of `text`, up to and including the brace that closes the first character
-/// of `text`, which is {. Returns nullopt if no brace closes it.
+/// `text` begins with {. Returns the part of `text` that ends with the matching }. Returns nullopt
+/// if the matching } is missing. Braces in JSON strings do not count.
 std::optional<std::string_view> object_at(std::string_view text) {
   int depth = 0;
   bool is_quoted = false;

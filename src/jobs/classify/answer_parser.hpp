@@ -21,9 +21,9 @@ struct ParsedAnswer {
   bool operator==(const ParsedAnswer&) const = default;
 };
 
-/// Finds labels in answers of a language model. An answer may be a JSON object with
-/// `classification` and `rationale`, in a code fence or not. The object may be cut short. Any other
-/// answer must contain exactly one label as a separate word. Case does not matter.
+/// Finds labels in answers of a language model. An answer may be a JSON object with the members
+/// `classification` and `rationale`. The object may be cut short, and a code fence may enclose it.
+/// Any other answer must contain exactly one label as a separate word. Case does not matter.
 class AnswerParser {
 public:
   explicit AnswerParser(std::vector<std::string> labels);
@@ -37,10 +37,10 @@ private:
   std::vector<std::string> labels_;  // in lower case
 };
 
-/// Returns the tokens of the final channel of an answer in the harmony format (gpt-oss), which
-/// marks channels with the special tokens <|channel|> and <|message|>. Returns the whole answer if
-/// it has no channels or the tokenizer lacks one of these tokens. Returns no tokens if the answer
-/// ends before its final channel.
+/// Returns the tokens of the final channel of an answer in the harmony format (gpt-oss). This
+/// format marks channels with the special tokens <|channel|> and <|message|>. Returns the whole
+/// answer if it has no channels, or if the tokenizer lacks one of the special tokens. Returns no
+/// tokens if the answer ends before its final channel.
 std::span<const std::int64_t> final_channel(std::span<const std::int64_t> ids,
                                             const text::Tokenizer& tokenizer);
 

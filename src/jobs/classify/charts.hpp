@@ -9,9 +9,9 @@
 namespace mgpu::jobs {
 
 /// Draws a confusion matrix: the numbers of rows by true and predicted label. A cell is darker if
-/// it has a larger share of the rows with its true label. Returns an SVG image; "" if there are
-/// more than 10 labels, or if no row has a true label. The page also has a table with these
-/// numbers.
+/// it has a larger share of the rows with its true label. Returns an SVG image. Returns "" if no
+/// row has a true label, or if there are more than 10 labels. A table on the page shows the matrix
+/// for any number of labels.
 std::string svg_confusion(const ClassifyPlots& plots);
 
 /// Draws two histograms of the probability of the positive label. One histogram counts the rows

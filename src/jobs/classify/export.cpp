@@ -28,7 +28,7 @@ constexpr std::array<const char*, 10> kColumns = {
     "strategy",  "input_text",        "true_label",  "predicted_label", "response_time",
     "rationale", "target_group_norm", "persona_tag", "source_dataset",  "status"};
 
-/// Maps the result of outcome_of() to the word in column `status` of the CSV.
+/// Maps the outcome of a row, a result of outcome_of(), to the word in column `status` of the CSV.
 const std::map<std::string, std::string, std::less<>> kStatusWords = {{"ok", "success"},
                                                                       {"truncated", "cut"},
                                                                       {"unknown", "unknown"},
@@ -49,8 +49,8 @@ std::string time_text(double seconds) {
   return seconds < 0.0 ? "" : report::text_of("%.6f", seconds);
 }
 
-/// Returns the cells of the CSV from a result file. Texts are read in blocks of rows, so that only
-/// one block is in memory.
+/// Makes the cells of the CSV from a result file. It reads the texts in blocks of kBlockRows rows,
+/// so that only one block is in memory.
 class LabelRows {
 public:
   explicit LabelRows(const std::filesystem::path& results)

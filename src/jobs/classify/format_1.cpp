@@ -11,8 +11,8 @@ namespace mgpu::jobs {
 namespace {
 
 /// Converts column `outcome` of format 1 to column `status`. The values of `outcome` were 0
-/// success, 1 cut, 2 unknown, 3 too long, 4 bad row. An unknown row gets the status ok, because
-/// column `pred` shows that the row got no label.
+/// success, 1 cut, 2 unknown, 3 too long, 4 bad row. A row with the outcome "unknown" gets the
+/// status ok, because column `pred` shows that the row got no label.
 void make_status(const store::ChunkRows& old, store::ChunkEncoder& encoder) {
   using rows::RowStatus;
   constexpr std::array kStatus = {RowStatus::ok, RowStatus::truncated, RowStatus::ok,

@@ -57,8 +57,9 @@ bool is_prompt_text(const Config& config) {
          config.text("classify.prompt").find(rows::kTextColumn) != std::string::npos;
 }
 
-/// Refuses keys that have no effect with the value of classify.score, and classify.strategy without
-/// a file of strategies.
+/// Refuses keys that have no effect:
+/// - classify.normalize or classify.on_unparsed, if the value of classify.score makes it useless
+/// - classify.strategy, if classify.prompt names no file
 void refuse_useless_keys(const Config& config) {
   const auto refuse = [&](const char* name, const char* standard, const char* other) {
     if (config.is(name, standard)) return;

@@ -31,11 +31,11 @@ struct ClassifyConfig {
   rows::ModelRowKeys rows;
   rows::LengthKeys length;
   std::vector<std::string> labels;  // names of classify.labels
-  /// Values of the label column that stand for `labels`. They equal `labels` if classify.labels is
-  /// a list, not a mapping.
+  /// For each item of `labels`, the value of the label column that stands for it. The values equal
+  /// `labels` if classify.labels is a list, not a mapping.
   std::vector<std::string> label_values;
-  std::size_t positive = 0;   // index in `labels`: of classify.positive, or of the last label if
-                              // that key is null
+  /// Index in `labels` of classify.positive. If that key is null, the index of the last label.
+  std::size_t positive = 0;
   bool has_positive = false;  // classify.positive is set
   /// classify.prompt is either a file (prompt_file) or the text of a template (prompt_text). If
   /// both are empty, the built-in strategy is used.

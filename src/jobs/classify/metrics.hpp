@@ -29,7 +29,7 @@ public:
   std::size_t labels() const { return labels_; }
 
   /// Returns the number of rows with the true label `truth` to which the model gave label `given`.
-  /// given = labels() counts the rows that got no label.
+  /// If `given` is labels(), returns the number of rows with this true label that got no label.
   std::int64_t count(std::size_t truth, std::size_t given) const {
     return counts_[truth * (labels_ + 1) + given];
   }

@@ -103,7 +103,8 @@ report::Figure roc_figure(const ClassifyPlots& plots) {
           "Each point is a threshold on its probability; nearer to the upper left is better."};
 }
 
-/// Returns a chart of the ROC curve of each label against all others, for at most 12 labels.
+/// Returns one chart per label: the ROC curve of the label against all others. Returns at most 12
+/// charts, and skips labels without a curve.
 std::vector<report::Figure> each_roc_figure(const ClassifyPlots& plots) {
   constexpr std::size_t kMost = 12;
   std::vector<report::Figure> figures;

@@ -38,8 +38,8 @@ struct ClassifyPlots {
     /// log-probability of the answer.
     double confidence = 0.0;
   };
-  /// The speed of this run, or of another run with the same texts, model, strategy, and keys that
-  /// change results.
+  /// The speed of this run or of a comparable run. Comparable runs have the same texts, model and
+  /// strategy, and the same values of all keys that change results.
   struct RunSpeed {
     std::int64_t ranks = 0;
     std::int64_t ranks_of_copy = 1;  // ranks of one copy of the model
@@ -63,16 +63,19 @@ struct ClassifyPlots {
     ShownRate recall;
     double f1 = 0.0;
     bool has_f1 = false;  // false: no row has the label, and no row got it
-    /// Empty if labels have no probabilities, if has_positive is true, or if all rows or no rows
-    /// have this label.
+    /// ROC curve of this label against all others. It is empty in each of these cases:
+    /// - Labels have no probabilities.
+    /// - has_positive is true.
+    /// - All rows or no rows have this label.
     report::Curve roc{};
     double roc_auc = 0.0;
   };
 
   std::vector<std::string> labels;
   std::vector<LabelResult> by_label;  // in the order of `labels`
-  /// False with more than two labels and no classify.positive. Then the end table has only metrics
-  /// that cover all labels, and the page has an ROC curve of each label.
+  /// False if there are more than two labels and classify.positive is null. In this case the
+  /// results that the run prints have only metrics that cover all labels, and the page has an ROC
+  /// curve of each label.
   bool has_positive = true;
   std::string positive;                          // one of `labels`
   std::vector<std::int64_t> confusion;           // Confusion::counts()
@@ -87,8 +90,8 @@ struct ClassifyPlots {
   std::vector<std::int64_t> calibration_rows{};  // number of rows of each bin of `calibration`
   std::vector<double> calibration_low{};   // lower end of the confidence interval of each accuracy
   std::vector<double> calibration_high{};  // upper end of the confidence interval of each accuracy
-  /// Numbers of rows whose true label is the positive one, in bins of the probability of that
-  /// label.
+  /// Histogram of the probability of the positive label. It counts only rows whose true label is
+  /// the positive label.
   std::vector<std::int64_t> positive_scores{};
   std::vector<std::int64_t> other_scores{};  // rows with another true label, in the same bins
   std::vector<GroupErrors> groups;           // sorted by name

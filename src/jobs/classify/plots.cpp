@@ -152,7 +152,7 @@ void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t
 }
 
 /// Adds the ROC curve, the score histograms, the calibration, and the metrics `roc_auc` and
-/// `calibration_error`. Only for plots.has_probabilities, because generated answers have no
+/// `calibration_error`. plots.has_probabilities must be true, because generated answers have no
 /// probabilities of labels.
 void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots) {
   std::vector<double> scores;

@@ -44,9 +44,9 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots
   plots.total_samples_per_second = speeds.total;
 }
 
-/// Adds the speed of this run, and the speeds of comparable runs whose directories are in the same
-/// parent folder. The page compares them. This run replaces an older run with the same numbers of
-/// ranks and the same batch size.
+/// Adds the speeds that the page compares: that of this run, and those of comparable runs whose
+/// directories are in the same parent folder. This run replaces an older run with the same number
+/// of ranks, the same number of ranks per model copy and the same batch size.
 /// Ranks: local; only rank 0 calls this function.
 void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPlots& plots) {
@@ -75,7 +75,7 @@ bool is_of_all_labels(const ClassifyPlots::Metric& metric) {
 }
 
 /// Adds the lowest F1 of any label to the results. A label whose F1 is not defined does not count.
-/// This result replaces precision, recall and F1 of the positive label if there is no such label.
+/// Runs without a positive label get this result instead of precision, recall and F1.
 void add_worst_label(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   const auto f1_of = [](const ClassifyPlots::LabelResult& label) {
     return label.has_f1 ? label.f1 : std::numeric_limits<double>::infinity();

@@ -35,8 +35,8 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          const run::SealPlace& place, const ClassifyInputs& inputs,
                          bool may_lack_rows = false);
 
-/// Adds metrics and charts to `outcome`, from which the end table, summary.json and report.html are
-/// made. `batch` is the batch size of rank 0.
+/// Adds metrics and charts to `outcome`. The run makes its end table, summary.json and report.html
+/// from `outcome`. `batch` is the batch size of rank 0.
 ///
 /// Ranks:  collective over the world.
 void add_label_results(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPlots plots,

@@ -25,9 +25,9 @@ struct ClassifySample {
   std::string group;        // group of the row; "": none
   std::string persona;      // column `persona_tag` of the row; "": none
   std::string source;       // column `source_dataset` of the row; "": none
-  /// Tokens of the prompt. If labels are scored, only the longest beginning that the tokens of the
-  /// prompt alone and the tokens of the prompt with each label have in common. Empty: the row is
-  /// left out.
+  /// Tokens of the prompt; empty if the row is left out. If labels are scored, the prompt is
+  /// tokenized alone and once with each label. In this case `ids` has only the tokens with which
+  /// all these sequences begin.
   std::vector<std::int64_t> ids;
   /// If labels are scored, the tokens that follow `ids` for each label.
   std::vector<std::vector<std::int64_t>> continuations;

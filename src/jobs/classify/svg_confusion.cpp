@@ -23,8 +23,8 @@ std::size_t columns_of(const ClassifyPlots& plots) {
   return labels;
 }
 
-/// Draws a cell. Cells of right and wrong labels have different hues. A cell with a larger share is
-/// darker.
+/// Draws the cell of `count` rows. `share` is the share of these rows among all rows with the same
+/// true label; a larger share makes the cell darker. `is_right` chooses the hue.
 void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::int64_t count,
                double share, bool is_right) {
   svg.rect(corner, size, "ph-none", 4);

@@ -20,8 +20,8 @@ double x_of(double probability) {
   return kLeft + (kWidth - kLeft - kRight) * probability;
 }
 
-/// Returns the height of a bar on a logarithmic scale, so that one row is visible next to
-/// thousands.
+/// Returns the height of a bar of `rows` rows. The highest bar has `most` rows. The scale is
+/// logarithmic, so that a bar of one row is visible next to a bar of thousands.
 double height_of(std::int64_t rows, std::int64_t most) {
   const auto log = [](std::int64_t n) { return std::log10(1.0 + static_cast<double>(n)); };
   return kPanel * log(rows) / log(std::max<std::int64_t>(most, 1));

@@ -17,8 +17,8 @@ bool is_seen(rows::RowStatus status) {
   return status == rows::RowStatus::ok || status == rows::RowStatus::truncated;
 }
 
-/// Returns the name of the label that the model gave. If the model gave none, returns "unknown" for
-/// a row that it saw, and "error" for a row that was left out.
+/// Returns the name of the label that the model gave to the row. If the row got no label, returns
+/// "unknown" if the model saw the row, and "error" if the row was left out.
 std::string predicted(const ClassifyRow& row, const std::vector<std::string>& labels) {
   if (row.given->label >= 0) return labels[static_cast<std::size_t>(row.given->label)];
   return is_seen(row.sample->facts.status) ? "unknown" : "error";

@@ -23,7 +23,7 @@ std::string outcome_of(rows::RowStatus status, std::int32_t label);
 /// of the input.
 store::TableSpec classify_table(const ClassifyInputs& inputs);
 
-/// Encodes rows for the journal. The first of them is row `first` of the table.
+/// Encodes rows for the journal. The first of these rows is row `first` of the table.
 std::vector<std::byte> classify_rows(const ClassifyInputs& inputs, std::int64_t first,
                                      std::span<const ClassifySample> samples,
                                      std::span<const GivenLabel> given);

@@ -23,8 +23,9 @@ std::int32_t depth_of(std::span<const AgentNode> nodes, const AgentNode& node) {
   return depth;
 }
 
-/// Counts an answer in the visits of its node `answer`, and of each node from which this node is
-/// reached through children and merges (AgentNode::target). Each node counts the answer once.
+/// Counts the answer of node `answer` in `visits`, once for this node and once for each of its
+/// ancestors. The ancestors of a node are its parent, the nodes that merged into it
+/// (AgentNode::target), and the ancestors of all these nodes.
 void add_answer(std::span<const AgentNode> nodes, std::size_t answer, bool is_right,
                 std::vector<Visits>& visits) {
   std::set<std::size_t> seen;

@@ -29,7 +29,9 @@ std::vector<Agent> default_agents();
 /// `judger`. The judger gives the answer, and its prompt must contain {question}. With text_mas and
 /// more than one agent, the prompt of the judger must also contain {context}.
 /// collect.latent.branch_entropy and collect.latent.merge_similarity need at least two agents
-/// before the judger. Errors: Failure E538 (exit 65), which says what is wrong.
+/// before the judger.
+///
+/// Errors: Failure E538 (exit 65), which says what is wrong.
 std::vector<Agent> parse_agents(const std::filesystem::path& path, const std::string& file,
                                 const AgentKeys& keys);
 

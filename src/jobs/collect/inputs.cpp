@@ -63,8 +63,8 @@ CollectInputs put_together(const CollectKeys& keys, rows::ModelRows read,
   return inputs;
 }
 
-/// Gives a question the status too_long if Question::longest is above `longest`. If `longest` is 0,
-/// there is no limit.
+/// Gives a question the status too_long if it has more than `longest` tokens before the text that
+/// the model draws (Question::longest). If `longest` is 0, there is no limit.
 void refuse_long_question(std::int64_t longest, Question& question) {
   if (longest == 0 || question.longest <= longest) return;
   question.facts.status = rows::RowStatus::too_long;

@@ -24,7 +24,7 @@ inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "s
 /// Sizes of a question. All members are 0 if the question cannot be used.
 struct QuestionTokens {
   std::int64_t all = 0;      // tokens of the question; with agents, of the prompts of all agents
-  std::int64_t longest = 0;  // Question::longest
+  std::int64_t longest = 0;  // tokens before the text that the model draws (Question::longest)
   std::int64_t pages = 0;    // result of tree_pages() if agents think in latent steps; else 0
 };
 
@@ -42,9 +42,9 @@ struct CollectInputs : rows::ModelRows {
   /// Returns the index in the data set of the question in row `row` of this run.
   std::int64_t question_of(std::int64_t row) const { return keys.rows.options.start + row; }
 
-  /// Returns the largest Question::longest that the model allows. This is the model's number of
-  /// positions if the model has learned positions, and otherwise rows::context_of(). 0 means that
-  /// there is no limit.
+  /// Returns how many tokens a question may have before the drawn text (Question::longest). This is
+  /// the model's number of positions if the model has learned positions, and otherwise
+  /// rows::context_of(). 0 means that there is no limit.
   std::int64_t longest_question() const;
 
   /// Returns the encoder that turns rows into questions.
@@ -52,9 +52,9 @@ struct CollectInputs : rows::ModelRows {
   ///         are used.
   QuestionEncoder encoder() const;
 
-  /// Encodes `count` questions from row `first` of the run on. If a row cannot be used or its
-  /// question is too long, the facts of the question have the reason. With data.on_bad_row=stop the
-  /// reason is also added to `problems`.
+  /// Encodes `count` questions, beginning with row `first` of the run. If a row cannot be used, or
+  /// its question is too long, member `facts` of the question has the reason. With
+  /// data.on_bad_row=stop the reason is also added to `problems`.
   std::vector<Question> encode(std::int64_t first, std::int64_t count, QuestionEncoder& encoder,
                                formats::LineProblems& problems) const;
 

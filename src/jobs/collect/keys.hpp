@@ -28,11 +28,11 @@ struct CollectKeys {
   std::int64_t num_paths = 8;    // solutions of a question; with agents, paths of an agent
   std::int64_t rollouts = 8;     // completions that are sampled after a step
   StepLabel label = StepLabel::monte_carlo;
-  OmegaRules omega{};                 // collect.omega.*
-  AgentKeys agents{};                 // collect.agents.*, collect.latent.*,
-                                      // collect.num_parent_paths
-  std::int64_t max_new_tokens = 256;  // limit of tokens per solution; a rollout counts with the
-                                      // steps before it
+  OmegaRules omega{};  // collect.omega.*
+  AgentKeys agents{};  // collect.agents.*, collect.latent.*, collect.num_parent_paths
+  /// Limit of tokens per solution. The tokens of a rollout and of the steps before it count
+  /// together.
+  std::int64_t max_new_tokens = 256;
   double temperature = 1.0;
   std::int64_t top_k = 0;
   double top_p = 1.0;

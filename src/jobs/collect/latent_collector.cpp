@@ -148,8 +148,9 @@ void LatentCollector::prompt(std::vector<Growing>& trees, std::size_t agent) {
   latents_.read_input();
 }
 
-/// Returns how many paths `agent` makes in all from the current paths. If shares_of() divides no
-/// path, it ignores this number, and each path gets one child.
+/// Returns how many children `agent` makes in all from the current paths. shares_of() divides this
+/// number among the paths. It may make more or fewer children, because each path gets at least one
+/// child, and a path that is not divided gets exactly one.
 std::int64_t LatentCollector::children_of(const Growing& tree, std::size_t agent) const {
   const bool has_noise = inputs_.keys.agents.diversity != Diversity::none;
   if (is_last(agent))
@@ -235,9 +236,8 @@ void LatentCollector::keep_entropies(std::vector<Growing>& trees, const at::Tens
     }
 }
 
-/// Merges similar paths of a question (see merge_targets()). Of the paths that merge into one, the
-/// path with the best score remains. Its attention keys and values become the means of those of all
-/// these paths.
+/// Merges similar paths of a question. merge_targets() chooses the path that remains of each set of
+/// similar paths. The attention keys and values of this path become the means over the set.
 void LatentCollector::merge(Growing& tree) {
   std::vector<const std::vector<float>*> states;
   for (const Path& path : tree.paths)

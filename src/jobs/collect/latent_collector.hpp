@@ -48,7 +48,8 @@ public:
   void set_batch_size(std::int64_t batch_size) override { batch_size_ = batch_size; }
 
 private:
-  /// A path of a question: one that the current agent continues, or one that it has made.
+  /// A path of a question. Before the current agent branches, it is a path that this agent
+  /// continues; afterwards it is a path that this agent makes.
   struct Path {
     std::int32_t node = 0;             // index in Growing::nodes
     std::int64_t sequence = 0;         // number of its sequence in the lm::DecodeSession

@@ -12,8 +12,8 @@ OmegaSearch::OmegaSearch(const OmegaRules& rules, std::vector<Solution> paths) :
   add_state(0, 0, std::move(paths));
 }
 
-/// Adds a state (the first `steps` steps of a solution) and its rollouts. A later search can take a
-/// rollout that is wrong and has steps after the state.
+/// Adds a state (the first `steps` steps of a solution) and its rollouts. Later searches can take
+/// only those rollouts that are wrong and have steps after the state.
 void OmegaSearch::add_state(std::size_t solution, std::int64_t steps,
                             std::vector<Solution> rollouts) {
   State state{solution, steps};
@@ -104,7 +104,7 @@ std::span<const std::int64_t> OmegaSearch::beginning(std::size_t solution,
 }
 
 /// Returns the index of the state that has the same tokens as the first `steps` steps of a
-/// solution. Returns nullopt if no state has them.
+/// solution. Returns nullopt if no state has these tokens.
 std::optional<std::size_t> OmegaSearch::find(std::size_t solution, std::int64_t steps) const {
   const std::span<const std::int64_t> ids = beginning(solution, steps);
   for (std::size_t s = 0; s < states_.size(); ++s)
@@ -119,9 +119,9 @@ std::vector<Solution> OmegaSearch::paths() const {
   return paths;
 }
 
-/// Among the states that are a proper beginning of the first `steps` steps of a solution, finds the
-/// one with the most steps. Returns its index in `order`, which has the indices of all states in
-/// ascending order of their steps.
+/// Finds the longest state with which a solution begins and which has fewer than `steps` steps.
+/// Returns the position of this state in `order`. `order` has the indices of all states in
+/// ascending order of their numbers of steps.
 std::int32_t OmegaSearch::parent_of(const std::vector<std::size_t>& order, std::size_t solution,
                                     std::int64_t steps) const {
   std::int32_t parent = 0;

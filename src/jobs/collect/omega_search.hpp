@@ -75,7 +75,8 @@ private:
     std::int64_t searches = 0;            // N: searches from this state
   };
 
-  /// A search for the first wrong step of a solution, which is one of steps low + 1 to high.
+  /// A search for the first wrong step of a solution. If steps are counted from 1, this step is one
+  /// of `low` + 1 to `high`.
   struct Search {
     std::size_t solution = 0;
     std::int64_t low = 0;   // steps of the longest beginning that is known to have MC > 0

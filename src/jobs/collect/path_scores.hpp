@@ -32,10 +32,10 @@ struct PathScore {
 std::vector<PathScore> score_paths(std::span<const std::vector<float>* const> states,
                                    std::int64_t width);
 
-/// Returns the indices of the paths that pruning keeps, in descending order of their scores. The
-/// number of kept paths is (0.3 + 0.5 `progress`) times the number of all paths, rounded up, but at
-/// least 2 if there are 2 or more paths. Paths with a consistency of 0.9 or more are kept before
-/// others. `progress` is in [0, 1]; after the first agent it is 0.
+/// Returns the indices of the paths that pruning keeps, in descending order of their scores.
+/// Of n paths, pruning keeps n * (0.3 + 0.5 * `progress`), rounded up, but at least min(n, 2). It
+/// prefers paths with a consistency of 0.9 or more, and then paths with higher scores.
+/// `progress` is in [0, 1]; after the first agent it is 0.
 std::vector<std::size_t> prune(std::span<const PathScore> scores, double progress);
 
 /// Returns the indices of the paths in descending order of their scores. Paths with equal scores
@@ -52,16 +52,17 @@ std::vector<std::size_t> merge_targets(std::span<const std::vector<float>* const
                                        std::int64_t width, std::span<const PathScore> scores,
                                        double similarity);
 
-/// Divides `children` new paths among the paths. Returns the number of new paths that continue each
-/// path. A path whose element of `is_divided` is false gets one new path. The other paths share the
-/// rest evenly, at least one for each; if there is a remainder, the first of them get one more. If
-/// all elements of `is_divided` are false, each path gets one.
+/// Divides `children` new paths (children) among the paths that they continue. Returns the number
+/// of children of each path. A path whose element of `is_divided` is false gets one child. The
+/// other paths are divided paths, and get the remaining children:
+/// - Each divided path gets at least one child, even if this makes more than `children` in all.
+/// - The numbers of two divided paths differ by at most one. Earlier paths get the larger number.
 std::vector<std::int64_t> share_children(std::int64_t children,
                                          const std::vector<bool>& is_divided);
 
 /// Adds up the weights of equal answers, and returns the answer with the largest sum. If several
 /// answers have this sum, returns the one that comes first in `answers`. Empty answers do not
-/// count. Returns "" if there are no other answers.
+/// count. Returns "" if all answers are empty.
 std::string vote(std::span<const std::string> answers, std::span<const double> weights);
 
 }  // namespace mgpu::jobs

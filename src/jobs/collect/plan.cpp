@@ -38,7 +38,8 @@ std::int64_t longest_tokens(const std::vector<QuestionTokens>& counts) {
   return std::ranges::max_element(counts, {}, &QuestionTokens::longest)->longest;
 }
 
-/// Tokenizes all questions, and describes their number and lengths. Only rank 0 calls it.
+/// Tokenizes all questions, and describes their number and lengths. Only rank 0 calls this
+/// function.
 std::string questions_text(const CollectInputs& inputs) {
   const std::vector<QuestionTokens> counts = count_question_tokens(inputs);
   const std::int64_t bad = std::ranges::count(counts, 0, &QuestionTokens::all);
@@ -236,8 +237,8 @@ std::vector<run::FileCheck> CollectJob::file_checks() const {
            }}};
 }
 
-/// Returns the bytes on disk of the nodes and latent states of one path of each agent. Returns 0 if
-/// agents do not think in latent steps.
+/// Returns the bytes on disk that a path needs for the nodes and latent states of all agents.
+/// Returns 0 if agents do not think in latent steps.
 std::uint64_t CollectJob::state_bytes() const {
   if (!keys_.agents.thinks()) return 0;
   const lm::LmConfig model = lm::read_lm_config(keys_.rows.folder, lm::FolderWeights::ignored);

@@ -15,8 +15,8 @@
 
 namespace mgpu::jobs {
 
-/// The lists in a row of table `samples`. The last three have an item for each path. The other
-/// lists have an item for each node of the tree.
+/// The lists in a row of table `samples`. The lists `steps`, `answers` and `path_right` have an
+/// item for each path. The other lists have an item for each node of the tree.
 struct PtRow {
   std::vector<std::int32_t> path{};
   std::vector<std::int32_t> step{};

@@ -97,8 +97,8 @@ PtNode PtReader::node_of(const PtRow& row, std::size_t node) const {
   return result;
 }
 
-/// Adds to node `result` the texts of the steps after the end of the parent, up to the end of the
-/// node. If a solution ends with this node, also adds the answer of the solution.
+/// Adds the texts of the node's steps to `result`. These steps begin after the last step of the
+/// parent node. If a solution ends with this node, also adds the answer of the solution.
 /// Errors: std::out_of_range if the lists of the row contradict each other.
 void PtReader::add_solution(const PtRow& row, std::size_t node, PtNode& result) const {
   const auto path = static_cast<std::size_t>(row.path[node]);

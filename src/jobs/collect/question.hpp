@@ -20,8 +20,9 @@ struct AgentPrompt {
 /// A question as tokens. With agents, `ids` has the tokens of all agents' prompts.
 struct Question : rows::EncodedPrompt {
   std::vector<AgentPrompt> agents{};  // empty: the run has no agents
-  std::int64_t longest = 0;  // tokens before the text that the model draws: size of `ids`; with
-                             // agents, result of AgentEncoder::longest_of()
+  /// Number of tokens before the text that the model draws. With agents, the result of
+  /// AgentEncoder::longest_of(); otherwise the size of `ids`.
+  std::int64_t longest = 0;
 };
 
 }  // namespace mgpu::jobs

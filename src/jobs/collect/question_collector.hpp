@@ -13,8 +13,8 @@
 
 namespace mgpu::jobs {
 
-/// The solutions of a question and its tree. A question that cannot be used has no solutions, and
-/// a tree without nodes.
+/// The solutions and the tree of a question. If the question cannot be used, there are no
+/// solutions, and the tree has no nodes.
 struct CollectedQuestion {
   std::vector<Solution> paths{};
   StepTree tree{};
@@ -52,7 +52,7 @@ public:
 
   /// Sets a callback for the progress of run(). With agents, the callback receives how many
   /// solutions are finished. Without agents, it receives the number of solutions times the share of
-  /// finished rollouts. With collect.label=omega_prm, run() does not call it.
+  /// finished rollouts. With collect.label=omega_prm, run() does not call the callback.
   void set_progress(const std::function<void(std::int64_t)>& see) { see_progress_ = see; }
 
 protected:

@@ -103,8 +103,9 @@ std::vector<std::int64_t> AgentEncoder::separator(const std::string& text) const
   return {ids.begin(), ids.end()};
 }
 
-/// Returns the number of tokens of the longest sequence of any agent, with latent steps but without
-/// the text that the agent draws. Assumes that the texts of earlier agents have the maximum length.
+/// Returns the number of tokens of the longest sequence that the agents work on. Latent steps count
+/// as tokens of a sequence, but the text that the agent itself draws does not. Assumes that the
+/// texts of earlier agents have the maximum length.
 std::int64_t AgentEncoder::longest_of(const std::vector<AgentPrompt>& prompts) const {
   const AgentKeys& keys = options_.keys;
   std::int64_t before = 0;  // tokens that the agent gets from earlier agents

@@ -167,7 +167,7 @@ std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
                    *std::ranges::min_element(used, {}, division)};
 }
 
-/// Reads the trees from results.h5 and adds them to the charts. Only rank 0 calls it.
+/// Reads the trees from results.h5, and adds them to the charts. Only rank 0 calls this function.
 void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
                std::span<const std::int64_t> sampled, CollectPlots& plots) {
   const std::optional<ShownRows> rows = shown_rows(samples, sampled);

@@ -14,8 +14,8 @@ namespace mgpu::jobs {
 /// Returns the request with which seal() writes results.h5.
 store::SealRequest collect_request(const run::SealPlace& place, const CollectInputs& inputs);
 
-/// Reads results.h5, and adds numbers and charts to `outcome`, from which the end table,
-/// summary.json and report.html are made. `groups` has the work of all groups of ranks.
+/// Reads results.h5, and adds numbers and charts to `outcome`. The run makes its end table,
+/// summary.json and report.html from `outcome`. `groups` has the work of all groups of ranks.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of read_table() and TreeReader.

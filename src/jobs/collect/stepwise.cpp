@@ -31,8 +31,8 @@ std::string without_end(std::string text) {
   return text;
 }
 
-/// Returns the JSON object of solution `path` of `tree`. If `has_lines`, white space at the end of
-/// each step is removed.
+/// Returns the JSON object of solution `path` of `tree`. If steps are lines (`has_lines`), removes
+/// white space at the end of each step.
 JsonValue line_of(const ReadTree& tree, std::size_t path, bool has_lines) {
   JsonValue::List completions;
   JsonValue::List labels;

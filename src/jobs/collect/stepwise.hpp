@@ -6,10 +6,10 @@
 
 namespace mgpu::jobs {
 
-/// Writes a JSON line for each solution, in the form that TRL calls stepwise supervision. Its
-/// members are `prompt`, `completions` (the text of each step) and `labels` (whether the step's
-/// value is above 0). Member `values` has the values of the steps. If steps are lines, the texts of
-/// steps have no white space at their end. Returns the number of JSON lines.
+/// Writes a JSON line for each solution, in the form that TRL calls stepwise supervision. The
+/// members of a line are `prompt`, `completions` (the text of each step), `labels` (whether the
+/// value of each step is above 0) and `values` (the value of each step). If steps are lines, white
+/// space at the end of each step is removed. Returns the number of JSON lines.
 ///
 /// Ranks:  local.
 /// Errors: Failure E143 (exit 64) if the steps are the work of agents, if a question has token ids

@@ -68,10 +68,10 @@ std::vector<std::int32_t> offsets_of(const QuestionRow& row) {
   return offsets;
 }
 
-/// Returns one number for each node: the index of the node's first token in column output_ids if
-/// `is_first`, and otherwise the number of its tokens. The tokens of a node are the tokens of its
-/// solution after the end of its parent, up to the end of the node. Both numbers are 0 for the root
-/// and for nodes without a solution.
+/// Returns one number for each node. If `is_first` is true, it is the index of the node's first
+/// token in column output_ids. Otherwise it is the number of the node's tokens, which are the
+/// tokens of its steps. A node's steps begin after the last step of its parent. Both numbers are 0
+/// for the root and for nodes without a solution.
 std::vector<std::int32_t> tokens_of_nodes(const QuestionRow& row, bool is_first) {
   const std::vector<std::int32_t> offsets = offsets_of(row);
   const std::vector<StepNode>& nodes = row.collected->tree.nodes;

@@ -6,8 +6,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the cache pages of the paths of a question, which grow and branch at the same time. All
-/// paths have the same length.
+/// Counts the cache pages that the paths of a question use. The paths grow and branch together, so
+/// all of them have the same length.
 class GrowingPaths {
 public:
   explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
@@ -34,7 +34,8 @@ public:
     count_ = count;
   }
 
-  /// Replaces each path by a copy of `tokens` of its tokens, which shares no pages.
+  /// Replaces each path by a copy of `tokens` of its tokens. The copies share no pages. The peak
+  /// counts the pages of all old and all new paths.
   void copy(std::int64_t tokens) {
     const std::int64_t before = pages();
     shared_ = 0;
@@ -57,8 +58,8 @@ private:
   std::int64_t peak_ = 0;
 };
 
-/// Returns the largest number of paths that an agent continues, if the agent before it has made
-/// `paths` paths. The agent must not be the first.
+/// Returns the largest number of paths that an agent continues if the previous agent has made
+/// `paths` paths. There must be a previous agent.
 std::int64_t parents_of(const AgentKeys& keys, bool is_last, std::int64_t paths) {
   if (is_last) return keys.prunes ? 1 : paths;
   return std::min(paths, keys.num_parents);

@@ -97,9 +97,9 @@ ReadTree TreeReader::read(std::int64_t row) const {
   return tree;
 }
 
-/// Adds to each path its nodes from the root (left out) to the end of the path. `texts` has the
-/// texts of the steps of each path. The text of a node is made of the texts of all steps after its
-/// parent.
+/// Adds to each path its nodes, from the first node after the root to the last node of the path.
+/// `texts` has the texts of the steps of each path. The text of a node joins the texts of the steps
+/// after its parent node, up to the last step of the node.
 /// Errors: std::out_of_range if the lists of the row contradict each other.
 void TreeReader::add_steps(std::int64_t row, const std::vector<std::vector<std::string>>& texts,
                            ReadTree& tree) const {

@@ -18,9 +18,10 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::size_t kPrompts = 3;
-constexpr std::int64_t kRowsRead = 256;  // first rows of the file that are read; they may hold
-                                         // fewer than kPrompts prompts if a prompt has many rows
-constexpr std::size_t kLongest = 300;    // characters of a shown text
+/// Only the first kRowsRead rows of the file are read. If each prompt has many rows, these rows may
+/// have fewer than kPrompts prompts.
+constexpr std::int64_t kRowsRead = 256;
+constexpr std::size_t kLongest = 300;  // characters of a shown text
 
 /// Returns the first completion of each of the first kPrompts prompts in the file `results`.
 std::vector<CellAnswer> first_answers(const std::filesystem::path& results) {

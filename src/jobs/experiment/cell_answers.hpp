@@ -8,9 +8,10 @@
 
 namespace mgpu::jobs {
 
-/// Sets CellResult::answers of each evaluated cell. Leaves the answers empty if the stage that
-/// evaluates the cell does not run job generate, or does not store texts (output.text=false). The
-/// answers are the first completion of each of the first 3 prompts.
+/// Sets CellResult::answers of each evaluated cell. The answers are the first completion of each of
+/// the first 3 prompts. They stay empty if the stage that evaluates the cell does not run job
+/// generate, or does not store texts (output.text=false).
+///
 /// Ranks:  local.
 /// Errors: those of store::read_texts().
 void read_answers(const StageGraph& graph, const std::vector<StageRecord>& records,

@@ -27,15 +27,16 @@ struct CellResult {
   std::optional<report::Result> reward{};  // mean score of the data set if known, else mean reward
   std::optional<report::Result> kl{};      // KL per token from the reference policy, in nats
   double tokens = 0.0;                     // mean tokens of a completion
-  /// `reference` is the mean reward of the cell of algorithm experiment.baseline whose other values
-  /// agree with `values`. `reference` is set only if this mean is above 0 and below 1. `best` is
-  /// the best_reward() for `reference` and the KL of a whole completion (`kl` times `tokens`).
-  /// `best` is set if both `reference` and `kl` are set.
+  /// Reward of the cell of algorithm experiment.baseline whose other values agree() with `values`.
+  /// Set only if this reward is above 0 and below 1.
   std::optional<double> reference{};
+  /// Result of best_reward() for `reference` and the KL of a whole completion (`kl` times
+  /// `tokens`). Set only if `reference` and `kl` are set.
   std::optional<double> best{};
   std::vector<CellAnswer> answers{};  // set by read_answers()
 
-  /// Returns the cell's value of `name`, one of kAxes; "" if `values` has no such name.
+  /// Returns the cell's value of `name`, which is one of kAxes. Returns "" if `values` has no value
+  /// of `name`.
   std::string value(const std::string& name) const;
 };
 
@@ -46,7 +47,8 @@ std::vector<CellResult> cell_results(const Matrix& matrix, const StageGraph& gra
 
 /// Returns a row of column names, and then a row for each cell. The columns are the cell's values,
 /// the state, the reward and the KL with their intervals, and the best reward. The state of an
-/// evaluated cell is "". A column in which all cells have "" is left out.
+/// evaluated cell is shown as "". A column is left out if it is "" for all cells. So there is no
+/// column of states if all cells are evaluated.
 std::vector<std::vector<std::string>> cell_rows(const std::vector<CellResult>& cells);
 
 /// Formats cell_rows() as aligned lines.

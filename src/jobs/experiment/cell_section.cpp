@@ -9,7 +9,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// Groups the cells by data set and model. Returns one list of cells for each pair.
+/// Returns one list of cells for each pair of data set and model.
 std::vector<std::vector<CellResult>> by_column(const std::vector<CellResult>& cells) {
   std::vector<std::vector<CellResult>> columns;
   for (const CellResult& cell : cells) {

@@ -9,8 +9,8 @@
 
 namespace mgpu::jobs {
 
-/// The values of names that stage files use as ${NAME}: {{"algorithm", "pita"}, {"round", "0"}}.
-/// The keys of the map are the names.
+/// Maps a name to its value, for example "round" to "0". A stage file refers to the value by the
+/// placeholder ${NAME}.
 using CellValues = std::map<std::string, std::string>;
 
 /// The names that CellValues may have, in the order in which stage_name() appends their values.
@@ -31,17 +31,18 @@ int round_of(const CellValues& values);
 std::string stage_name(const std::string& file_name, const CellValues& values);
 
 /// Returns the values of the cells of this run, in ascending order of rounds. Only cells that
-/// experiment.select selects are returned. If a list in `matrix` is empty, such as Matrix::models,
-/// the cells have no value with the name of this list, such as `model`. If all lists are empty,
+/// experiment.select selects are returned. If a list in `matrix` is empty, the cells have no value
+/// from it. For example, no cell has a `model` if Matrix::models is empty. If all lists are empty,
 /// there is one cell per round.
 ///
-/// With --only I/N, the run has every N-th combination of algorithm, data set and model, from
-/// combination I on, with all rounds and etas. Every part also has the cells of the baseline, and
-/// the cells without an algorithm.
+/// The run is part I of N parts with --only I/N. It has the cells of the combinations I, I + N,
+/// I + 2N and so on of algorithm, data set and model, counted from 0. Cells of the baseline and
+/// cells without an algorithm are not counted, because every part has them.
 std::vector<CellValues> values_of_cells(const Matrix& matrix);
 
 /// Returns the number of combinations of algorithm, data set and model that --only I/N divides
-/// among the parts. Combinations with the baseline, or without an algorithm, do not count.
+/// among the N parts. Does not count combinations with the baseline or without an algorithm,
+/// because every part has their cells.
 int num_dealt(const Matrix& matrix);
 
 }  // namespace mgpu::jobs

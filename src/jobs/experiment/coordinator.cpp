@@ -101,7 +101,8 @@ void Coordinator::start_ready() {
 }
 
 /// Calls prepare() for each ready stage that is not prepared yet. Returns whether a stage was
-/// reused or failed. In this case other stages may have become ready, and the caller calls again.
+/// reused or failed. If so, the caller calls reuse_ready() again, because other stages may have
+/// become ready.
 bool Coordinator::reuse_ready() {
   bool has_changed = false;
   for (const std::size_t stage : schedule_.ready())

@@ -78,8 +78,8 @@ fs::path stages_folder(const store::StoreConfig& experiment) {
 
 namespace {
 
-/// Describes by mark_of() the files that the stage's keys name, except files that other stages
-/// write. Keys that do not belong to the identity do not count (KeySpec::identity).
+/// Describes the input files of the stage by mark_of(). These are the files that keys with
+/// KeySpec::identity name. Files that other stages write are left out.
 std::string marks_of(const Stage& stage, const Config& config) {
   std::string marks;
   for (const KeySpec* key : config.keys()) {
@@ -95,8 +95,8 @@ std::string identity_with(const Config& config, const std::string& marks,
   return run::run_identity(config, {}, of_device) + ", files=" + sha256_hex(marks);
 }
 
-/// Returns a copy of `of_device` in which each value `auto` is replaced by the number that `run`
-/// has recorded.
+/// Returns a copy of `of_device` in which each value `auto` is replaced by the value that `run` has
+/// recorded for the key, if any.
 std::map<std::string, std::string> as_chosen_in(const fs::path& run,
                                                 std::map<std::string, std::string> of_device) {
   const std::map<std::string, std::string> chosen = store::keys_of_run(run);

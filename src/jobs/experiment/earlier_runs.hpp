@@ -40,8 +40,8 @@ struct PreparedStage {
   /// Run directory of the newest run that can be reused; "" if there is no such run. A run can be
   /// reused if all of these conditions hold:
   /// - The run is finished, and its last recorded exit code is 0.
-  /// - The run has this identity. A key with the value `auto` here may have the number that the run
-  ///   has chosen for it.
+  /// - The run has this identity. If this stage has the value `auto` for a key, the run may have
+  ///   any number that it chose for this key.
   /// - The run has its result file, outcome.json, and all exports that other stages read.
   std::filesystem::path earlier{};
   StageEnd end{};  // how `earlier` ended, if there is such a run
@@ -74,8 +74,9 @@ struct MeasuredWork {
   double rank_seconds = 0.0;  // sum over the attempts of seconds times number of ranks
 };
 
-/// Returns the time of the newest finished run of the stage in which no attempt was killed. Returns
-/// nullopt if there is no such run.
+/// Returns the time of the newest run of the stage that finished with exit code 0 and had no killed
+/// attempt. Returns nullopt if there is no such run.
+///
 /// Ranks:  local.
 std::optional<MeasuredWork> measured_work(const StagePlace& place, const Stage& stage);
 

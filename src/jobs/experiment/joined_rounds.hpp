@@ -10,12 +10,14 @@
 
 namespace mgpu::jobs {
 
-/// In the file of a stage, ${rounds.NAME} stands for the folder kAllRounds in the run directory of
-/// stage NAME. This folder does not exist. find_rounds() recognizes paths into the folder, and
-/// path_of() replaces them by paths of real files. Such a file has the rows of all rounds up to the
-/// round of the stage that reads it. If there are several rounds, join_rounds() writes the file.
-/// With ${rounds.FIRST.LATER}, the rows of round 0 are those of stage FIRST, and the rows of later
-/// rounds are those of stage LATER.
+/// In the file of a stage, ${rounds.NAME} stands for the rows of stage NAME from all rounds up to
+/// the round of the stage that reads them. With ${rounds.FIRST.LATER}, the rows of round 0 are
+/// those of stage FIRST, and the rows of later rounds are those of stage LATER.
+///
+/// The placeholder becomes the path of a folder kAllRounds in the output of the last round's stage.
+/// This folder does not exist. find_rounds() recognizes paths into the folder, and path_of()
+/// replaces them by paths of real files. If a real file has the rows of several rounds,
+/// join_rounds() writes it.
 inline constexpr const char* kAllRounds = "all_rounds";
 
 /// If the path of `input` begins with the folder kAllRounds of a stage, removes this folder from
@@ -24,9 +26,9 @@ inline constexpr const char* kAllRounds = "all_rounds";
 /// Errors: Failure E124 (exit 78) if the file is not JSON Lines, the only format that is joined.
 void find_rounds(const std::vector<Stage>& stages, const Stage& reader, StageInput& input);
 
-/// Returns the path of an input. If the input has the rows of several rounds, this is the path of a
-/// joined file, which depends on the run directories of all these rounds. `directories` has the run
-/// directory of each stage by index.
+/// Returns the path of an input. If the input has the rows of several rounds, returns the path of
+/// the joined file. This path depends on the run directories of all these rounds. `directories` has
+/// the run directory of each stage by index.
 std::filesystem::path path_of(const StageInput& input,
                               const std::map<std::size_t, std::string>& directories);
 

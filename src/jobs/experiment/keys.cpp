@@ -62,8 +62,9 @@ void check_ranks(const Config& config) {
                            "experiment.ranks={" + names[i] + ": 2}");
 }
 
-/// Refuses run.schedule=dynamic. If experiment.algorithms is empty, also refuses run.total_workers
-/// above 1 (--only). Otherwise, also refuses a run.worker_id that is not below run.total_workers.
+/// Refuses run.schedule=dynamic. Also checks --only I/N, which sets run.worker_id to I and
+/// run.total_workers to N. If experiment.algorithms is empty, refuses N above 1. Otherwise refuses
+/// an I that is not below N.
 void refuse_chunk_keys_of(const Config& config) {
   if (config.texts("experiment.algorithms").empty())
     run::refuse_chunk_keys(config);

@@ -195,8 +195,8 @@ private:
                                report::percent(idle)});
   }
 
-  /// Adds to the plan the limits of all stages, and the memory of the stage that needs the most per
-  /// rank.
+  /// Adds the limits of all stages to the plan. Also sets the memory of the plan to that of the
+  /// stage whose ranks need the most.
   void add_memory() {
     const StageEstimate* fullest = nullptr;
     for (std::size_t s = 0; s < estimates_.size(); ++s) {

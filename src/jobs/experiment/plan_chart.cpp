@@ -21,8 +21,8 @@ double end_of(const std::vector<SimulatedStage>& stages) {
 }
 
 /// Returns a row of letters for each rank. `end` is the time at the right end of the rows. A stage
-/// that takes time gets at least one letter, which the letter of a stage with a higher index may
-/// replace.
+/// that takes time has at least one letter. If two stages have the same place in a row, the row
+/// shows the stage with the higher index.
 std::vector<std::string> rows_of(const std::vector<SimulatedStage>& stages, int ranks, double end) {
   std::vector<std::string> rows(static_cast<std::size_t>(ranks), std::string(kChartColumns, '.'));
   const auto column = [&](double time) {

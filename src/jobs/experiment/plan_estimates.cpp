@@ -42,9 +42,9 @@ Estimator::Estimator(const std::vector<Stage>& stages, const std::vector<StagePl
   }
 }
 
-/// Returns the machine with only `ranks` ranks. The estimate lets these ranks use the whole memory
-/// of their nodes, because Schedule begins other stages on a node only if all its stages fit
-/// together.
+/// Returns the machine with only `ranks` ranks, as if a stage had its nodes alone. So the estimate
+/// lets the stage use the whole memory of these nodes. Schedule checks that stages on the same node
+/// fit into its memory together.
 run::PlanMachine Estimator::machine_of(int ranks) const {
   run::PlanMachine machine = machine_;
   machine.ranks = ranks;

@@ -23,7 +23,8 @@ using SecondsOf = std::function<double(const Assignment& assignment)>;
 /// schedule has marked as reused take no time.
 ///
 /// Schedule::free() must have been called for all ranks of `schedule`.
-/// Errors: Error if no ranks can run a stage, which is a bug of the caller.
+/// Errors: Error if no stage is running and the free ranks can run no ready stage, which is a bug
+///         of the caller.
 std::vector<SimulatedStage> simulate(Schedule& schedule, const SecondsOf& seconds_of);
 
 /// Lower bounds of the time of an experiment.

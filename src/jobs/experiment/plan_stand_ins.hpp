@@ -12,7 +12,8 @@
 
 namespace mgpu::jobs {
 
-/// The contents of the files of a model's folder, without the weights, by file name.
+/// Maps the name of each file in a model's folder to the contents of the file. Files of weights are
+/// left out.
 using ModelFiles = std::map<std::string, std::string>;
 
 /// Returns the files of the model that a stage trains; an empty map if the stage trains no language

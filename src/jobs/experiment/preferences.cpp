@@ -50,8 +50,8 @@ double sum_of(const Preferences& preferences, const CellValues& values) {
   return sum;
 }
 
-/// Raises the elements of `numbers` to at least `sum` for a stage, and for all stages that it waits
-/// for, directly or not.
+/// Raises elements of `numbers`, which has one element for each stage. Raises the element of
+/// `stage` and of all stages that it waits for, directly or not, to at least `sum`.
 void raise(const StageGraph& graph, std::size_t stage, double sum, std::vector<double>& numbers) {
   std::vector<std::size_t> open{stage};
   while (!open.empty()) {

@@ -10,9 +10,9 @@
 
 namespace mgpu::jobs {
 
-/// Runs a stage as a run::Session on the ranks StageOrder::members. The results of the stage equal
-/// those of its job without an experiment. Writes outcome.json unless the job was stopped or threw
-/// an exception. If the job is done, also writes the exports that other stages read.
+/// Runs a stage as a run::Session on the ranks StageOrder::members. The stage has the same results
+/// as a run of its job outside an experiment. Writes outcome.json unless the job was stopped or
+/// threw an exception. If the job is done, also writes the exports that other stages read.
 ///
 /// Ranks:   collective over the ranks StageOrder::members.
 /// Returns: the end of the stage on the first member. On other members only StageEnd::exit is

@@ -11,9 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// A stage with StageNeed::wish 0 may get 1 / kMostAtOnce of all ranks, even if the free ranks
-// divided by the number of ready stages are fewer. So at most about kMostAtOnce such stages run at
-// a time.
+// If StageNeed::wish of a stage is 0, the limit of its ranks is at least 1 / kMostAtOnce of all
+// ranks. So only about kMostAtOnce such stages run at the same time.
 constexpr int kMostAtOnce = 8;
 
 /// Returns for each stage the number of stages on the longest chain that begins with this stage. In
@@ -118,14 +117,15 @@ bool Schedule::fits(int node, std::uint64_t bytes) const {
   return most == 0 || used + bytes <= most;
 }
 
-/// Returns whether no stage with known memory runs on the node.
+/// Returns whether no stage whose memory is known runs on the node.
 bool Schedule::is_unused(int node) const {
   return used_.at(static_cast<std::size_t>(node)) == 0;
 }
 
 /// Returns the first `count` free ranks on whose nodes the stage fits, or all such ranks if there
-/// are fewer. Adds the bytes that the stage needs on each node to `loads`. With `may_exceed`, the
-/// stage may also need more than the memory of a node that no other stage uses.
+/// are fewer. Adds to `loads`, for each node, the bytes that the stage needs there. If `may_exceed`
+/// is true, the stage also fits on each node that no other stage uses, even if the memory of the
+/// node is too small.
 std::vector<int> Schedule::members_of(std::size_t stage, int count, bool may_exceed,
                                       Loads& loads) const {
   const bool is_limited = !memory_.node_of.empty();
@@ -158,10 +158,10 @@ std::optional<Assignment> Schedule::assign(std::size_t stage, int count, bool ma
   return Assignment{stage, std::move(members)};
 }
 
-/// Assigns free ranks to the stage. Their number is the largest one in StageNeed::sizes that is not
-/// above `most` and for which there is enough memory. If no number has enough memory, the stage
-/// gets the smallest number, once enough free ranks are on nodes where it fits or that no other
-/// stage uses. Returns nullopt if the stage has to wait.
+/// Assigns free ranks to the stage. The number of ranks is the largest element of StageNeed::sizes
+/// that is at most `most` and for which there is enough memory. If memory suffices for no such
+/// element, tries the smallest one again with `may_exceed` (see members_of()). Returns nullopt if
+/// the stage has to wait.
 std::optional<Assignment> Schedule::assign_most(std::size_t stage, int most) {
   const std::vector<int>& sizes = stages_[stage].sizes;
   const auto end = std::ranges::upper_bound(sizes, most);

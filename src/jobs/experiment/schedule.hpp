@@ -59,15 +59,15 @@ struct NodeMemory {
 /// Decides which stage runs next, and on which ranks. This class knows no configuration and sends
 /// no messages. Of equally urgent stages, the one with the lowest index comes first.
 ///
-/// A stage with StageNeed::wish 0 gets at most the number of free ranks divided by the number of
-/// ready stages. If an eighth of all ranks is more, the eighth is the limit instead. Because of the
-/// eighth, only about eight such stages run at a time. Otherwise the last stages could run for a
-/// long time on few ranks. If the smallest of StageNeed::sizes is above this limit, the stage gets
-/// that smallest number of ranks.
+/// If StageNeed::wish is 0, the ranks of a stage are limited to the largest of these numbers:
+/// - the number of free ranks, divided by the number of ready stages
+/// - an eighth of all ranks, so that only about eight such stages run at the same time. If more
+///   stages ran, the last of them could run for a long time on few ranks.
+/// - the smallest of StageNeed::sizes
 ///
 /// Stages on a node run at the same time only if they fit into the node's memory together.
-/// Otherwise a stage gets fewer ranks, or waits. A stage that needs more memory than a node has
-/// still runs when no other stage uses the node.
+/// Otherwise a stage gets fewer ranks, or waits. If a stage needs more memory than a node has, it
+/// can begin there only while no other stage uses the node.
 class Schedule {
 public:
   /// `ranks` is the number of ranks of the run. A rank counts as busy until free() is called for
@@ -88,11 +88,11 @@ public:
   /// most urgent stage first. The result is empty after stop().
   std::vector<std::size_t> ready() const;
 
-  /// Sets the state of a ready stage to reused, because an earlier run has its results.
+  /// Marks a ready stage as reused, because an earlier run has its results.
   /// Errors: Error if the stage is not waiting, which is a bug of the caller.
   void reuse(std::size_t stage);
 
-  /// Sets the state of a ready stage that could not begin to failed. All stages that wait for this
+  /// Marks a ready stage as failed, because it could not begin. All stages that wait for this
   /// stage, directly or not, are left out.
   /// Errors: Error if the stage is not waiting, which is a bug of the caller.
   void fail(std::size_t stage);
@@ -108,7 +108,7 @@ public:
   /// directly or not, are left out. If `state` is `stopped`, no other stage begins.
   void end(std::size_t stage, StageState state);
 
-  /// Sets the state of a running stage that failed to waiting, so that it runs again.
+  /// Marks a running stage as waiting after its job has failed, so that it runs again.
   void retry(std::size_t stage);
 
   /// Prevents all waiting stages from beginning.

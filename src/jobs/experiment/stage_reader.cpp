@@ -166,8 +166,8 @@ std::string StageReader::value_of(const std::string& name, Open& open) const {
 }
 
 /// Returns the index of the stage of file `file_name` with these values. Adds this stage to
-/// Open::before. Adds to Open::used the names of the values that this stage uses, with the values
-/// of the open stage.
+/// Open::before. For each name whose value this stage uses, adds the open stage's value of this
+/// name to Open::used.
 std::size_t StageReader::stage_before(const std::string& file_name, const CellValues& values,
                                       Open& open) {
   if (!is_plain_name(file_name))

@@ -74,7 +74,8 @@ StageGraph read_graph(const ExperimentConfig& keys, const Config& config,
 /// Sets Stage::sizes to the numbers of ranks, at most `ranks`, on which the stage can run. Tries
 /// all numbers up to 16, the numbers 2^n and 3 * 2^n above 16, and `ranks`.
 /// Ranks:  local.
-/// Errors: if a stage can run on no number, the Failure for one rank.
+/// Errors: Failure if a stage can run on no number of ranks. The Failure says why it cannot run on
+///         one rank.
 void choose_sizes(std::vector<Stage>& stages, int ranks);
 
 /// Returns the StageNeed of each stage, for Schedule.
@@ -84,9 +85,10 @@ std::vector<StageNeed> needs_of(const std::vector<Stage>& stages);
 std::string description(const std::vector<Stage>& stages, const Stage& stage);
 
 /// Returns the configuration of a stage, in which the keys of its inputs have the paths that
-/// path_of() returns, or path_for_plan() if `is_plan`. Makes no files: join_rounds() makes the
-/// files with the rows of several rounds. `directories` has the run directories of other stages by
-/// index.
+/// path_of() returns. If `is_plan` is true, path_for_plan() returns these paths instead. Makes no
+/// files: join_rounds() makes the files with the rows of several rounds. `directories` has the run
+/// directories of other stages by index.
+///
 /// Ranks:  local.
 Config with_inputs(const Stage& stage, const std::map<std::size_t, std::string>& directories,
                    bool is_plan = false);

@@ -21,12 +21,15 @@ struct BeamPrompt {
 };
 
 /// Completes prompts step by step. After each step, a process reward model scores the unfinished
-/// completions of a prompt. One in generate.reward.beam_width of these completions continues,
-/// namely those with the highest scores. Copies of them replace the other unfinished completions,
-/// so the number of completions stays the same. Completions that have ended are kept. The
-/// completions of all prompts of a batch grow together. A copy shares the cache pages of its
+/// completions of a prompt. The completions with the highest scores continue. Their number is that
+/// of the unfinished completions divided by generate.reward.beam_width, rounded up. Copies of the
+/// completions that continue replace the other unfinished completions, so the number of completions
+/// stays the same. Completions that have ended are kept.
+///
+/// The completions of all prompts of a batch grow together. A copy shares the cache pages of its
 /// origin. On the CPU, the completions of a prompt depend only on the prompt and its random stream,
 /// not on other prompts.
+///
 /// Source: beam search with a verifier in Snell et al., arXiv 2408.03314, 5.1.
 class BeamSearch {
 public:
@@ -88,11 +91,11 @@ private:
   std::int64_t ended_ = 0;
 };
 
-/// Decides which unfinished completions of a prompt continue. Returns, for each completion, the
-/// index of the completion whose copy replaces it. Only the completions with the highest `scores`
-/// are copied: one in `width`, rounded up. All of them get the same number of copies. If the number
-/// of completions does not divide evenly, the best of them get one copy more. NaN is lower than any
-/// score.
+/// Decides which of a prompt's N unfinished completions continue. Returns, for each completion, the
+/// index of the completion whose copy replaces it. Only the ceil(N / width) completions with the
+/// highest scores are copied. Each gets N / ceil(N / width) copies, rounded down, and the best ones
+/// get one copy more until there are N copies. NaN is lower than any score.
+/// Shapes: scores N
 std::vector<std::size_t> continued_of(std::span<const double> scores, std::int64_t width);
 
 }  // namespace mgpu::jobs

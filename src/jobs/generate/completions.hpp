@@ -22,13 +22,12 @@ struct CompletedPrompt {
   lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 
-  /// For each token of each completion, a KL divergence in nats:
-  /// - With generate.reference, this is the divergence of the token's distribution from the
-  ///   distribution of the reference.
+  /// Has the KL divergence of the distribution of each token of each completion, in nats.
+  /// - With generate.reference, this is the divergence from the distribution of the reference.
   /// - With a guide but no reference, this is the divergence from the distribution of model.path.
   ///   The value is NaN for tokens that the row gives (generate.roll_in), because the guide did not
   ///   see these tokens.
-  /// - With neither, `divergences` is empty.
+  /// - Without a guide and a reference, `divergences` is empty.
   std::vector<std::vector<double>> divergences{};
 };
 
@@ -50,8 +49,8 @@ public:
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 
-  /// Returns the random stream (lm::Prompt::sample) of the first completion of the prompt with the
-  /// global id `prompt`. Completion i of this prompt has this number plus i.
+  /// Returns the number of the random stream (lm::Prompt::sample) of the first completion of the
+  /// prompt with the global id `prompt`. The stream of completion i has this number plus i.
   std::uint64_t sample_of(std::int64_t prompt) const {
     return static_cast<std::uint64_t>(prompt * num_samples_);
   }

@@ -101,8 +101,9 @@ void add_search_metric(const JudgedRows& judged, SearchKind kind, PromptMetric m
   });
 }
 
-/// Returns the numbers of completions for which searches are evaluated. With beam search, the only
-/// number is that of all completions, because the completions depend on each other.
+/// Returns each k for which searches among the first k completions of a prompt are evaluated. With
+/// beam search, the only k is the number of all completions, because the completions depend on each
+/// other.
 std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKind chosen) {
   std::vector<std::int64_t> counts = evaluation.counts;
   const std::ptrdiff_t skipped = chosen == SearchKind::beam ? std::ssize(counts) - 1 : 1;
@@ -110,9 +111,10 @@ std::vector<std::int64_t> searched_counts(const Evaluation& evaluation, SearchKi
   return counts;
 }
 
-/// Adds the accuracies of best-of-n and of the weighted vote. Also adds two differences: the
-/// accuracy of search `chosen` minus pass@1, which is the accuracy of a random completion, and
-/// minus maj@k.
+/// Adds these metrics for each k of searched_counts():
+/// - the accuracies of best-of-k and of the weighted vote of k completions
+/// - the accuracy of search `chosen` minus pass@1, the accuracy of a random completion
+/// - the accuracy of search `chosen` minus maj@k
 void add_searches(const JudgedRows& judged, SearchKind chosen, Evaluation& evaluation) {
   const std::vector<std::int64_t> counts = searched_counts(evaluation, chosen);
   for (const std::int64_t k : counts) {

@@ -59,8 +59,8 @@ Estimate estimate_of(const Evaluation& evaluation, const PromptMetric& metric,
 Evaluation evaluate_rows(const store::ReadTable& rows,
                          std::optional<SearchKind> search = std::nullopt);
 
-/// Evaluates the completions in the journal. Returns nullopt if prompt_index is the only column
-/// of `table` that evaluate_rows() uses, or if `table` lacks all of these columns.
+/// Evaluates the completions in the journal. `table` must have column prompt_index. Returns nullopt
+/// if this is the only column of `table` that evaluate_rows() uses.
 ///
 /// Ranks:  collective over `world`; all ranks get the same result.
 /// Errors: those of read_chunks() and RowFile::read(), on all ranks.

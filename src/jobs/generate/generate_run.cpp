@@ -25,8 +25,8 @@ run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
 }
 
 /// Returns the keys that divide the reference model among the ranks of a group. These are the keys
-/// of model.path, with one exception. If model.device_map lists layers, the list does not apply to
-/// the reference model, and its layers are divided equally.
+/// of model.path, with one exception. If model.device_map lists layers, the layers of the reference
+/// model are divided equally instead, because the list is only for model.path.
 run::ModelKeys reference_model_keys(run::ModelKeys keys) {
   if (keys.plan.layers.kind == lm::LayerMap::Kind::manual) keys.plan.layers = {};
   return keys;

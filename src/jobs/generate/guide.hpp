@@ -37,7 +37,7 @@ std::optional<GuideKeys> read_guide_keys(const Config& config);
 void check_guide_files(const Config& config, const GuideKeys& keys,
                        const std::filesystem::path& model, bool needs_weights);
 
-/// Holds the numbers of tokens of the longest prompt and of the longest completion.
+/// Says how many tokens the longest prompt has, and how many a completion may have.
 struct CompletionLengths {
   std::int64_t longest_prompt = 0;
   std::int64_t max_new_tokens = 0;

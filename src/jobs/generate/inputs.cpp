@@ -49,9 +49,10 @@ void add_model(const char* key, std::optional<std::uint32_t> fingerprint, Genera
 }
 
 /// Cuts the completion of the row at a random token, and appends the part before the cut to the
-/// prompt. Unless the completion is only a stop token, at least one token that is not a final stop
-/// token remains after the cut. The appended part is shorter than generate.max_new_tokens. A row
-/// whose `completion_ids` are not a list of ids of the vocabulary gets the status bad_row.
+/// prompt. This part is shorter than generate.max_new_tokens. It never has all tokens of the
+/// completion. If the completion ends with a stop token, the token before it also stays after the
+/// cut. A row whose `completion_ids` are not a list of ids of the vocabulary gets the status
+/// bad_row.
 void begin_completion(const input::Row& row, const GenerateInputs& inputs, std::uint64_t number,
                       rows::EncodedPrompt& prompt) {
   std::vector<std::int64_t> ids;

@@ -12,7 +12,7 @@ std::int64_t weights_of(const ModelPart& part, const lm::MemoryDemand& demand) {
 }
 
 /// Returns the complete model without the vocabulary head, because a guide has a value head
-/// instead. This small head and the norm before this head are not counted.
+/// instead. The value head and the norm before it are small, and are not counted.
 lm::Shard without_head(const lm::LmConfig& guide) {
   lm::Shard shard = lm::whole_model(guide);
   shard.has_head = false;
@@ -56,8 +56,8 @@ std::int64_t guide_batch_bytes(const lm::LmConfig& guide, std::int64_t candidate
 std::int64_t divergence_batch_bytes(const ModelPart& model, const ModelPart& reference,
                                     std::int64_t new_tokens, lm::MemoryDemand demand) {
   // Three copies of a block of logits exist at the same time: those of the model, of the reference,
-  // and of the model with the guide's offsets. A GPU also has float64 copies and the temporary
-  // tensors of the sums.
+  // and of the model with the guide's offsets. A GPU also has float64 copies of the logits, and
+  // temporary tensors for the sums over the vocabulary.
   constexpr std::int64_t kCopies = 3;
   constexpr std::int64_t kCopiesOnGpu = 16;
   demand.others = {};

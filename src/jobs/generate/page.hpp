@@ -12,7 +12,8 @@
 
 namespace mgpu::jobs {
 
-/// The page reads at most this many completions of a prompt, to show the different ones.
+/// Number of completions of a prompt that the page reads at most. The page shows the most frequent
+/// texts among them.
 inline constexpr std::int64_t kReadSamples = 64;
 
 /// The data that report.html of job generate shows: lengths, reasons why completions end, speed,

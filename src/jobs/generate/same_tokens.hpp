@@ -7,8 +7,8 @@
 
 namespace mgpu::jobs {
 
-/// A model that reads the tokens that model.path generates, such as a guide, and the texts about
-/// this model in error messages.
+/// A model, such as a guide, that reads the tokens which model.path generates. The texts are for
+/// error messages about this model.
 struct TokenReader {
   std::string key{};               // "generate.guide.path"
   std::filesystem::path folder{};  // the value of the key

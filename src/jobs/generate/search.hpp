@@ -47,21 +47,26 @@ void check_search_keys(const Config& config);
 std::optional<SearchKeys> read_search_keys(const Config& config);
 
 /// Returns whether the folder of generate.reward.path has a process reward model, a
-/// ForTokenClassification. If not, the folder must have a reward model, a
-/// ForSequenceClassification; this function does not check that. Errors: Failure E603, E623.
+/// ForTokenClassification. Otherwise the folder should have a reward model, a
+/// ForSequenceClassification. This function does not check whether it does.
+///
+/// Errors: Failure E603, E623.
 bool judges_steps(const SearchKeys& keys);
 
 /// Checks that keys.folder has a process reward model or a reward model that can judge completions
 /// of the model in folder `model`. If `needs_weights`, keys.folder must have weights, which are not
 /// read.
 ///
-/// Errors: those of check_model_folder(), or of check_model_config() without `needs_weights`.
-///         - For a process reward model, also those of read_step_head(). If the model reads texts,
-///           Failure E553 (exit 65) if its folder has no tokenizer. Otherwise, those of
+/// Errors: with `needs_weights`, those of check_model_folder(); otherwise those of
+///         check_model_config(). In addition:
+///         - For a process reward model, those of read_step_head().
+///         - For a process reward model that reads texts, Failure E553 (exit 65) if its folder has
+///           no tokenizer.
+///         - For a process reward model that reads the sampled tokens, those of
 ///           check_same_tokens().
-///         - For a reward model, also Failure E124 (exit 78) if beams are given, or keys
-///           generate.reward.* that concern steps. Also those of check_reward_config() and
-///           check_reward_weights().
+///         - For a reward model, Failure E124 (exit 78) if generate.search is beam, or if a key
+///           generate.reward.* is given that concerns steps. Also those of check_reward_config()
+///           and, with `needs_weights`, of check_reward_weights().
 void check_search_files(const Config& config, const SearchKeys& keys,
                         const std::filesystem::path& model, bool needs_weights);
 

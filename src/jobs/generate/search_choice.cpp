@@ -14,7 +14,8 @@ std::size_t best_of(std::span<const double> scores) {
 
 std::optional<std::size_t> voted_of(std::span<const double> scores,
                                     std::span<const std::int32_t> same_as) {
-  // The sum of each answer is at the index of its first completion.
+  // The sum of an answer is at the index of the first completion that gives the answer. All other
+  // elements are -1.
   std::vector<double> sums(scores.size(), -1.0);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (same_as[i] < 0 || std::isnan(scores[i])) continue;

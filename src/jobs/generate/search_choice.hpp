@@ -15,11 +15,13 @@ namespace mgpu::jobs {
 /// Shapes: scores [completions of a prompt], at least one
 std::size_t best_of(std::span<const double> scores);
 
-/// Returns the result of a weighted vote, in which the answer wins whose completions have the
-/// highest sum of scores. The result is the index of the first completion that gives this answer.
-/// Of equal sums, the first answer wins. `same_as` has for each completion the index of the first
-/// completion with an equal answer, or -1 for a completion without an answer. Completions without
-/// an answer or a score do not vote. Returns nullopt if no completion votes.
+/// Returns the result of a weighted vote. The vote adds the scores of completions with equal
+/// answers, and the answer with the highest sum wins. Of equal sums, the first answer wins. The
+/// result is the index of the first completion that gives the winning answer.
+///
+/// `same_as` has for each completion the index of the first completion with an equal answer, or -1
+/// for a completion without an answer. A completion that lacks an answer or a score does not vote.
+/// Returns nullopt if no completion votes.
 ///
 /// Shapes: scores [completions of a prompt]; same_as at least as many
 /// Source: Li et al., arXiv 2206.02336.

@@ -151,8 +151,8 @@ std::vector<double> divergences_of(const CompletionRow& row) {
   return all[static_cast<std::size_t>(row.sample)];
 }
 
-/// Adds columns for the KL divergence from generate.reference or, without a reference, for the KL
-/// divergence of guided sampling from model.path.
+/// Adds columns for a KL divergence. With `has_reference`, this is the divergence from
+/// generate.reference. Otherwise it is the divergence of guided sampling from model.path.
 void add_kl_columns(Columns& columns, bool has_reference) {
   using Row = CompletionRow;
   const std::string from = has_reference ? "KL from the reference" : "KL of the guided draws";

@@ -7,9 +7,9 @@
 
 namespace mgpu::jobs {
 
-/// Draws the mean and the 10th percentile of the total probability of the k most probable tokens
-/// against k. Labels below the axis give the bytes per token that these k tokens take in the
-/// results, for both values of teacher.store. Returns an SVG image; "" if no points are given.
+/// Draws two curves over k: the mean and the 10th percentile of the total probability of the k most
+/// probable tokens. Labels below the axis give the bytes that the results need to store k tokens
+/// per position, for both values of teacher.store. Returns an SVG image; "" if no points are given.
 std::string svg_kept_mass(const KeptMass& mass);
 
 /// Draws one row of bars for each of the first kShownRanks ranks. The bars show which layers or

@@ -22,8 +22,8 @@ struct TeacherInputs : rows::ModelRows {
   TeacherConfig config{};
   std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows and model
 
-  /// Returns the largest allowed number of tokens of a sample: data.max_length, or the number of
-  /// learned positions of the model if it has such positions and this number is smaller.
+  /// Returns the largest allowed number of tokens of a sample. This is data.max_length. If the
+  /// model has learned positions, the result is at most the number of these positions.
   std::int64_t max_length() const;
 
   SampleMaker sample_maker() const;

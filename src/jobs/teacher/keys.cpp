@@ -23,8 +23,9 @@ rows::ModelRowKeys read_rows(const Config& config) {
   return keys;
 }
 
-/// Refuses a changed teacher.num_draws with teacher.targets=topk, and a changed teacher.top_k with
-/// random_sampling.
+/// Refuses a key that has no effect and does not have its default value:
+/// - teacher.num_draws, with teacher.targets=topk
+/// - teacher.top_k, with teacher.targets=random_sampling
 void refuse_useless_keys(const Config& config) {
   const bool has_draws = config.is("teacher.targets", "random_sampling");
   const auto refuse = [&](const char* name, std::int64_t standard, const char* other) {

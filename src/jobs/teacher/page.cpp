@@ -11,8 +11,8 @@
 namespace mgpu::jobs {
 namespace {
 
-// Samples longer than this multiple of the allowed length count as this long. The last bar
-// of the chart contains all these samples.
+// The chart of lengths ends at this multiple of the allowed length. Its last bar also counts all
+// longer samples.
 constexpr std::int64_t kLongestBar = 4;
 
 report::Figure text_figure(const TeacherPlots& plots) {

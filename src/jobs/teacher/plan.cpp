@@ -22,8 +22,8 @@ namespace {
 
 constexpr double kBytesPerToken = 3.0;  // lower bound: texts have about 4, and JSON adds more
 
-/// Returns an upper bound of the number of tokens of a file, from its size and from the largest
-/// allowed number of tokens of its samples.
+/// Returns an upper bound of the number of tokens in a file of `bytes` bytes with `samples`
+/// samples. A sample has at most `max_length` tokens.
 double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_length) {
   const double by_size = static_cast<double>(bytes) / kBytesPerToken;
   return std::min(by_size, static_cast<double>(samples) * static_cast<double>(max_length));
@@ -80,8 +80,8 @@ std::uint64_t TeacherJob::disk_bytes() const {
   if (bytes == 0) return 0;  // no data, which --check reports in a separate line
   const std::int64_t vocab = lm::read_lm_config(keys_.rows.folder).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
-  // The factor 2 counts the journal and results.h5. `bytes` is an upper bound of the copied columns
-  // of the input file.
+  // The factor 2 is for two files: the journal and results.h5. The last term is for the columns
+  // that are copied from the input file, which take at most `bytes` bytes.
   return run::whole_bytes(2.0 * (tokens * token_bytes(keys_, vocab) + static_cast<double>(bytes)));
 }
 

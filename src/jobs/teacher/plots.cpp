@@ -67,9 +67,9 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Divides the rows into kShownTexts ranges of equal size. Returns from each range the first row
-/// with at least kShownTokens tokens. If no row has that many, returns the first row with the most
-/// tokens. Skips a range in which no row has at least two tokens.
+/// Divides the rows into kShownTexts ranges of equal size, and returns one row of each range: the
+/// first row with at least kShownTokens tokens. If a range lacks such a row, returns its first row
+/// with the most tokens. Skips a range in which no row has at least two tokens.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {
@@ -138,8 +138,8 @@ ShownText read_text(recipes::StoredTargets& targets, const store::ListColumn& to
   if (answer < text.tokens)
     text.first = std::clamp<std::int64_t>(answer - kShownPrompt, 0,
                                           std::max<std::int64_t>(text.tokens - kShownTokens, 0));
-  // Also reads the token before the first shown one, because its targets predict the first shown
-  // one.
+  // The targets of a token predict the next token. So the prediction of the first shown token needs
+  // the token before it.
   const std::int64_t before = text.first > 0 ? 1 : 0;
   const std::int64_t count = std::min(kShownTokens, text.tokens - text.first);
   const std::int64_t first = text.first - before;
@@ -211,7 +211,8 @@ private:
 };
 
 /// Returns the index of the first token of each block of kBlockTokens tokens. The blocks cover all
-/// tokens or, if the file has more than kSeenTokens, that many tokens spread over the file.
+/// tokens of a file with at most kSeenTokens tokens. In a larger file, they cover kSeenTokens
+/// tokens that are spread over the file.
 std::vector<std::int64_t> block_starts(std::int64_t tokens) {
   std::int64_t blocks = kSeenTokens / kBlockTokens;
   std::int64_t apart = (tokens - kBlockTokens) / (blocks - 1);

@@ -66,8 +66,8 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, TeacherPlots& plots)
   plots.total_tokens_per_second = speeds.total;
 }
 
-/// Returns how many bytes the targets of a token take, including ids. If that number differs
-/// between tokens, returns the size of the whole file divided by the number of tokens.
+/// Returns how many bytes the targets of a token take, including ids. If this number differs
+/// between tokens, returns a mean: the size of the whole file divided by the number of tokens.
 double bytes_per_token(const TeacherInputs& inputs, const TeacherPlots& plots,
                        std::uint64_t file_bytes) {
   if (plots.tokens == 0) return 0.0;

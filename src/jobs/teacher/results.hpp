@@ -23,8 +23,8 @@ store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInp
 /// Errors: those of seal().
 void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 
-/// Reads results.h5, and adds numbers and charts to `outcome`, from which the end table,
-/// summary.json and report.html are made.
+/// Reads results.h5, and adds numbers and charts to `outcome`. The run makes its end table,
+/// summary.json and report.html from `outcome`.
 ///
 /// Ranks:  collective over the world.
 /// Errors: those of read_table() and add_targets().

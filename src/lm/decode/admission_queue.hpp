@@ -71,7 +71,8 @@ public:
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
-  /// Returns the number of completions that have ended, or of prompts that have been scored.
+  /// Returns how many completions have ended. A prompt with continuations is only scored. When this
+  /// is done, it counts as Prompt::num_samples ended completions.
   std::int64_t ended() const { return ended_; }
 
   /// Sets how many sequences of a prompt have not ended. The initial number is num_samples.

@@ -64,8 +64,8 @@ at::Tensor own_sums(const LanguageModel& model, const at::Tensor& hidden) {
   return all;
 }
 
-/// Returns the sums over the whole vocabulary: the sums of the R ranks, joined in the order of the
-/// ranks.
+/// Returns the sums over the whole vocabulary, [N, 3]. `mine` has the sums over this rank's part of
+/// the vocabulary. joined() combines the sums of the R ranks in the order of the ranks.
 at::Tensor sums_of_ranks(ShardPeers& peers, const at::Tensor& mine) {
   const at::Tensor all = gather_bits(peers, mine.view(at::kInt)).view(at::kDouble);  // [R, N, 3]
   at::Tensor sums = all[0];

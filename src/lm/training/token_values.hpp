@@ -29,10 +29,11 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
 /// Shapes: hidden [N, D]; rows int64, indices of tokens
 at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);
 
-/// Backpropagates `outputs`, the gradient of the loss with respect to the result of own_outputs().
-/// Adds to the gradients of the head's parameters and to `hidden_gradient`.
+/// Backpropagates through own_outputs(). `outputs` is the gradient of the loss with respect to the
+/// result of own_outputs(hidden, head, rows). Adds to the gradients of the head's parameters and to
+/// `hidden_gradient`.
 ///
-/// Shapes: hidden, hidden_gradient [N, D]; outputs [rows, outputs]
+/// Shapes: hidden, hidden_gradient [N, D]; rows [R] int64; outputs [R, K] for K outputs of the head
 void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,
                        const at::Tensor& outputs, const at::Tensor& hidden_gradient);
 

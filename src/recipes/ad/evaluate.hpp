@@ -25,12 +25,13 @@ struct Player {
   std::uint64_t seed = 0;
 };
 
-/// The mean return of each episode over several rollouts or histories. Index e is episode e + 1.
+/// Mean returns. Element e is the return of episode e + 1, averaged over several rollouts of an
+/// agent, or over several learning histories.
 using EpisodeReturns = std::vector<double>;
 double mean(const EpisodeReturns& returns);
 
-/// Returns "return.N" for episode N, counted from 1: the name of its mean return in
-/// TrainTask::Evaluation::values.
+/// Returns "return.N" for episode N, where N counts from 1. TrainTask::Evaluation::values has the
+/// mean return of episode N under this name.
 std::string return_name(int episode);
 
 /// Evaluates the current weights on unseen tasks in the middle of training. Returns the mean return
@@ -40,7 +41,8 @@ std::string return_name(int episode);
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
-/// Describes the final evaluation: every rollout of every unseen task under each Control of `grid`.
+/// Describes the final evaluation. It plays `grid.runs` rollouts of every unseen task under each
+/// Control of `grid`.
 struct FinalEvaluation {
   EvaluationGrid grid;
   std::uint32_t phase = 0;       // phase id in the journal, derived from a checksum of the weights

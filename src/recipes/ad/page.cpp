@@ -15,9 +15,9 @@ namespace {
 
 using PerEpisode = AdPlots::PerEpisode;
 
-/// Describes a curve over the episodes of a context: its name (see series_name()), its label, its
-/// CSS class, and the members of PerEpisode with its values and its band. The curve of the early
-/// checkpoint has no band, because only its means are kept.
+/// Describes a curve over the episodes of a context. `values` and `band` are the members of
+/// PerEpisode that have the values and the band of the curve. The curve of the early checkpoint has
+/// no band, because only means are kept for that checkpoint.
 struct EpisodeCurve {
   const char* name;
   const char* label;

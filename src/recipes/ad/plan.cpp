@@ -51,7 +51,8 @@ private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
   const train::BatchShape& batch() const { return sizes_.settings.loop.train.batch; }
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
-  /// Returns whether a CPU computes, and rounds the operands of each matrix product to 16 bits.
+  /// Returns whether the model runs on a CPU that rounds the operands of each matrix product to 16
+  /// bits.
   bool is_rounded() const {
     return !on_gpu() && sizes_.settings.model.compute != tensor::ComputeKind::f32;
   }
@@ -89,17 +90,17 @@ private:
   /// floats for each token, with D = n_embd, I = n_inner, A = actions:
   ///   per layer  x, norm1, attention_out, residual, norm2: D each; q, k, v: 3 D; up, gelu: I each
   ///   once       one-hot fields (about 47, counted as D), final norm: D, logits: A
-  /// The estimate also counts 3 D + D + I floats for the gradients of a layer, as many as exist at
-  /// the same time. On a GPU, 16-bit copies replace float32 tensors of twice the size, so the count
-  /// is an upper bound. On the CPU the rounded `attention_out` is kept in addition, and three
-  /// copies of qkv exist during its rounding.
+  /// The estimate also counts 3 D + D + I floats for gradients of one layer, because no more than
+  /// these exist at the same time. On a GPU, the estimate is an upper bound, because some tensors
+  /// have 16-bit elements. A CPU that rounds also keeps the rounded `attention_out`, and needs
+  /// three copies of q, k and v while it rounds them.
   std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
                              m.num_actions + 4 * m.n_embd + m.n_inner;
     if (is_rounded()) per_token += (m.n_layer + 6) * m.n_embd;
-    // Counts attention scores, probabilities, and probabilities after dropout. Each has n_head x
-    // `window` floats for a token of a layer.
+    // Counts three tensors: attention scores, probabilities, and probabilities after dropout. Each
+    // tensor has n_head x `window` floats per layer and token.
     if (m.attention == ad::AttentionKind::eager)
       per_token += 3 * m.n_layer * m.n_head * sizes_.window;
     const auto tokens = static_cast<double>(rows * sizes_.window);
@@ -107,8 +108,8 @@ private:
   }
 
   /// Returns the bytes of the attention keys and values of a chunk of rollouts: 2 x layers x
-  /// rollouts x (T + 1) x D floats. T is n_transit, with one more position for padding, and D is
-  /// n_embd.
+  /// rollouts x (T + 1) x D floats. T is n_transit, and D is n_embd. The position after the T
+  /// tokens is for padding.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
     const std::int64_t rows = std::min(sizes_.settings.loop.chunk_size, sizes_.num_rollouts);

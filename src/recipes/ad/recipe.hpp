@@ -33,8 +33,8 @@ public:
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 
-  /// Writes results.h5 of an unfinished run from its journal and its newest checkpoint, and
-  /// histories.h5 unless that file is complete or data.path is set. The root attribute `status`
+  /// Writes results.h5 of an unfinished run from its journal and its newest checkpoint. Also writes
+  /// histories.h5, unless that file is complete or data.path is set. The root attribute `status`
   /// marks files that lack rows. The run can still be resumed.
   ///
   /// Ranks:  collective over `world`.

@@ -18,9 +18,11 @@ namespace mgpu::recipes {
 /// The minimum number of goals for which the page draws an interval around their mean return.
 inline constexpr std::size_t kGoalsOfBand = 3;
 
-/// Returns the ends of the 95 % interval of the mean over tasks, for each episode. The ends are
-/// quantiles of the means of tasks that are drawn with replacement (percentile bootstrap). The
-/// draws are the same on every rank and in every run.
+/// Returns a 95 % confidence interval of the mean return over all tasks, for each episode
+/// (percentile bootstrap). Each resample draws as many tasks as `by_task` has, with replacement.
+/// The ends of the interval are quantiles of the means of the resamples. The draws are the same on
+/// every rank and in every run.
+///
 /// Shapes: by_task [tasks], each with one return per episode
 AdPlots::Band interval_of_mean(const std::vector<EpisodeReturns>& by_task);
 

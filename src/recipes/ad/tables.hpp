@@ -43,8 +43,8 @@ struct EvaluationGrid {
   int run(std::int64_t id) const;
 };
 
-/// Describes table `samples` of results.h5, which has one row per episode: row = rollout id *
-/// episodes + episode, where `episode` is counted from 0. Column `episode` counts from 1.
+/// Describes table `samples` of results.h5. It has one row per episode, in the order of rollout
+/// ids. Column `episode` counts from 1, so the row index is rollout id * episodes + `episode` - 1.
 store::TableSpec sample_table(const EvaluationGrid& grid);
 
 /// Encodes the rollouts of one chunk for the journal.

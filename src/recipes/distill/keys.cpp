@@ -49,8 +49,8 @@ void check_teacher(const Config& config) {
          "remove one of them");
 }
 
-/// Refuses keys that have no effect with the chosen loss and targets, and distill.tail=renormalize
-/// with reverse KL, which would be infinite.
+/// Refuses keys that have no effect with the chosen loss and targets. Also refuses
+/// distill.tail=renormalize with reverse KL, because the divergence would be infinite.
 void check_loss(const Config& config) {
   if (config.number("distill.beta") != kBeta && !config.is("distill.loss", "jsd"))
     refuse(config, "distill.beta", "means something with distill.loss=jsd only",

@@ -33,10 +33,9 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
 }
 
 /// Refuses a teacher whose vocabulary has another size than the student's, with one exception. The
-/// sizes may differ if both vocabularies contain all tokens of the student's tokenizer, so that
-/// they differ in unused ids at the end only. If `is_sampled` is true (the student samples
-/// completions), the exception does not apply to a student's vocabulary that is larger than the
-/// teacher's.
+/// sizes may differ if both vocabularies contain all tokens of the student's tokenizer. Then the
+/// vocabularies differ only in unused ids at the end. But if `is_sampled` is true (the student
+/// samples completions), the student's vocabulary must not be larger than the teacher's.
 void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,
                         const std::filesystem::path& student, bool is_sampled) {
   const std::int64_t students = lm::read_lm_config(student).vocab;
@@ -55,7 +54,7 @@ void require_vocabulary(const Config& config, const char* key, std::int64_t teac
   throw config.problem("E107", key, sentence, "a teacher and a student with the same tokenizer");
 }
 
-/// Returns the name of the distance from the teacher: "reverse KL, times T^2 = 4".
+/// Returns the name of the distance from the teacher, such as "reverse KL, times T^2 = 4".
 std::string name_of_distance(const DistillSettings& settings) {
   const lm::Distillation& how = settings.how;
   std::string name =

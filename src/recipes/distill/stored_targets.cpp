@@ -55,8 +55,8 @@ TeacherFacts facts_of(const std::filesystem::path& path) {
 }
 
 /// Adds a constant to `log_probs`, the log-probabilities of the stored tokens of one position, so
-/// that the probabilities sum to `mass`. Before, their sum differs from `mass` because of the
-/// rounding to float16, or if distill.temperature is not the temperature of the teacher's run.
+/// that the probabilities sum to `mass`. The constant corrects the rounding to float16. It also
+/// corrects the sum if distill.temperature is not the temperature of the teacher's run.
 void scale_to(double mass, std::span<float> log_probs) {
   double sum = 0.0;
   for (const float log_prob : log_probs)

@@ -57,9 +57,10 @@ public:
 
   const TeacherFacts& facts() const { return facts_; }
 
-  /// Reads the rows as training examples. If all tokens of a row are learned, the row has no
-  /// prompt, and is cut into pieces if it has more than seq_len tokens. Each piece after the first
-  /// begins with the last token of the previous piece.
+  /// Reads the rows as training examples. A row whose tokens are all learned has no prompt. Such a
+  /// row is cut into pieces if it has more than seq_len tokens. Each piece after the first begins
+  /// with the last token of the previous piece.
+  ///
   /// Errors: Failure E531 (exit 65) for a row with a prompt and more than seq_len tokens; E605
   ///         (exit 65) for a token outside the vocabulary, and when no row has a token that is
   ///         learned.
@@ -70,8 +71,9 @@ public:
   /// Errors: Failure E604 (exit 80) if a checksum differs.
   std::uint32_t check_bytes() const;
 
-  /// Refuses targets with a token that the student's vocabulary of `vocab` ids lacks. Reads the ids
-  /// only if the teacher's vocabulary is larger than `vocab`.
+  /// Refuses a file that has a token id of `vocab` or more in its texts or targets. `vocab` is the
+  /// size of the student's vocabulary. Reads the ids only if the teacher's vocabulary is larger.
+  ///
   /// Errors: Failure E605 (exit 65); those of ListColumn.
   void require_ids_below(std::int64_t vocab) const;
 

@@ -9,8 +9,8 @@
 namespace mgpu::recipes {
 namespace {
 
-// kLogProb and kLogRatio are indices in the result of facts(). kChosenTokens is an index in the
-// result of digest(), after the reported values.
+// kLogProb and kLogRatio are indices in the result of DpoLoss::facts(). kChosenTokens is the index
+// of the last element in the result of DpoLoss::digest(), after the reported values.
 constexpr std::size_t kLogProb = 0;
 constexpr std::size_t kLogRatio = 1;
 constexpr std::size_t kChosenTokens = 5;
@@ -118,8 +118,9 @@ lm::SequenceTerm DpoLoss::weigh(const lm::MeasuredSequence& sequence,
   lm::SequenceTerm term;
   double slope = pair.rejected;
   if (place.member() == 0) {
-    // Training divides the sum of all losses by terms(), the number of pairs. The cross-entropy is
-    // a mean over the chosen tokens instead, so the factor num_groups() cancels that division.
+    // Training divides the sum of all losses by terms(), the number of pairs. But the cross-entropy
+    // is a mean over the tokens of chosen completions. Its factor num_groups(), which is also the
+    // number of pairs, cancels the division.
     const double weight = settings_.sft_weight * static_cast<double>(place.all.num_groups()) /
                           place.digest[kChosenTokens];
     slope = pair.chosen - weight;

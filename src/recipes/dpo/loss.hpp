@@ -12,8 +12,8 @@ namespace mgpu::recipes {
 
 /// The losses of a pair. c and r are the log-ratios of the chosen and the rejected completion. The
 /// log-ratio of a completion is its log-probability under the trained model minus that under the
-/// reference. The sigmoid function is s, b is DpoSettings::beta, and `tokens` is the number of
-/// tokens of the completion.
+/// reference. Where c or r is divided by `tokens`, this is the number of tokens of the same
+/// completion. The function s is the sigmoid, and b is DpoSettings::beta.
 enum class DpoKind : std::uint8_t {
   sigmoid,       // -log s(b (c - r)); Rafailov et al., arXiv 2305.18290
   ipo,           // (c / tokens - r / tokens - 1 / (2 b))^2; Azar et al., arXiv 2310.12036
@@ -53,8 +53,8 @@ struct PairLoss {
 PairLoss loss_of_pair(const DpoSettings& settings, const PairRatios& pair);
 
 /// Preference optimization. The sequences are groups of two: the chosen completion, then the
-/// rejected one. Sequence column kReferenceColumn has their log-probabilities under the reference
-/// model.
+/// rejected one. Sequence column kReferenceColumn has the log-probability of each completion under
+/// the reference model.
 ///
 /// The loss is the mean over the pairs of the global batch, plus sft_weight times the mean
 /// cross-entropy of all tokens of chosen completions. Function digest() returns the values that

@@ -34,9 +34,9 @@ struct RewardStats {
 RewardStats stats_of(std::span<const double> rewards);
 
 /// Returns the advantage: the reward minus its baseline, divided by the standard deviation that
-/// `scale` selects (group_z_score ignores `scale`). Returns 0 if the reward is NaN, or if the
-/// baseline is computed from a group with fewer than two scores. As in TRL, 1e-4 is added to the
-/// standard deviation of `scale`.
+/// `scale` selects. As in TRL, the divisor is 1e-4 larger than that standard deviation.
+/// Baseline::group_z_score ignores `scale`. Returns 0 if the reward is NaN, or if the baseline is
+/// computed from a group with fewer than two scores.
 ///
 /// Source: Shao et al., arXiv 2402.03300, section 4.1.2
 double advantage_of(double reward, const RewardStats& group, const RewardStats& batch,

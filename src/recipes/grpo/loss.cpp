@@ -45,8 +45,8 @@ bool GrpoLoss::is_learned(const lm::MeasuredSequence& sequence) const {
   return !settings_.masks_truncated || sequence.sequence_column(kTruncatedColumn) == 0.0;
 }
 
-/// Returns the largest difference between the log-probabilities of the sampler and those of
-/// training's forward pass. Both were computed with the same weights.
+/// Returns the largest difference, over the tokens of a completion, between the log-probabilities
+/// of the sampler and of training's forward pass. Both were computed with the same weights.
 double GrpoLoss::difference_of(const lm::MeasuredSequence& sequence) const {
   if (settings_.iterations > 1) return sequence.sequence_column(kDifferenceColumn);
   return largest_difference(sequence.plain_log_probs, sequence.token_column(kSampledColumn),

@@ -12,9 +12,9 @@
 
 namespace mgpu::recipes {
 
-/// Columns of a batch of completions. Token columns hold log-probabilities in nats, and the value
-/// at a position belongs to the next token. Log-probabilities are at the sampling temperature,
-/// unless stated otherwise.
+/// Columns of a batch of completions. A column has one value per token, unless it is marked `per
+/// sequence`. Columns per token hold log-probabilities in nats, and the value at a position belongs
+/// to the next token. Log-probabilities are at the sampling temperature, unless stated otherwise.
 inline constexpr const char* kSampledColumn = "sampled_log_prob";  // of the sampler, temperature 1
 /// Log-probabilities of training's forward pass, with the weights that sampled the completions.
 inline constexpr const char* kOldColumn = "old_log_prob";

@@ -11,9 +11,9 @@ namespace mgpu::recipes {
 
 /// The losses of recipe `grpo`. p is the current probability of a token, and r is p divided by the
 /// token's probability when it was sampled. A is the advantage of the completion, and b is
-/// PolicyRule::beta. A lane is one of GrpoSettings::lanes equal parts of the global batch. The
-/// factor min(r, clip.high) of cispo has no gradient. All variants except seed_offline also add b
-/// times kl_of_token() of each token.
+/// PolicyRule::beta. A lane is one of GrpoSettings::lanes equal parts of the global batch. Variant
+/// cispo treats its factor min(r, clip.high) as a constant. All variants except seed_offline also
+/// add b times kl_of_token() of each token.
 enum class PolicyVariant : std::uint8_t {
   grpo,          // -min(r A, clip(r) A), mean per completion; arXiv 2402.03300
   dr_grpo,       // grpo divided by max_new_tokens, not by the length; arXiv 2503.20783

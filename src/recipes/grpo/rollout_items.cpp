@@ -83,9 +83,9 @@ void RolloutItems::make(const lm::TrainableModel& model, std::uint64_t first, st
   if (settings_.refills == 0) finish();
 }
 
-/// Begins the sampling with the number `rollout`: chooses prompts for all groups, and the
-/// completions that this rank samples. Without refills, all samplings have the same number of
-/// prompts, so `rollout` determines the first prompt.
+/// Begins sampling number `rollout`: chooses a prompt for each group, and the completions that this
+/// rank samples. Without refills, all samplings use the same number of prompts, so `rollout`
+/// determines the first prompt. With refills, the first prompt is the next unused one.
 void RolloutItems::begin_rollout(const lm::TrainableModel& model, std::int64_t rollout) {
   sampled_model_ = &model;
   rollout_ = -1;  // no valid completions, in case sampling fails
@@ -112,9 +112,9 @@ void RolloutItems::finish() {
 
 /// Computes the log-probabilities that the loss needs for this rank's completions:
 ///
-/// - Rollout::start, if the start model is set,
-/// - Rollout::old, under the current weights, and Rollout::difference, if several steps use the
-///   completions.
+/// - If the start model is set, computes Rollout::start.
+/// - If several steps use the completions, computes Rollout::old under the current weights, and
+///   Rollout::difference.
 void RolloutItems::measure(const lm::TrainableModel& model) {
   if (settings_.iterations == 1 && start_ == nullptr) return;
   const auto measuring = tools_.clock.enter("forward");

@@ -48,7 +48,7 @@ struct RolloutTools {
 ///
 /// GrpoSettings::refills is the maximum number of rounds that replace groups whose rewards are all
 /// equal. In each round, each rank samples a share of the new completions. Then all ranks exchange
-/// the new completions, and each rank keeps those of its items.
+/// the new completions, and each rank keeps those of the items that it has made.
 class RolloutItems final : public lm::LmItems, private train::ItemRounds {
 public:
   RolloutItems(const GrpoSettings& settings, const RolloutTools& tools);
@@ -64,7 +64,7 @@ public:
   void make(const lm::TrainableModel& model, std::uint64_t first, std::int64_t count) override;
 
   /// Returns this object while the groups of a new sampling may still be replaced. Returns nullptr
-  /// otherwise, for example in steps that use earlier completions.
+  /// otherwise, for example in steps that reuse the completions of an earlier step.
   train::ItemRounds* rounds() override { return sampled_model_ == nullptr ? nullptr : this; }
 
   std::int64_t predictions(std::uint64_t ordinal) const override;

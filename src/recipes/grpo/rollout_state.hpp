@@ -37,7 +37,7 @@ struct Rollout {
 /// have changed. If GrpoSettings::refills is above 0, a checkpoint also has the prompt numbers with
 /// which GroupDraws continues.
 ///
-/// Memory: up to 24 bytes per token of global batch * max_new_tokens, on the host.
+/// Memory: up to 24 * (global batch) * max_new_tokens bytes, on the host.
 class RolloutState {
 public:
   /// If GrpoSettings::iterations is 1, each step samples new completions. Then tensors() has no

@@ -13,8 +13,8 @@ namespace {
 
 using formats::JsonError;
 
-/// Returns the label of a row. The label may also be 1 or 0, or a text such as "true", because CSV
-/// files have only texts.
+/// Returns the label of a row, which says whether the completion is good. The label may be
+/// true, false, 1, 0, or a text such as "true". CSV files have only texts.
 bool label_of(const formats::JsonValue& row) {
   const formats::JsonValue* label = rows::member_of(row, kLabelColumn);
   if (label == nullptr) throw JsonError("it has no `label`");

@@ -38,7 +38,8 @@ struct MethodData {
   std::string note{};     // for the log; empty: no note
 };
 
-/// The costs of a step that --plan adds to those of the passes of the trained model.
+/// The costs of a training method. --plan adds them to the costs of the forward and backward passes
+/// of the trained model.
 struct MethodCosts {
   std::int64_t resident_parameters = 0;  // parameters of further models, which only run forward
   double sampled = 0.0;                  // share of the sequences whose completions are sampled

@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kWhat = "checkpoint";
 
-/// Calls failpoint checkpoint.NAME, where NAME is `name`, then call(), which returns an error code.
-/// Throws Failure E602 if one of the two reports an error.
+/// Calls failpoint checkpoint.NAME, where NAME is `name`. If the failpoint sets no error, also
+/// calls call(), which returns a std::error_code. Throws Failure E602 after an error.
 template <class Call>
 void guarded(const char* name, const fs::path& path, Call call) {
   const FailpointAction action = failpoint(std::string(kWhat) + "." + name);
@@ -68,7 +68,7 @@ void drop_cached_pages(const fs::path& directory) {
   }
 }
 
-/// A name in ckpt/: "step_00021000" + rest.
+/// The parts of the name of a directory in ckpt/, such as step_00021000.tmp.a0002.
 struct StepName {
   std::int64_t step;
   std::string rest;  // "", ".bad", ".tmp.a0002"
@@ -211,7 +211,8 @@ void CheckpointFolder::prune(int keep) const {
   const std::vector<fs::path> all = finished();
   for (std::size_t i = static_cast<std::size_t>(keep); i < all.size(); ++i) {
     if (all[i].filename() == best) continue;
-    // The checkpoint is renamed first, so that no half-removed checkpoint is visible.
+    // The checkpoint is renamed first, so that a crash leaves no half-removed checkpoint under its
+    // final name.
     const fs::path doomed = with_suffix(all[i], suffix("tmp"));
     rename_durably(all[i], doomed, kWhat);
     remove_tree(doomed);

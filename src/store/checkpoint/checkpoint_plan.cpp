@@ -11,9 +11,9 @@ namespace mgpu::store {
 namespace {
 
 using formats::JsonValue;
-/// A row of the table of differences: the name of a tensor, and its shape in the checkpoint and in
-/// this model. If the types differ, the row has them before the shapes. "-" means that the tensor
-/// is missing.
+/// A row of the table of differences. The columns are the name of a tensor, its shape in the
+/// checkpoint, and its shape in this training. If the types differ, each shape follows its type.
+/// "-" means that the tensor is missing.
 using Row = std::array<std::string, 3>;
 
 constexpr std::size_t kMaxRows = 8;

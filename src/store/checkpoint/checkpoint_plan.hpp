@@ -18,8 +18,8 @@ struct TensorFacts {
   std::uint32_t crc32c = 0;
 };
 
-/// The newest checkpoint on disk, as rank 0 found it. Rank 0 broadcasts the plan before the data of
-/// the tensors, so that the other ranks know which tensors they receive.
+/// The newest intact checkpoint on disk, as rank 0 found it. Rank 0 broadcasts the plan before the
+/// data of the tensors, so that the other ranks know which tensors they receive.
 struct CheckpointPlan {
   bool found = false;
   std::string directory;
@@ -32,8 +32,8 @@ struct CheckpointPlan {
 std::string to_json(const CheckpointPlan& plan);
 CheckpointPlan plan_from_json(std::string_view text);
 
-/// Returns descriptions of the tensors of a file, in the order of their data. `digest` has their
-/// checksums.
+/// Returns the description of each tensor of `file`, in the order of the tensors' data. `digest`
+/// provides the CRC-32C of each tensor.
 std::vector<TensorFacts> facts_of(const formats::SafetensorsFile& file,
                                   const formats::SafetensorsDigest& digest);
 

@@ -12,8 +12,8 @@ namespace {
 
 using formats::JsonValue;
 
-/// Converts a number. JSON has no infinities and NaN, so they become objects such as {"number":
-/// "inf"}.
+/// Converts a number to JSON. JSON has no infinities and no NaN, so this function writes such a
+/// value as an object, for example {"number": "inf"}.
 JsonValue number_to_json(double value) {
   if (std::isfinite(value)) return value;
   const char* word = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";

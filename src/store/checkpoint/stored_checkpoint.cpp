@@ -60,7 +60,7 @@ std::unique_ptr<formats::SafetensorsFile> open_tensors(const fs::path& path,
   formats::check_size(path, expected);
   auto file = formats::read_of_checkpoint(
       path, [&] { return std::make_unique<formats::SafetensorsFile>(path); });
-  check_tensors(*file, expected);  // before SHA-256, because it can name the damaged tensor
+  check_tensors(*file, expected);  // before check_sha256(), to name the damaged tensor
   formats::check_sha256(path, expected);
   return file;
 }

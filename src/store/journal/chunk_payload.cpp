@@ -10,9 +10,16 @@
 namespace mgpu::store {
 namespace {
 
-// Head: fingerprint u32, number of columns u32, first row i64, rows i64; for each column: number of
-// bytes u64, CRC-32C u32, zero u32. The columns follow in order. A text or ragged column begins
-// with a u64 length per row: the bytes of a text, or the items of a list. All texts or items
+// A payload consists of a head and the bytes of the columns, in the order of TableSpec::columns.
+// The head has these fields:
+// - TableSpec::fingerprint(), u32
+// - number of columns, u32
+// - first row, i64
+// - number of rows, i64
+// - for each column, its number of bytes as u64, its CRC-32C as u32, and a zero as u32
+//
+// A text column or a ragged column begins with one u64 per row. This number is the length of the
+// row's text in bytes, or the number of items in the row's list. The texts or items of all rows
 // follow.
 constexpr std::size_t kFixedBytes = 24;
 constexpr std::size_t kColumnBytes = 16;
@@ -21,7 +28,7 @@ constexpr std::size_t kColumnBytes = 16;
   throw Failure({"E604", ExitCode::corrupt, "a journaled chunk is damaged: " + what, {}, ""});
 }
 
-/// Returns whether a column of a chunk of `rows` rows can have this many bytes.
+/// Returns whether `bytes` is a possible size of `column` in a chunk with `rows` rows.
 bool fits(const ColumnSpec& column, std::int64_t rows, std::uint64_t bytes) {
   const auto n = static_cast<std::uint64_t>(rows);
   if (!column.has_lists()) return bytes == n * column.row_bytes();

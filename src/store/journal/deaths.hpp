@@ -19,8 +19,10 @@ std::vector<Death> deaths_in(const std::string& text, const fs::path& file);
 /// Returns the path of an attempt's death note, attempts/NNNN.died in the run directory.
 fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
-/// Returns the deaths in `file` (quarantine.jsonl) and in all attempts before `attempt`. Adds to
-/// `file` the deaths that it lacks. Removes the WorkMark files of attempts before `attempt`.
+/// Returns the deaths that `file` (quarantine.jsonl) lists, and the deaths in attempts before
+/// `attempt` that `file` does not list yet. Adds the unlisted deaths to `file`. Then removes the
+/// WorkMark files of the attempts before `attempt`.
+///
 /// Ranks:  local.
 /// Errors: Failure E602 (write failed), E603 (cannot be read), E604 (damaged).
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,

@@ -34,7 +34,8 @@ public:
   }
 
   /// Throws Failure E610 if the run directories that have chunks have no phase in common. The id of
-  /// a phase is computed from the data and weights, so these runs used different ones.
+  /// a phase is computed from the data and the weights, so these runs used different data or
+  /// weights.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();
@@ -98,7 +99,7 @@ private:
   const cluster::Group& group_;
   std::span<const fs::path> directories_;
   std::vector<LedgerIndex> indices_;
-  std::vector<Source> sources_;  // by (phase, chunk, directory)
+  std::vector<Source> sources_;  // sorted by (phase, chunk, directory)
 };
 
 }  // namespace

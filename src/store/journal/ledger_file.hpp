@@ -35,7 +35,7 @@ struct LedgerScan {
 };
 
 /// A file that is open for reading at any offset.
-/// Errors: Failure E603 if the file cannot be opened.
+/// Errors: Failure E603 if the file cannot be opened or is not a regular file.
 class PositionedFile {
 public:
   explicit PositionedFile(fs::path path);
@@ -73,11 +73,13 @@ public:
   /// least `sync_s` seconds ago.
   ///
   /// Errors: Failure E601 (cannot be opened), E602 (write failed). The file may then end in a torn
-  ///         frame, and later calls fail.
+  ///         frame, and later calls of append() throw Error.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
-  /// Syncs and closes the file; the next append() opens it again. Errors: Failure E602 (write
-  /// failed).
+  /// Syncs and closes the file; the next append() opens the file again.
+  ///
+  /// Errors: Failure E602 (write failed); Error if an earlier call failed and the file is still
+  /// open.
   void close();
 
 private:

@@ -58,8 +58,8 @@ bool same_chunk(const ChunkEntry& a, const ChunkEntry& b) {
   return a.phase == b.phase && a.chunk == b.chunk;
 }
 
-/// Returns the records without the empty and the canceled ones. An empty record cancels all earlier
-/// records of its chunk in `sorted`.
+/// Returns the records of `sorted` that are neither empty nor voided. A record with an empty
+/// payload voids all earlier records of its chunk.
 std::vector<ChunkEntry> without_voided(const std::vector<ChunkEntry>& sorted) {
   std::vector<ChunkEntry> kept;
   for (const ChunkEntry& entry : sorted) {

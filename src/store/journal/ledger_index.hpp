@@ -21,7 +21,7 @@ struct LedgerIndex {
   std::vector<LedgerDamage> damage;
 
   /// Adds records, and keeps one record of each chunk: the first by (file, offset). A record with
-  /// an empty payload cancels the earlier records of its chunk.
+  /// an empty payload voids the earlier records of its chunk.
   void add(const std::vector<ChunkEntry>& found);
 };
 

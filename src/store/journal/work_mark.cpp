@@ -121,7 +121,7 @@ void remove_marks(const fs::path& run_directory, std::uint32_t last) {
   }
   for (const fs::path& path : old)
     fs::remove(path, ignored);
-  fs::remove(folder, ignored);  // fails while another file is in it
+  fs::remove(folder, ignored);  // fails if the folder is not empty
 }
 
 }  // namespace mgpu::store

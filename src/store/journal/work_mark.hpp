@@ -10,12 +10,12 @@
 
 namespace mgpu::store {
 
-/// Writes to a file which samples a rank is working on. Each write overwrites the single line of
-/// the file in place, so the line is complete whenever the process dies.
+/// Records in a file the samples that a rank is working on. Each write overwrites the single line
+/// of the file in place, so the line is complete whenever the process dies.
 class WorkMark {
 public:
-  /// Creates the file, which says that the rank is idle. The file already has its final size, so
-  /// later writes need no more disk space.
+  /// Creates the file, which says that the rank is idle. The file has its final size from the
+  /// start, so later writes need no more disk space.
   /// Errors: Failure E601 (cannot be created), E602 (write failed).
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 

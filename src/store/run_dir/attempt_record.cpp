@@ -15,8 +15,8 @@ namespace {
 
 using formats::JsonValue;
 
-/// Returns the first number of each file name in `folder` that has the given form (see
-/// numbers_in()), in ascending order.
+/// Returns the first number in the name of each file in `folder`, in ascending order. Skips files
+/// whose names do not have the given form, see numbers_in().
 std::vector<std::uint32_t> numbers_of(const fs::path& folder, std::string_view form) {
   std::vector<std::uint32_t> numbers;
   std::error_code error;
@@ -80,7 +80,7 @@ std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_director
     try {
       attempts.push_back(AttemptRecord::read(run_directory, attempt));
     } catch (const Failure& failure) {
-      const ExitCode exit = failure.exit_code();  // no_input: it cannot be opened, or is no file
+      const ExitCode exit = failure.exit_code();  // no_input if missing or unreadable
       if (exit != ExitCode::corrupt && exit != ExitCode::no_input) throw;
       AttemptRecord damaged;
       damaged.attempt = attempt;

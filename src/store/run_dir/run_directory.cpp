@@ -73,8 +73,8 @@ std::string with_value(std::string identity, const std::string& key, const std::
   return identity.replace(at, before.size(), ", " + key + "=" + value);
 }
 
-/// Returns the request with the values that the run of `record` has chosen in place of `auto`, in
-/// its identity and keys. A key stays `auto` if that run has chosen no value for it.
+/// Returns `request` with resolved keys: in its identity and its keys, the value from `record`
+/// replaces `auto`. A key stays `auto` if `record` has no other value for it.
 RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
   for (const std::string& key : request.resolved_later) {
     const auto found = record.keys.find(key);
@@ -106,7 +106,8 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
 }
 
 /// Returns the folders of the unfinished runs with the name and identity of the request, newest
-/// first. Finished runs are included if RunRequest::reopens is set.
+/// first. Finished runs are included if RunRequest::reopens is set. Adds a note to `notes` for each
+/// run whose run.json cannot be read.
 /// Errors: Failure E608 if there is no such run, but an unfinished run of format 1 for which
 ///         is_same_run() is true.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
@@ -175,7 +176,7 @@ void require_own_file(const fs::path& path) {
 
 Opened resume_this(const RunRequest& request) {
   RunRecord::read(request.resume);
-  const fs::path folder = fs::canonical(request.resume);  // `latest` may point elsewhere soon
+  const fs::path folder = fs::canonical(request.resume);  // the link `latest` may change soon
   RunLock lock(folder);
   const RunRecord record = RunRecord::read(folder);
   ErrorReport report{"E608",
@@ -225,8 +226,8 @@ void reopen(const fs::path& folder) {
   record.write(folder);
 }
 
-/// Throws if the free space is too small to continue a run. Bytes that earlier attempts wrote do
-/// not count as needed.
+/// Throws if the free space is too small to begin or continue a run. The run needs `needed_bytes`
+/// in total, and the bytes that earlier attempts wrote are already on the disk.
 void require_space_to_go_on(const fs::path& folder, std::uint64_t needed_bytes) {
   require_free_space(folder, needed_bytes - std::min(needed_bytes, bytes_below(folder)));
 }
@@ -267,8 +268,9 @@ bool has_chunks(const fs::path& ledgers) noexcept {
   return static_cast<bool>(error);
 }
 
-/// Makes the link for TensorBoard, and returns its path. Makes no link and returns "" if the run
-/// directory is not in the output folder of `request`.
+/// Makes the link in runs_folder() through which TensorBoard finds the run, and returns the path of
+/// the link. Makes no link and returns "" if the run directory is not directly in the folder
+/// <output>/<name> of `request`.
 fs::path link_curves(const fs::path& folder, const RunRequest& request,
                      std::vector<std::string>& notes) {
   if (folder.parent_path() != request.output / request.name) return {};

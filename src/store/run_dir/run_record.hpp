@@ -9,7 +9,7 @@
 
 namespace mgpu::store {
 
-/// run.json: the job and identity of a run directory.
+/// The content of run.json, which says what a run directory holds.
 struct RunRecord {
   std::string name;
   std::string job;
@@ -25,8 +25,8 @@ struct RunRecord {
 
   /// Reads run.json.
   /// Errors: Failure E609 (exit 66) when it is missing; those of read_file() when it cannot be
-  ///         read; E604 (exit 80) when it cannot be parsed; E605 (exit 65) when a newer version
-  ///         wrote it.
+  ///         read; E604 (exit 80) when it cannot be parsed; E605 (exit 65) when its format
+  ///         is unknown, because a newer version wrote it.
   static RunRecord read(const std::filesystem::path& folder);
 };
 

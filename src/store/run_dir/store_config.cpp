@@ -8,11 +8,12 @@
 namespace mgpu::store {
 namespace {
 
-constexpr std::size_t kLongestName = 255;  // of a file, in bytes
+constexpr std::size_t kLongestName = 255;  // limit of Linux for a file name, in bytes
 
-/// Returns why a run or its result file cannot have this name; nullptr if it can. The name becomes
-/// a folder or a file. So it has no separators, blanks or colons, and begins with a letter, a digit
-/// or an underscore.
+/// Returns why a run or its result file cannot have this name; nullptr if it can. The program
+/// creates a folder or a file with this name. The name may therefore hold only letters, digits and
+/// `_ . + -`, and must begin with a letter, a digit or an underscore. It has at most kLongestName
+/// bytes.
 const char* why_no_name(const std::string& name) {
   if (name.size() > kLongestName) return "becomes a file name: at most 255 characters";
   const bool is_name = !name.empty() && has_only_alphanumeric_or("_.+-", name) &&

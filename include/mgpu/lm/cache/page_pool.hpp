@@ -10,8 +10,9 @@ namespace mgpu::lm {
 /// A fixed number of cache pages. For each page, the pool counts the sequences that use the page
 /// (its users). An extent is a block of `extent` consecutive pages; the last extent may have fewer.
 ///
-/// Contiguous memory is read faster, so the pool tries to give consecutive pages to a sequence. As
-/// long as unused extents are left, this succeeds for sequences of up to `extent` unshared pages.
+/// Contiguous memory is read faster, so the pool tries to give consecutive pages to a sequence.
+/// This succeeds for sequences of up to `extent` unshared pages, as long as some extent has no used
+/// page.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);

@@ -50,18 +50,19 @@ public:
   /// Removes a sequence and frees the pages that no other sequence shares.
   void remove(std::int64_t sequence);
 
-  /// Returns the number of tokens of a sequence. Errors: Error when the sequence does not exist, as
-  /// in all functions that take a sequence.
+  /// Returns the number of tokens of a sequence.
+  ///
+  /// Errors: Error when the sequence does not exist. All functions that take a sequence throw it.
   std::int64_t length(std::int64_t sequence) const { return get(sequence).length; }
 
   /// Returns how many pages extend() with the same arguments would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns by how many pages the sum of pages_for() over `sequences` exceeds the number of pages
-  /// that extending all these sequences takes. The numbers differ because pages_for() counts a copy
-  /// of a shared last page for each sequence. But if all users of the page are in `sequences`, the
-  /// last one that is extended keeps the original page and needs no copy. Each sequence must occur
-  /// once and grow by at least one token.
+  /// Returns how many pages the sum of pages_for() over `sequences` counts too many. The reason is
+  /// that pages_for() counts a copy of a shared last page for every sequence. But if `sequences`
+  /// has all users of this page, the user that is extended last keeps the page and needs no copy.
+  ///
+  /// Each sequence must occur once and grow by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
   /// Makes room for `tokens` more tokens at the end of a sequence. The keys and values of these

@@ -50,8 +50,9 @@ struct ExpertConfig {
   friend bool operator==(const ExpertConfig&, const ExpertConfig&) = default;
 };
 
-/// Default settings for generation, from config.json. Values in generation_config.json take
-/// precedence. If that file exists, the two lists of unsupported keys are from that file alone.
+/// Default settings for generation, from config.json and generation_config.json. Values in
+/// generation_config.json take precedence. `unused` and `unused_in_draws` come from
+/// generation_config.json alone if it exists, and from config.json otherwise.
 struct GenerationDefaults {
   std::vector<std::int64_t> eos_ids;  // ids that end a completion; may be empty
   bool do_sample = false;
@@ -68,9 +69,9 @@ struct GenerationDefaults {
 /// The name of the vocabulary head's matrix in the weight files of every model family.
 constexpr const char* kHeadName = "lm_head.weight";
 
-/// Says which matrix is the vocabulary head. If config.json ties the head to the embedding, the
-/// value depends on the tensors in the safetensors files, as in transformers. In all other cases,
-/// or if the weights are ignored (FolderWeights), the value is `as_configured`.
+/// Says which matrix is the vocabulary head. The value depends on the tensors in the safetensors
+/// files if config.json ties the head to the embedding and the weights are used (FolderWeights).
+/// The rules are those of transformers. In all other cases the value is `as_configured`.
 enum class StoredHead : std::uint8_t {
   as_configured,  // as in config.json; if the head is tied, it is not stored, or is stored with the
                   // same values as the embedding

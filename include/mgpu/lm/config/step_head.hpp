@@ -33,10 +33,12 @@ struct StepHead {
   }
 };
 
-/// Returns `config`, the text of a config.json, with `head` as its member `step_head` and without a
-/// member `value_head`.
+/// Sets the member `step_head` of a config.json to `head`, and removes the member `value_head`.
+/// `config` is the text of the file. Returns the changed text.
+///
+/// Messages show `path` as the name of the file.
+///
 /// Errors: Failure E622 if `config` is a Git LFS pointer, E623 if `config` is not a JSON object.
-///         `path` is the name of the file in messages.
 std::string with_step_head(const fs::path& path, const std::string& config, const StepHead& head);
 
 /// Returns whether the first architecture in config.json of `folder` ends with

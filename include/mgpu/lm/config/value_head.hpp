@@ -41,17 +41,18 @@ struct ValueHead {
   friend bool operator==(const ValueHead&, const ValueHead&) = default;
 };
 
-/// Returns the expected return that the outputs of the head at one token stand for. With
-/// ValueKind::expectation, this is the output itself.
+/// Computes the expected return at one token from the outputs of the head at this token. With
+/// ValueKind::expectation, the result is the output itself.
 ///
 /// Shapes: outputs [ValueHead::outputs]
 double expected_return(const ValueHead& head, std::span<const double> outputs);
 
-/// Returns `config`, the text of a config.json, with `head` as its member `value_head` and without
-/// a member `step_head`.
+/// Sets the member `value_head` of a config.json to `head`, and removes the member `step_head`.
+/// `config` is the text of the file. Returns the changed text.
+///
+/// Messages show `path` as the name of the file.
 ///
 /// Errors: Failure E622 if `config` is a Git LFS pointer, E623 if `config` is not a JSON object.
-///         `path` is the name of the file in messages.
 std::string with_value_head(const fs::path& path, const std::string& config, const ValueHead& head);
 
 /// Returns the head that config.json of `folder` describes; nullopt if the model is not a
@@ -60,7 +61,7 @@ std::string with_value_head(const fs::path& path, const std::string& config, con
 ///
 /// Errors: Failure E603, E622, E623; E702 (exit 65) in these cases:
 ///         - The `value_head` is not valid.
-///         - The number of labels differs from that of `value_head`.
+///         - The number of labels differs from the number of outputs in `value_head`.
 ///         - There are several labels, and no `value_head`.
 std::optional<ValueHead> read_value_head(const fs::path& folder);
 

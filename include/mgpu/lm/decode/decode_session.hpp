@@ -41,8 +41,8 @@ public:
   /// pass with more rows enlarges the reserved memory.
   void reserve_rows(std::int64_t rows);
 
-  /// Returns the report of a failed rank of the group, after DecodeSession::take() or forget() has
-  /// received it; empty until then.
+  /// Returns the report of a failed rank of the group. It is nullopt until DecodeSession::take() or
+  /// DecodeSession::forget() has received a report.
   const std::optional<ErrorReport>& failure() const;
 
 private:
@@ -101,12 +101,12 @@ struct Drawn {
 
 /// The tokens that several steps drew, on the model's device.
 struct DrawnSteps {
-  at::Tensor ids;               // [T, S] int64
-  at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite if a logit is NaN or +inf,
-                                // or all logits are -inf
-  at::Tensor divergences;       // [T, S] float64, DrawnToken::divergence
-  at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
+  at::Tensor ids;          // [T, S] int64
+  at::Tensor log_probs;    // [T, S] float32
+  at::Tensor log_sums;     // [T, S] float32 logsumexp; not finite if a logit is NaN or +inf,
+                           // or all logits are -inf
+  at::Tensor divergences;  // [T, S] float64, KL divergences in nats; see DrawnToken::divergence
+  at::Tensor stopped;      // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
 };
 
@@ -211,8 +211,8 @@ public:
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw one token for each sequence from its hidden state, and starts the work that
-  /// `requests` describes. take() returns the results. If the draw or this work fails while the
-  /// model is on one rank, draw() throws. In a group, take() returns an empty result instead.
+  /// `requests` describes. take() returns the results of both. If the draw or the work fails, and
+  /// the model is on one rank, draw() throws. In a group, take() returns an empty result instead.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
@@ -234,7 +234,7 @@ public:
   bool can_step_ahead() const;
 
   /// Draws `count` tokens for each sequence, one per pass. Each sequence must have one pending
-  /// token, and no other input may be pending. All these tokens must come from take(), or all must
+  /// token, and no other input may be pending. Either all pending tokens come from take(), or all
   /// come from feed() or steps(). A sequence continues after a stop id; read() omits the tokens
   /// after the stop id.
   ///

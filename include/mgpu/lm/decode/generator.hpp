@@ -36,7 +36,7 @@ struct Prompt {
   /// cache pages. They require GenerationConfig::max_new_tokens 0.
   std::span<const std::vector<std::int64_t>> continuations{};
 
-  /// How many of the last `ids` already belong to the completion. They count against
+  /// The last `begun` of the `ids` already belong to the completion. They count against
   /// max_new_tokens, but are not in Completion::ids.
   std::int64_t begun = 0;
 };
@@ -88,8 +88,8 @@ using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
 /// A callback that receives how many completions or scored prompts of a call of Generator::run()
-/// have ended. It is called on each rank after each pass of all batches, or after several passes
-/// without a host read.
+/// have ended. Each rank calls it when it has read the ids of a pass of all batches to the host.
+/// Several passes may run before one such read.
 using SeeProgress = std::function<void(std::int64_t ended)>;
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
@@ -103,8 +103,8 @@ using SeeProgress = std::function<void(std::int64_t ended)>;
 /// prompts, config and StopText, and all get the results. In a pipeline, the sequences are decoded
 /// in several smaller batches, so that every stage has work.
 ///
-/// Memory: a KV cache for batch_size sequences as long as the longest prompt with its completion.
-///         The cache is kept for the next call, and grows if that call needs more.
+/// Memory: a KV cache for batch_size sequences, each as long as the longest prompt with its
+///         completion. The cache is kept for the next call, and grows if that call needs more.
 class Generator {
 public:
   /// The model has to outlive the generator. Errors: Error when max_new_tokens, batch_size or
@@ -113,14 +113,17 @@ public:
             SeeHidden see_hidden = {});
 
   /// Completes or scores prompts. Returns results in the order of the prompts.
-  /// Errors: ShapeError for a prompt or continuation that is empty, has ids outside the vocabulary,
-  ///         or is longer than the learned positions, and for num_samples below 1. Error for
-  ///         continuations with max_new_tokens above 0, or for Prompt::begun or a sampling setting
-  ///         out of range. Failure E704 when logits are not finite. When memory runs out, all ranks
-  ///         of the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
-  ///         retry with a smaller batch. DivergedFailure when the ranks can no longer make the same
-  ///         calls, for example after a pass fails on one tensor-parallel rank for another reason
-  ///         than lack of memory.
+  ///
+  /// Errors: - ShapeError: a prompt or continuation is empty, has ids outside the vocabulary, or is
+  ///           longer than the learned positions; or num_samples is below 1
+  ///         - Error: there are continuations, and max_new_tokens is above 0; or Prompt::begun or a
+  ///           sampling setting is out of range
+  ///         - Failure E704: logits are not finite
+  ///         - DivergedFailure: the ranks can no longer make the same calls. One cause is that a
+  ///           pass fails on one tensor-parallel rank, and not for lack of memory.
+  ///
+  ///         When memory runs out, all ranks of the group throw std::bad_alloc or a Failure with
+  ///         ExitCode::out_of_memory, and may retry with a smaller batch.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }

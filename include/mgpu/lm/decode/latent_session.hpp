@@ -28,9 +28,10 @@ public:
 
   // The functions below may be called only inside the `work` function of PathSession::run().
 
-  /// Makes `steps` latent steps with each sequence. Returns the states from which the inputs were
-  /// made, after `change` has changed them, [S, M, D] float32 in host memory. Errors: Error when a
-  /// sequence has pending input.
+  /// Makes `steps` latent steps with each sequence. Returns the states of all steps, including the
+  /// changes by `change`, [S, M, D] float32 in host memory.
+  ///
+  /// Errors: Error when a sequence has pending input.
   at::Tensor think(std::span<const std::int64_t> sequences, std::int64_t steps,
                    const ChangeStates& change = {});
 

@@ -14,9 +14,10 @@
 // tokens. So a processor must not expect all logits of a row at once. The recorded log-probability
 // of a drawn token comes from the unchanged logits.
 //
-// Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
-// with the same candidates, or the last stage of a pipeline. If a processor runs another model,
-// that model must be complete on each of those ranks, or split over the same tensor-parallel group.
+// Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group, or
+// the last stage of a pipeline. All ranks of a tensor-parallel group get the same candidates. If a
+// processor runs another model, that model must be complete on each of the ranks with the head, or
+// split over the same tensor-parallel group.
 //
 // Shapes in this header: N rows of a draw, n rows of a block, B tokens of a block, K candidates.
 namespace mgpu::lm {
@@ -91,8 +92,8 @@ public:
                              const at::Tensor& logits) = 0;
 };
 
-/// The offsets that a candidate processor adds to the logits of the candidates; undefined without
-/// such a processor.
+/// The offsets that a candidate processor adds to the logits of the candidates. Without a candidate
+/// processor, the tensors are undefined.
 struct CandidateOffsets {
   at::Tensor ids;     // [N, K] int64; -1: no candidate
   at::Tensor values;  // [N, K] float32

@@ -13,8 +13,9 @@
 // Shapes in this header: N rows of a draw, K candidates, T tokens of a completion.
 namespace mgpu::lm {
 
-/// Keeps the candidates and offsets of all draws, so that the divergence from another model can be
-/// computed later. The record stays on the device, so add() reads nothing back to the host.
+/// Keeps the candidates and offsets of all draws. SequenceDivergence uses them later to compute how
+/// far the distributions with offsets are from those of another model. The record stays on the
+/// device, so add() reads nothing back to the host.
 ///
 /// Memory: 8 bytes for each candidate of each draw, until clear()
 class OffsetRecord {
@@ -24,17 +25,18 @@ public:
   /// Shapes: rows N; ids [N, K] int64; offsets [N, K] float32
   void add(std::span<const DrawSite> rows, const at::Tensor& ids, const at::Tensor& offsets);
 
-  /// Returns the ids and offsets of the draws with the numbers `first` .. `first + count - 1` of a
-  /// sample, [T, K] each with T = count. The number of a draw is DrawSite::position. `first` may be
-  /// negative: all ids of a draw with a negative number are -1.
-  /// Errors: Error when all draws of the sample in the record have numbers below first + count - 1,
-  ///         or when the record has no draws of the sample.
+  /// Returns the ids and offsets of draws `first` .. `first + count - 1` of a sample, each tensor
+  /// [T, K] with T = count. The number of a draw is DrawSite::position. `first` may be negative:
+  /// all ids of a draw with a negative number are -1.
+  ///
+  /// Errors: Error when the record has no draws of the sample, or lacks a requested draw whose
+  ///         number is not negative.
   CandidateOffsets of(std::uint64_t sample, std::int64_t first, std::int64_t count) const;
 
   void clear();
 
 private:
-  /// Where the offsets of one draw are.
+  /// Where the record has the candidates and offsets of one draw: a row of a Call.
   struct Place {
     std::size_t call = 0;   // index in calls_
     std::int64_t row = -1;  // -1: the record does not have the draw

@@ -66,9 +66,9 @@ public:
   std::optional<FinishReason> end_of(const Completion& completion, std::int64_t length,
                                      std::int64_t max_new_tokens) const;
 
-  /// Calls `make` on each rank of the model. Returns on all ranks the element-wise sum over the
-  /// ranks of the numbers that `make` returns, [count]. If `make` returns fewer numbers on a rank,
-  /// the missing numbers count as 0. If `make` throws on one rank, all ranks throw.
+  /// Calls `make` on each rank of the model, and adds the lists of all ranks element by element.
+  /// Returns the sums, [count], on all ranks. If `make` returns fewer than `count` numbers on a
+  /// rank, the missing numbers count as 0. If `make` throws on one rank, all ranks throw.
   std::vector<double> sum_over_ranks(std::size_t count,
                                      const std::function<std::vector<double>()>& make);
 

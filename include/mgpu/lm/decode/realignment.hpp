@@ -16,9 +16,10 @@ class Realignment {
 public:
   static constexpr double kRidge = 1e-5;
 
-  /// Solves the normal equations of a model in float64 by a Cholesky decomposition. If `is_on` is
-  /// false, A is the identity, and only the scaling remains. The sums over the rows of W_out and
-  /// W_in are computed in blocks of rows. With tensor parallelism, each rank sums its own rows.
+  /// Computes A for a model: solves the normal equations in float64 by a Cholesky decomposition. If
+  /// `is_on` is false, A is the identity, and only the scaling remains. The sums over the rows of
+  /// W_out and W_in are computed in blocks of rows. With tensor parallelism, each rank sums its own
+  /// rows.
   ///
   /// Memory: two matrices [D, D] of float64 and a block of rows on the model's device; with `is_on`
   ///         also several matrices [D, D] of float64 in host memory.
@@ -29,7 +30,8 @@ public:
 
   /// Returns the embeddings of hidden states. On the CPU, the bits of a row do not depend on the
   /// other rows.
-  /// Shapes: hidden [N, D] float32 on the model's device; returns the same
+  /// Shapes: hidden [N, D] float32 on the model's device; returns a tensor of the same shape, type
+  ///         and device
   at::Tensor embeddings(const at::Tensor& hidden) const;
 
   const at::Tensor& matrix() const { return matrix_; }  // A, [D, D] float32 in host memory

@@ -25,8 +25,8 @@ struct SamplingConfig {
 };
 
 /// Returns how many copies of a block of logits are in memory at once during a draw without logit
-/// processors. The result is 3 for sampling with a repetition penalty and with top_p but without
-/// top_k, otherwise 2.
+/// processors. The result is 3 for sampling with a repetition penalty and top_p, but without top_k.
+/// Otherwise the result is 2.
 std::int64_t logit_copies(const SamplingConfig& config);
 
 /// Identifies a draw by its sample and its position in the sample. The random numbers of the draw
@@ -86,9 +86,11 @@ public:
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Returns whether draw_rows() supports this sampler's config and the model. The config must have
-  /// no repetition penalty, and must be greedy, have top_k 1, or use neither top k nor top p. The
-  /// vocabulary must not be split over ranks.
+  /// Returns whether draw_rows() supports this sampler's config and the model. There are three
+  /// conditions:
+  /// - The config has no repetition penalty.
+  /// - The config is greedy, has top_k 1, or uses neither top k nor top p.
+  /// - The vocabulary is not split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
   /// Draws the same tokens as draw(), but leaves them on the device. The host reads nothing back,

@@ -33,8 +33,8 @@ struct SequenceSpan {
   /// to the length of the whole prompt.
   std::int64_t length = 0;
 
-  /// The number of tokens at the end of the span whose hidden states are returned. A number larger
-  /// than the span means all. For the other tokens, the last layer computes only keys and values.
+  /// Hidden states are returned for the last `num_outputs` tokens of the span, or for all tokens if
+  /// the span is shorter. For the other tokens, the last layer computes only keys and values.
   std::int64_t num_outputs = std::numeric_limits<std::int64_t>::max();
 
   /// Inputs of the first layer, in place of rows of the embedding matrix. Learned positions are
@@ -113,8 +113,8 @@ public:
   StepPlan plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
                       PagedCache& cache) const;
 
-  /// Returns the hidden states, [S, D], of one step of plan_steps() with one token per sequence.
-  /// Reads nothing back from the device, unless the model has experts.
+  /// Runs step number `step` of a plan that plan_steps() made, with one token per sequence. Returns
+  /// the hidden states, [S, D]. Reads nothing back from the device, unless the model has experts.
   ///
   /// Shapes: ids [S] int64 on the model's device, in the vocabulary
   at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,

@@ -68,9 +68,9 @@ struct MemoryFit {
   std::vector<MemoryUse> use;  // memory of each rank of the group
 };
 
-/// Finds the smallest group that has room for the weights and one sequence, if each of its ranks
-/// has `bytes_per_rank` bytes. The number of ranks in the group is at least `fewest` >= 1 and
-/// divides `all_ranks`.
+/// Finds the smallest group that has room for the weights and one sequence. Each rank has
+/// `bytes_per_rank` bytes. The number of ranks in the group divides `all_ranks` and is at least
+/// `fewest`, which is at least 1.
 ///
 /// Returns: the group, with the largest batch size that fits, up to demand.batch_size; nullopt if
 ///          no group has enough room

@@ -8,7 +8,7 @@
 
 namespace mgpu::lm {
 
-/// The unit to which a classifier's head assigns a class or values.
+/// Says whether a classifier has one prediction per sequence or one per token.
 enum class Classified : std::uint8_t {
   sequences,  // as ForSequenceClassification; the outputs at the last token are used
   tokens,     // as ForTokenClassification; the outputs at every token are used
@@ -18,8 +18,8 @@ enum class Classified : std::uint8_t {
 /// (LmConfig::family). The head has `outputs` outputs and replaces the vocabulary head.
 ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs);
 
-/// Returns companion_files() of `folder`, changed for a model with classifier_head(), and without
-/// generation_config.json. config.json gets the labels LABEL_0, LABEL_1, ... and the name of the
+/// Returns companion_files() of `folder` without generation_config.json, for a model whose head is
+/// classifier_head(). config.json gets the labels LABEL_0, LABEL_1, ... and the name of the
 /// classifier's class in `architectures`. The name is derived from the first entry of the old
 /// `architectures`, or from `model_type` if there is no such entry. Together with the weights of
 /// the ParameterArena, the files form a folder that AutoModelForSequenceClassification or

@@ -28,8 +28,8 @@ struct Distillation {
   double temperature = 1.0;  // T, by which logits are divided
 };
 
-/// The key of the teacher's distributions in LmBatch::token_lists, for StoredTargetLoss. These are
-/// the distributions p at temperature Distillation::temperature.
+/// The key of LmBatch::token_lists under which StoredTargetLoss finds the teacher's distributions.
+/// They are the p of Distillation, at temperature Distillation::temperature.
 inline constexpr const char* kTeacherLists = "teacher";
 
 /// The name of an optional token column of ResidentTeacherLoss. A value of 1 means that the target

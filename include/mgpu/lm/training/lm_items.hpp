@@ -12,9 +12,9 @@
 
 namespace mgpu::lm {
 
-/// The training data of a language model. It consists of items of one or more sequences. Items are
-/// numbered by ordinals, which continue from one epoch to the next. Any rank may get any item, so
-/// an item must depend only on its ordinal and the model's weights.
+/// The training data of a language model is a series of items. Each item has one or more
+/// sequences. Items are numbered by ordinals, which continue from one epoch to the next. Any rank
+/// may get any item, so an item must depend only on its ordinal and the model's weights.
 class LmItems {
 public:
   LmItems() = default;
@@ -30,8 +30,9 @@ public:
   /// Returns whether the items of a training step must be made with make() before the step.
   virtual bool are_made() const { return false; }
 
-  /// Makes items [first, first + count) with the model's current weights, or makes them from texts
-  /// that an earlier call has sampled. Afterwards, only these items can be used.
+  /// Makes items [first, first + count). An implementation may sample texts with the model's
+  /// current weights, and keep them for later calls of make(). Afterwards, only these items can be
+  /// used.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 

@@ -14,9 +14,9 @@ namespace mgpu::lm {
 class SequenceSurvey;
 
 /// Trains a language model with a loss on the items of an LmItems. Most losses are averaged over
-/// the targets of the global batch. A SequenceLoss needs two sweeps over the batch, and its sum is
-/// divided by SequenceLoss::terms() instead. All sequences of a group (LmBatch::groups) have to be
-/// in one global batch.
+/// the targets of the global batch. A SequenceLoss needs two sweeps over the batch, and the sum of
+/// the loss is divided by SequenceLoss::terms(). All sequences of a group (LmBatch::groups) have to
+/// be in one global batch.
 class LmObjective final : public train::Objective {
 public:
   /// All arguments have to outlive this object.

@@ -19,10 +19,10 @@ struct OnPolicyConfig {
 };
 
 /// Completions that the student samples at each training step. They replace the stored completions
-/// of a random OnPolicyConfig::share of the examples. The choice of these examples and their random
-/// numbers depend only on seed, epoch and example, not on the number of ranks or passes. In the
-/// first epoch, example i has the random numbers of row i in a job `generate` with one completion
-/// per row.
+/// of randomly chosen examples; OnPolicyConfig::share is the chosen fraction. The choice and the
+/// random numbers of an example depend only on seed, epoch and example, not on the number of ranks
+/// or passes. In the first epoch, example i gets the same random numbers as row i in a job
+/// `generate` with one completion per row.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {

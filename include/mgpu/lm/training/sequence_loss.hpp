@@ -62,8 +62,8 @@ struct SequenceTerm {
                              // is 0 for the others
   std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
-  /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences
-  /// in the group.
+  /// Derivatives of the sum of `loss` over all sequences, with respect to values of this sequence.
+  /// They include its effect on the losses of the other sequences in the group.
   std::vector<double> log_probs{};  // [L] with respect to the targets' log-probs; empty: all 0
   std::vector<double> head{};       // [R, O] with respect to the outputs of ModelHead; empty: all 0
 };

@@ -18,8 +18,9 @@
 namespace mgpu::lm {
 
 struct TrainingOptions {
-  /// The type of the factors in products of activations and weight matrices. The router of experts,
-  /// ModelHead and all other computations use the type `dtype`, as do the weights.
+  /// The type to which both factors are converted in products of activations and weight matrices;
+  /// f32 converts nothing. The weights themselves have the type `dtype`. All other computations use
+  /// `dtype`, too; among them are the router of experts and ModelHead.
   tensor::ComputeKind compute = tensor::ComputeKind::f32;
 
   /// Activation checkpointing: the backward pass recomputes each layer instead of storing its
@@ -97,8 +98,9 @@ public:
   /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    /// Counts the time of the pass as TokenLoss::phase(), "forward" and "backward". The vocabulary
-    /// head and ModelHead count as "backward". nullptr: not counted.
+    /// Counts the time of each part of the pass under one of these names: TokenLoss::phase(),
+    /// "forward", "backward". The vocabulary head and ModelHead count as "backward". nullptr: the
+    /// time is not counted.
     PhaseClock* clock = nullptr;
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };

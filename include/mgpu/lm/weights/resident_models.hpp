@@ -47,9 +47,9 @@ public:
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// Returns the text about a folder that make() returns. On each node, the first rank that calls
-  /// this function for the folder's present files calls make(), and the other ranks get the same
-  /// text.
+  /// Returns a text about a folder. On each node, make() returns the text to the first rank that
+  /// asks for the folder's present files. The other ranks get a copy of this text.
+  ///
   /// Errors: whatever make() throws. If it throws on one rank, a rank that was waiting calls its
   ///         own make(). Error if the text is longer than 400 bytes, or if the node already stores
   ///         4096 models and texts.

@@ -31,7 +31,8 @@ struct LedgerDamage {
   std::uint64_t bytes = 0;
 };
 
-/// Stores finished chunks, and finds those of earlier attempts.
+/// Stores finished chunks, and finds those of earlier attempts (earlier starts of the program for
+/// the same run).
 ///
 /// Each rank appends framed, checksummed records to a separate file,
 /// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk of an

@@ -92,8 +92,9 @@ public:
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
   /// Ends the quarantine of all samples, so that the run processes them again, and forgets all
-  /// deaths. Voids the chunks of these samples in the journal, and renames quarantine.jsonl to
-  /// quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per chunk.
+  /// deaths. Voids the chunks of the quarantined samples in the journal, and renames
+  /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl. `chunk_rows` is the number of samples per
+  /// chunk.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E601 (cannot be created) or E602 (write failed) on all ranks.

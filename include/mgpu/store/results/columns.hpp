@@ -69,8 +69,10 @@ public:
     return {std::move(path), rows, specs_, "", ""};
   }
 
-  /// Returns `values`, the rows of `table` from row `first` on, as a payload for
-  /// ChunkJournal::append(). Errors: those of ChunkEncoder.
+  /// Encodes `values` as a payload for ChunkJournal::append(). They are the rows of `table` from
+  /// row `first` on.
+  ///
+  /// Errors: those of ChunkEncoder.
   std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,
                                 std::span<const Row> values) const {
     ChunkEncoder encoder(table, first, std::ssize(values));

@@ -26,8 +26,8 @@ struct InspectionLimits {
 
 /// Reads a whole HDF5 file: all groups, and the numeric attributes and data sets that this program
 /// can read, with their checksums. This is the main function of an inspecting process, so it limits
-/// the resources of the process. It writes signs of progress, and a failure, to stdout. Returns the
-/// exit code, 0 if the file is sound.
+/// the resources of the process. It writes signs of progress to stdout, and the failure if reading
+/// fails. Returns the exit code, 0 if the file is sound.
 int inspect_file_as_process(const std::filesystem::path& path, const InspectionLimits& limits = {});
 
 /// Makes rank 0 inspect a file in a separate process (see set_inspector()). Skips the inspection if

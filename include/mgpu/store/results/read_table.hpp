@@ -31,8 +31,8 @@ struct ReadColumn {
 
 struct ReadTable {
   std::int64_t rows = 0;
-  std::int64_t missing_rows = 0;  // sum of the missing rows of all tables of the file; in a result
-                                  // of read_chunks(), the missing rows of this table
+  std::int64_t missing_rows = 0;  // from read_table(): missing rows of all tables of the file; from
+                                  // read_chunks(): missing rows of this table
   std::vector<ReadColumn> columns;
 
   /// Returns a number column by name. Errors: Failure E605 (exit 65) when the table has no such

@@ -25,10 +25,9 @@ struct AttributeGroup {
   std::vector<Attribute> attributes;
 };
 
-/// A table whose rows are in the journal: chunk c holds rows [c * chunk_rows, (c + 1) *
-/// chunk_rows), the last chunk only those up to the end of the table. In the result file, the table
-/// begins with a column `id` (i64, the row's number in this table, from 0), which `spec` leaves
-/// out.
+/// A table whose rows are in the journal. Chunk c holds rows [c * chunk_rows, (c + 1) *
+/// chunk_rows); the last chunk may be shorter. In the result file, the first column of the table is
+/// `id` (i64), the row's number in this table, from 0. `spec` does not contain this column.
 struct ChunkedTable {
   TableSpec spec;
   std::uint32_t phase = 0;
@@ -82,8 +81,8 @@ struct SealResult {
 ///         0 also needs 4 MiB for each rank while it gathers compressed columns.
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E602 (I/O, disk full), E603 (a ledger cannot be read),
-///         E604 (a chunk is damaged), E606 (other bytes are read back than were written). Or the
-///         failure of SealRequest::check_current is thrown. Error when chunks are missing and
+///         E604 (a chunk is damaged), E606 (other bytes are read back than were written). Also the
+///         failure that SealRequest::check_current throws. Error when chunks are missing and
 ///         `partial` is not set. After an error, no file is published.
 SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);

@@ -10,7 +10,8 @@
 
 namespace mgpu::store {
 
-/// attempts/NNNN.json: the host and ranks of one attempt, its times, and how it ended.
+/// The content of attempts/NNNN.json: the host and ranks of one attempt, its times, and how it
+/// ended. Each start of the program that begins or continues a run is an attempt.
 struct AttemptRecord {
   std::uint32_t attempt = 0;         // number of the attempt, from 1
   std::string host;                  // host of rank 0

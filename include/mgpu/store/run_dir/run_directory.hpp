@@ -48,12 +48,14 @@ public:
   ///         - E601 if a file cannot be created
   ///         - E602 if a write fails, or the disk has too little space
   ///         - E607 (exit 81) if another process uses the directory
-  ///         - E608 (exit 73) if the run has an older format, or another configuration; the report
-  ///           then lists the keys that differ
+  ///         - E608 (exit 73) if the run has an older format
+  ///         - E608 (exit 73), with the keys that differ, if the run has another configuration
   ///         - E609 (exit 66) if `resume` names a folder that is not a run directory
   ///         - E604 or E605 if `resume` names a run whose run.json cannot be read
-  ///         - E604 (exit 80) if `resume` names a finished run with damaged files, and `reopens` is
-  ///           false; if the files are intact, a Failure with the exit code of that run
+  ///         - E604 (exit 80) if `resume` names a finished run with a damaged HDF5 file, and
+  ///           `reopens` is false
+  ///         - a Failure with the exit code of the run if `resume` names a finished run without
+  ///           damage, and `reopens` is false, because there is nothing to resume
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
@@ -96,9 +98,9 @@ public:
   /// Errors: the same Failure on all ranks: those of reading run.json.
   std::string resolved(const cluster::Group& group, const std::string& key) const;
 
-  /// Throws if another process has taken over the run, so that this attempt must not publish
-  /// results. Call it on rank 0 only; other ranks hold no lock and always throw. Meant for
-  /// SealRequest::check_current.
+  /// Throws if another process has taken over the run, because this attempt must not publish
+  /// results in that case. Call this function on rank 0 only. On other ranks it always throws,
+  /// because they hold no lock. Meant for SealRequest::check_current.
   ///
   /// Errors: Failure E607.
   void check_current() const;
@@ -138,8 +140,8 @@ bool is_finished_run(const std::filesystem::path& run_directory);
 /// Errors: those of is_finished_run().
 std::string identity_of_run(const std::filesystem::path& run_directory);
 
-/// Returns the keys that identify the run, with the values in run.json: those with which the run
-/// was begun, or those of RunDirectory::resolve().
+/// Returns the keys that identify the run, with their values in run.json. A value is that of
+/// RunDirectory::resolve() if it has set the key, otherwise the value with which the run was begun.
 /// Ranks:  local.
 /// Errors: those of is_finished_run().
 std::map<std::string, std::string> keys_of_run(const std::filesystem::path& run_directory);
