@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// The factors of the update, which are the same for all elements of a call, as vectors.
+/// The factors of the update, as vectors. All elements of a call have the same factors.
 struct Factors {
   explicit Factors(const AdamwArgs& args)
       : grad_scale(splat(args.grad_scale)),

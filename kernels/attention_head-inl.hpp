@@ -85,9 +85,9 @@ public:
   float* factors;        // [kRows, factor_pitch] factors of dropout
 
 private:
-  /// Returns the distance between columns in floats: `pitch`, or pitch + tile if `pitch` is a
-  /// multiple of 64 floats (256 bytes). At such a distance, all columns would share a few L1 cache
-  /// sets.
+  /// Returns the distance between columns, in floats. This is `pitch`, unless `pitch` is a multiple
+  /// of 64 floats (256 bytes). At a multiple, all columns would share a few L1 cache sets, so the
+  /// result is pitch + tile.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }
@@ -114,8 +114,8 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
-/// Prefetches the line of token t + 16, or of the last token if there are fewer. Lines are too far
-/// apart for the hardware prefetcher.
+/// Prefetches the line of token t + 16. If token t + 16 does not exist, prefetches the last line.
+/// Lines are too far apart for the hardware prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
   constexpr std::size_t kAhead = 16;  // distance of the prefetch, in tokens
@@ -185,10 +185,10 @@ struct Keys {
   std::size_t end;
 };
 
-/// Returns one past the last key that a block of queries reads, rounded up to whole pairs of
-/// vectors. `first` is the first query of the block. Keys after a query have weight 0, but 0 times
-/// NaN or infinity is NaN. So a NaN or infinity in the value of one of these keys can make results
-/// of the block NaN.
+/// Returns the end of the keys that a block of queries reads, rounded up to whole pairs of vectors.
+/// `first` is the first query of the block. A query also reads some keys after itself, with weight
+/// 0. If the value of such a key has a NaN or infinity, 0 times this value is NaN, so the query's
+/// result can be NaN.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }

@@ -1,8 +1,8 @@
 // These kernels process one head of one sample at a time, so that its keys and values stay in the
-// L1 and L2 caches. They multiply up to 16 queries at a time by all keys up to the last of these
-// queries. When they compute scores or gradients of probabilities, each SIMD lane holds one key,
-// and the kernels read a transposed copy of the keys or values. In the other products, each lane
-// holds one column of the head.
+// L1 and L2 caches. They multiply up to 16 queries at a time by all keys up to the position of the
+// last of these queries. When they compute scores or gradients of probabilities, each SIMD lane
+// holds one key, and the kernels read a transposed copy of the keys or values. In the other
+// products, each lane holds one column of the head.
 #include <algorithm>
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // The kernels accumulate float32 sums in registers, and keep keys and values (or queries) in shared
-// memory. A tile of keys is one dropout run (kDropoutRun), so a thread uses all eight 16-bit
-// numbers of each Philox block. In the backward pass, if a head has more than 32 columns, two
-// threads share each line (query, key or value). The registers of one thread could not hold the
-// vectors of such a line.
+// memory. A Philox block has eight random 16-bit numbers, which belong to keys of the same dropout
+// run. A tile of keys is one such run (kDropoutRun keys), so a thread uses all eight numbers. In
+// the backward pass, if a head has more than 32 columns, two threads share each line (query, key or
+// value). The registers of one thread could not hold the vectors of such a line.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 

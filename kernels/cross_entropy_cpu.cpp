@@ -11,7 +11,7 @@ namespace {
 
 using Row = std::span<const float>;
 
-/// Adds prediction n to the sums, and writes its row of args.grad if that is not nullptr.
+/// Adds prediction n to the sums. If args.grad is not nullptr, also writes row n of args.grad.
 void one_prediction(const CrossEntropyArgs& args, std::size_t n, CrossEntropySums& sums) {
   const Row row(args.logits + n * args.classes, args.classes);
   float* grad = args.grad == nullptr ? nullptr : args.grad + n * args.classes;

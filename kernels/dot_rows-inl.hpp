@@ -1,6 +1,6 @@
-// Computes dot products of queries with keys, and weighted sums of values, for one or two queries
-// (or heads of a query) at a time. This file is compiled once per instruction set; see
-// foreach_target.h of Highway.
+// Computes dot products of queries with keys, and weighted sums of values. One call processes one
+// or two queries, or one or two heads of a query. This file is compiled once per instruction set;
+// see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_DOT_ROWS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_DOT_ROWS_INL
 #undef MGPU_KERNELS_DOT_ROWS_INL
@@ -57,7 +57,7 @@ HWY_INLINE hn::Vec<Four> fold_halves(D d, hn::Vec<D> sums) {
   }
 }
 
-/// Computes out[n] = scale times the sum of the elements of vector sums[n].
+/// Adds up the elements of each vector sums[n], and writes scale times the result to out[n].
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
   const Floats d;
   const Four four;
@@ -73,8 +73,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// One pointer for each of up to kTogether queries (or heads of a query) that are processed
-/// together.
+/// One pointer per query. Up to kTogether queries, or heads of one query, are processed together.
 template <class Value>
 using PerQuery = std::array<Value*, kTogether>;
 
@@ -110,8 +109,8 @@ HWY_INLINE void four_products(const PerQuery<float>& queries, const Element* con
     store_sums(sums[q], scale, out[q]);
 }
 
-/// Computes scores[q][j] = scale * dot(queries[q], line j) for each q and each j below `count`. If
-/// two queries are processed together, the bits for one query do not depend on the other query.
+/// Computes scores[q][j] = scale * dot(queries[q], line j) for each q and each j below `count`. The
+/// scores of a query are bit-identical, whether or not another query is processed with it.
 template <std::size_t kQueries, class Element>
 void score_lines(const PerQuery<float>& queries, const Lines<Element>& lines, std::size_t count,
                  std::size_t columns, float scale, const PerQuery<float>& scores) {

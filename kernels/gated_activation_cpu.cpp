@@ -45,8 +45,8 @@ HWY_INLINE Vector activate(Vector x, const GatedActivationArgs& args) {
   return times_sigmoid(x, hn::Mul(hn::Set(d, kTwice), hn::Add(x, cube)));
 }
 
-/// Returns the factor by which the activation is multiplied: `up`, or for ActivationKind::clamped,
-/// clamp(up, +-limit) + 1.
+/// Returns the factor by which the activation is multiplied. For ActivationKind::clamped, this is
+/// clamp(up, -limit, limit) + 1, and for the other kinds `up`.
 HWY_INLINE Vector factor_of(Vector up, const GatedActivationArgs& args) {
   if (args.kind != ActivationKind::clamped) return up;
   const Floats d;

@@ -1,7 +1,7 @@
 // Computes a GEMM in blocks of inputs, outputs and rows. Each block of weights is copied (packed)
-// into the order in which the register tiles read it. A block of rows is copied only if its columns
-// are contiguous, or if its rows would share cache sets. The block of rows stays in the L2 cache
-// while it is multiplied by all panels of a block of outputs.
+// into the order in which the register tiles read it. A block of rows of x is copied in two cases:
+// x is stored by columns, or the rows of x would share cache sets. The block of rows stays in the
+// L2 cache while it is multiplied by all panels of a block of outputs.
 #include <algorithm>
 #include <cstring>
 
@@ -25,8 +25,8 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 // With these sizes, a block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB.
-// interleave() fills kTilesAtOnce tiles together. Together, these tiles hold about four cache lines
-// of each column of x.
+// interleave() fills kTilesAtOnce tiles together. Of each column of x, these tiles hold up to 64
+// floats (four cache lines).
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
 constexpr std::size_t kTilesAtOnce = 64 / kTileRows;
@@ -38,8 +38,8 @@ constexpr std::size_t tile_pitch(std::size_t inputs) {
   return inputs + 2;
 }
 
-/// Copies `count` rows of x, whose columns are contiguous, into tiles [inputs, kTileRows]. The
-/// tiles are kTileRows * tile_pitch() floats apart. The last tile is padded with zeros.
+/// Copies `count` rows of x into tiles [inputs, kTileRows]. The columns of x are contiguous. The
+/// tiles are kTileRows * tile_pitch() floats apart. If the last tile is not full, zeros fill it up.
 void interleave(const float* x, std::size_t input_stride, std::size_t count, std::size_t inputs,
                 float* tiles) {
   constexpr std::size_t kAhead = 8;  // distance of the prefetch, in columns
@@ -169,8 +169,9 @@ private:
   std::size_t inputs_at_once_;
   hwy::AlignedFreeUniquePtr<float[]> panels_;  // [panels, inputs, kPanelWidth]
   hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, kPanelWidth] for a partial panel
-  // A copy of some rows of x: tiles [rows / kTileRows, tile_pitch(inputs), kTileRows] or, if
-  // spreads_, rows [rows, spread_pitch(inputs)]. Empty if x is read in place.
+  // Holds a copy of some rows of x. If spreads_ is true, the shape is [rows, spread_pitch(inputs)].
+  // If in_order_ is false, these are tiles [rows / kTileRows, tile_pitch(inputs), kTileRows].
+  // Otherwise x is read in place, and the buffer is empty.
   hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };
 

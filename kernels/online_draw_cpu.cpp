@@ -58,7 +58,7 @@ double sum_of_weights(std::span<const float> scores, double top) {
 }
 
 /// Returns the index of the first score at which the sum of weights exp(score - top) exceeds `aim`.
-/// If the sum never does, returns the index of the last positive weight.
+/// If the sum never exceeds `aim`, returns the index of the last positive weight.
 std::size_t place_in(std::span<const float> scores, double top, double aim) {
   const Doubles d;
   std::size_t place = 0;

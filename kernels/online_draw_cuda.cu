@@ -62,7 +62,7 @@ __device__ double block_sum(const float* scores, std::size_t count, double top, 
 }
 
 /// Returns the first index at which the sum of weights exp(score - top) exceeds `aim`. If the sum
-/// never does, returns the index of the last positive weight.
+/// never exceeds `aim`, returns the index of the last positive weight.
 __device__ int place_in(const float* scores, std::size_t count, double top, double aim,
                         Scratch& scratch) {
   constexpr int kNowhere = 0x7fffffff;

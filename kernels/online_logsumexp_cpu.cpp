@@ -78,11 +78,11 @@ struct Candidate {
 
 constexpr std::size_t kMaxSections = 16;
 
-/// Returns a lower bound for the `count` best logits of a block: at least `count` logits are not
-/// below the result. The function splits the vectors of the block into sections. Each lane of a
-/// section is a part of the block, and there are at least `count` parts. The result is the smallest
-/// of the parts' maxima. It is -infinity if there would be more than kMaxSections sections, or
-/// fewer than two vectors per section.
+/// Returns a lower bound for the `count` best logits of a block. The function splits the block into
+/// `count` or more parts, and returns the smallest of the parts' maxima. So at least `count` logits
+/// are not below the result. A part is one lane of a section, which is a range of vectors. The
+/// result is -infinity if there would be more than kMaxSections sections, or fewer than two vectors
+/// per section.
 float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);

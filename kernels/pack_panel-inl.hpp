@@ -44,8 +44,8 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// Packs the weights of `source`, 16 inputs at a time. For each output, 16 float32 weights that are
-/// contiguous along the inputs fill one cache line.
+/// Packs the weights of `source`, 16 inputs at a time. If an output's weights are contiguous in
+/// memory, 16 float32 weights fill one cache line.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;

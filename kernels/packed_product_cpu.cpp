@@ -23,8 +23,9 @@ namespace {
 constexpr std::size_t kRowBlock = 256;
 
 /// Multiplies up to kRowBlock rows by all panels of packed weights, one block of inputs after
-/// another. So one block of inputs of all rows stays in the L2 cache. If whole vectors of outputs
-/// would exceed a row of `out`, the last panel's outputs are computed in a buffer (last_).
+/// another. So the block of inputs of all these rows stays in the L2 cache. The product writes
+/// whole vectors of outputs. If the last vector would extend beyond a row of `out`, the last
+/// panel's outputs are computed in a buffer (last_).
 template <class Weight>
 class FewRows {
 public:
@@ -93,7 +94,7 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> last_;  // [rows, kPanelWidth]
 };
 
-/// Packs weights without conversion: only the size of their type matters.
+/// Packs weights without conversion. `Weight` is any type with the size of a weight.
 template <class Weight>
 void pack_all(const PackPanelsArgs& args) {
   const auto* weight = static_cast<const Weight*>(args.weight);

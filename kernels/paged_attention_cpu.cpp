@@ -1,9 +1,10 @@
 // This kernel processes up to 8 queries at a time (QueryTile). It reads the keys, and then the
-// values, in runs of up to 16 adjacent slots (KeyRun), and prefetches one or two runs ahead. For
-// each key head, it processes the query heads that share it two at a time: two heads of a query, or
-// one head of two queries. When the kernel computes scores, the SIMD lanes hold the head's columns,
-// and the vector sums of four keys are reduced together. In the softmax, the lanes hold keys. In
-// products with values, the lanes hold columns, and the values of the keys are added in order.
+// values, in runs of up to 16 adjacent slots (KeyRun), and prefetches one or two runs ahead.
+// Several query heads can share a key head. The kernel processes two of these query heads at a
+// time: two heads of one query, or one head of two queries. When the kernel computes scores, the
+// SIMD lanes hold the head's columns, and the vector sums of four keys are reduced together. In the
+// softmax, the lanes hold keys. In products with values, the lanes hold columns, and the values of
+// the keys are added in order.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -113,9 +114,9 @@ Lines<Element> lines_of(const PagedAttentionArgs& args, const Buffers& b, const 
   return {copies, b.columns};
 }
 
-/// Prefetches one of args.kv_heads equal parts of a run's keys or values (all heads) into the L2
-/// cache. `part` is the index of the part. The L1 cache allows too few outstanding misses to hide
-/// the memory latency.
+/// Prefetches a part of a run's keys or values into the L2 cache. The run, with all heads, has
+/// args.kv_heads equal parts, and `part` is an index. The L1 cache is not the target because it
+/// allows too few outstanding misses to hide the memory latency.
 template <class Element>
 HWY_INLINE void fetch_run(const PagedAttentionArgs& args, const KeyRun& run, std::size_t part,
                           const Element* from) {
@@ -132,9 +133,9 @@ struct Row {
   std::size_t h;
 };
 
-/// Calls visit(count, row_of) for all query heads of queries q .. q + n - 1 that share key head
-/// `group`; n is 1 or 2. Each call gets `count` query heads, at most kTogether, for which each key
-/// is read only once. row_of(i) returns the Row of query head i of the call.
+/// Visits the query heads that share key head `group`, for queries q .. q + n - 1, where n is 1 or
+/// 2. Each visit(count, row_of) gets `count` query heads, at most kTogether. Each key is read once
+/// for all query heads of a call. row_of(i) returns the Row of query head i of the call.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {

@@ -39,8 +39,8 @@ HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& hi
 #endif
 }
 
-/// Computes consecutive Philox blocks of the stream of (site, sample), from first_block on, one for
-/// each element of a vector. Element i of words[w] is word w of block first_block + i.
+/// Computes consecutive Philox blocks of the random stream of (site, sample). Element i of words[w]
+/// is word w of block first_block + i.
 HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
@@ -67,8 +67,8 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
 }
 
 /// Returns a mask of the elements that dropout keeps, for use with vectors of floats. The random
-/// number of an element is the low (half = 0) or high half of its word. The element is kept if that
-/// number is not below the threshold.
+/// number of an element is a 16-bit half of its word: the low half if `half` is 0, the high half if
+/// `half` is 1. An element is kept if its random number is at least `threshold`.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;

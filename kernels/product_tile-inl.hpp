@@ -29,7 +29,8 @@ using Vector = hn::Vec<Floats>;
 constexpr std::size_t kLineFloats = 16;  // floats in a cache line
 constexpr std::size_t kLineBytes = 64;
 // Each of the first kFetchingTiles tiles prefetches a share of the next block of weights into L2.
-// L1 allows too few outstanding misses, and prefetching the whole block at once takes longer.
+// L1 is not the target because it allows too few outstanding misses. A prefetch of the whole block
+// at once takes longer.
 constexpr std::size_t kFetchingTiles = 8;
 
 /// Returns the number of inputs in a block, at most kMaxInputs. All blocks of a product have about
@@ -47,8 +48,8 @@ HWY_INLINE std::size_t written_columns(std::size_t columns) {
 }
 
 /// Rows that are a multiple of this distance (2 KiB) apart share cache sets, and would evict each
-/// other. If a product has kTileRows or more such rows, it reads a copy whose rows are
-/// spread_pitch() apart.
+/// other. A product of kTileRows or more such rows reads a copy whose rows are spread_pitch()
+/// apart.
 constexpr std::size_t kSharedSets = 512;  // floats
 HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;
@@ -99,8 +100,8 @@ struct Block {
 };
 
 /// Returns how many bytes of the next block of weights a tile prefetches while it processes one
-/// input. The first kFetchingTiles of the `tiles` tiles (or all, if there are fewer) share the
-/// prefetching.
+/// input. The first kFetchingTiles of the `tiles` tiles share the prefetching. If there are fewer
+/// tiles, all share it.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);
@@ -116,8 +117,9 @@ struct Fetch {
 };
 
 /// Computes a tile of kRows rows and kVectors vectors of outputs. It also prefetches the rows of
-/// the next tile in `out`, and in x if the rows of x are in order. The hardware prefetcher does not
-/// anticipate the start of rows. If kFetches is true, it also prefetches the weights of `fetch`.
+/// `out` for the next tile. With Rows::in_order, it also prefetches the rows of x for that tile.
+/// The hardware prefetcher does not anticipate the start of a row. If kFetches is true, it also
+/// prefetches the weights of `fetch`.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
                               Fetch fetch) {

@@ -1,5 +1,5 @@
-// Describes queries that are processed together, and where the keys to which they attend are in
-// the cache pages of their sequences. This file is compiled once per instruction set; see
+// Describes queries that are processed together, and tells where their keys are. A query attends to
+// keys in the cache pages of its sequence. This file is compiled once per instruction set; see
 // foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_QUERY_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_QUERY_TILE_INL
@@ -23,8 +23,8 @@ constexpr std::size_t kTogether = 2;  // queries or query heads for which a key 
                                       // once
 constexpr std::size_t kRunKeys = 16;  // largest number of keys in a run
 
-/// The keys with positions key .. key + count - 1 of a sequence, which lie in consecutive slots.
-/// They are processed for the queries `query` .. query + queries - 1 of the tile.
+/// A run of keys in consecutive cache slots. The keys have positions key .. key + count - 1 in a
+/// sequence. The queries `query` .. query + queries - 1 of the tile read these keys.
 struct KeyRun {
   std::size_t key;
   std::size_t slot;  // slot of the first key
@@ -33,10 +33,11 @@ struct KeyRun {
   std::size_t queries;
 };
 
-/// A tile of queries, first .. first + count - 1, and the keys that they attend to. Either the
-/// queries have consecutive positions in one sequence. Or each query is the only one of its
-/// sequence, and the first pages of all these sequences are the same, because they have the same
-/// prompt. The keys in shared pages are read once for all queries.
+/// The queries first .. first + count - 1, and the keys that they attend to. There are two kinds of
+/// tiles:
+/// - The queries have consecutive positions in one sequence.
+/// - Each query is the only one of its sequence. These sequences share their first pages, because
+///   they have the same prompt. A key in a shared page is read once for all queries.
 class QueryTile {
 public:
   QueryTile(const PagedAttentionArgs& args, std::size_t first_query)
@@ -46,8 +47,7 @@ public:
     if (count == 1) add_queries_with_same_prompt();
   }
 
-  /// Returns one past the position of the last key that query first + q attends to. begin(q)
-  /// returns the position of the first key.
+  /// Query first + q attends to the keys at positions begin(q) .. end(q) - 1.
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }
@@ -57,8 +57,9 @@ public:
   }
 
   /// Divides the keys that the tile's queries attend to into runs. Calls visit(run, ahead) for each
-  /// run, where `ahead` is the run to prefetch, or a run of no keys. This is the next run, or, with
-  /// a single query, the one after the next. For each query, the runs are in the order of its keys.
+  /// run. `ahead` is the run to prefetch: for a run of a single query, the run after the next one,
+  /// otherwise the next run. If that run does not exist, `ahead` has no keys. For each query, the
+  /// runs are in the order of its keys.
   template <class Visit>
   void for_each_run(Visit visit) const {
     KeyRun run = first_run();
@@ -75,9 +76,9 @@ public:
     return is_shared() ? run_from(0, 0, count, shared_) : run_from(begin(0), 0, count, last_end());
   }
 
-  /// Calls visit(q, n, from, to) for the queries of the run. The queries of a call are q and q + 1
-  /// if n = 2, or only q if n = 1, and they attend to the positions from .. to - 1. Each query gets
-  /// its keys in order.
+  /// Calls visit(q, n, from, to) for the queries of the run. A call with n = 1 is for query q, and
+  /// a call with n = 2 is for queries q and q + 1. The queries of a call attend to the positions
+  /// from .. to - 1. Each query gets its keys in order.
   template <class Visit>
   void for_each_query(const KeyRun& run, Visit visit) const {
     const std::size_t last = run.query + run.queries;
@@ -111,20 +112,21 @@ private:
   };
 
   /// Returns the largest number of keys in a run of a single query. A single query mostly waits for
-  /// memory. On a Zen 4, short runs that are prefetched two ahead take 0.85 to 0.97 times as long
-  /// as runs that are prefetched one ahead. Longer runs take more time.
+  /// memory. On a Zen 4, short runs that are prefetched two runs ahead take 0.85 to 0.97 times as
+  /// long as with a prefetch of one run ahead. Longer runs take more time.
   std::size_t run_keys_of_one() const { return args_.half_keys != nullptr ? 8 : 4; }
 
   bool is_shared() const { return shared_ > 0; }
 
-  /// Returns whether query n continues the sequence of query n - 1.
+  /// Returns whether query n has the next position in the same sequence as query n - 1.
   bool continues(std::size_t n) const {
     return n < args_.num_queries && args_.sequences[n] == args_.sequences[n - 1] &&
            args_.positions[n] == args_.positions[n - 1] + 1;
   }
 
-  /// Adds the single queries after the first one while they share as many pages with it as the
-  /// second one does.
+  /// Adds the queries after the tile's first query. Stops at a query that is not the only one of
+  /// its sequence. Also stops at a query that shares no pages with the first query, or fewer pages
+  /// than the second query shares.
   void add_queries_with_same_prompt() {
     if (args_.window > 0) return;
     while (count < kTileQueries && first + count < args_.num_queries &&
@@ -136,8 +138,8 @@ private:
     }
   }
 
-  /// Returns how many of the first keys of query n are in the same pages as those of the tile's
-  /// first query.
+  /// Compares query n with the tile's first query. Returns how many keys at the start of both
+  /// sequences are in the same pages.
   std::size_t same_keys(std::size_t n) const {
     const auto keys =
         static_cast<std::size_t>(std::min(args_.positions[first], args_.positions[n]) + 1);
@@ -153,8 +155,9 @@ private:
 
   std::size_t last_end() const { return end(count - 1); }
 
-  /// Returns the run that begins with key `key` of `queries` queries from `query` on, and ends
-  /// before key `end`. Without keys, returns a run of no keys.
+  /// Returns the run that begins at key `key` and is read by `queries` queries, from query `query`
+  /// on. All keys of the run are before key `end`. If `key` is not before `end`, the run has no
+  /// keys.
   KeyRun run_from(std::size_t key, std::size_t query, std::size_t queries, std::size_t end) const {
     if (key >= end) return {key, 0, 0, query, queries};
     const std::size_t inside = key % args_.page_tokens;
@@ -172,8 +175,9 @@ private:
     return own_run(key, run.query);
   }
 
-  /// Returns the run of query q alone that begins with key `key`. After the query's last key,
-  /// returns the first run of the next query that has keys after the shared ones.
+  /// Returns the run that begins at key `key` and is read by query q alone. If `key` is after the
+  /// last key of query q, returns the first such run of a later query. This run begins after the
+  /// shared keys.
   KeyRun own_run(std::size_t key, std::size_t q) const {
     for (; q + 1 < count && key >= end(q); ++q)
       key = shared_;

@@ -1,6 +1,6 @@
 // Multiplies small matrices that are not packed. This file is compiled once per instruction set;
-// see foreach_target.h of Highway. A tile of the result stays in registers: up to kTileRows (6 or
-// 8) rows times two vectors.
+// see foreach_target.h of Highway. A tile of the result stays in registers. A tile has up to
+// kTileRows (6 or 8) rows and two vectors per row.
 #if defined(MGPU_KERNELS_SMALL_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_SMALL_PRODUCT_INL
 #undef MGPU_KERNELS_SMALL_PRODUCT_INL

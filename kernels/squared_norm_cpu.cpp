@@ -6,9 +6,9 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Returns the sum of the squares. The function keeps eight partial sums, like the lanes of a
-/// vector. Partial sum i covers the elements whose index modulo 8 is i. The partial sums are added
-/// in a fixed order.
+/// Returns the sum of the squares. The function keeps eight partial sums, so that the compiler can
+/// use vector lanes. Partial sum i covers the elements whose index modulo 8 is i. The partial sums
+/// are added in a fixed order.
 double block_sum(const float* x, std::size_t count) {
   std::array<double, 8> lanes{};
   std::size_t i = 0;

@@ -1,6 +1,7 @@
-// Defines the sizes of the tiles of a product. The sums of a tile must fit the registers. The
-// weights of a block fit the L1 cache if there are 16 vector registers, otherwise only the L2
-// cache. This file is compiled once per instruction set; see foreach_target.h of Highway.
+// Defines the sizes of the tiles of a product. The sums of a tile must fit the registers. On
+// processors with 16 vector registers, the weights of a block fit the L1 cache. On other
+// processors, they fit only the L2 cache. This file is compiled once per instruction set; see
+// foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_TILE_SHAPE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_TILE_SHAPE_INL
 #undef MGPU_KERNELS_TILE_SHAPE_INL

@@ -37,9 +37,8 @@ struct SequencePlace {
   Tokens prefix_tokens() const { return {0, prefix}; }
   Tokens own_tokens() const { return {prefix, prefix + own}; }
 
-  /// Returns begin - prefix, modulo 2^64 if the difference is negative. The sum of the result and
-  /// the position of an own token is the token's index in the arrays. Positions count from the
-  /// first token of the prefix.
+  /// Returns begin - prefix, modulo 2^64. Positions count from the first token of the prefix.
+  /// origin() plus the position of an own token is the token's index in the arrays.
   std::size_t origin() const { return begin - prefix; }
 
 private:
@@ -48,8 +47,8 @@ private:
   }
 };
 
-/// One query head of one sequence. A function that takes a SequenceHead and HeadBuffers expects the
-/// keys and values of the head's key head in these buffers.
+/// One query head of one sequence. Before a function with a SequenceHead and HeadBuffers is called,
+/// the buffers must hold the keys and values of the matching key head.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   const SequencePlace& place;
@@ -57,8 +56,9 @@ struct SequenceHead {
 
   std::size_t tokens() const { return place.prefix + place.own; }
 
-  /// Returns the index of the first element of an own token's head in queries, grad_out and
-  /// grad_queries. `token` is the token's position in the sequence, prefix included.
+  /// Returns where this head of a token begins in the arrays queries, grad_out and grad_queries.
+  /// The token must not be in the prefix. `token` is its position, counted from the first token of
+  /// the prefix.
   std::size_t line(std::size_t token) const {
     return ((place.origin() + token) * args.heads + head) * args.head_dim;
   }

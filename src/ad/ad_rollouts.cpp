@@ -109,7 +109,8 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
                                              static_cast<std::int64_t>(writer.num_features()));
 }
 
-/// Samples and returns one action per row, with draw `step` of each rollout's random stream.
+/// Samples and returns one action per row. The action of a row uses random number `step` of its
+/// rollout's stream.
 /// Errors: Failure E704 if a row's logits give no distribution.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {

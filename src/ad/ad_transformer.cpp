@@ -56,8 +56,8 @@ at::Tensor trunk(const tensor::ParameterArena& arena, const AdTransformerConfig&
 }
 
 /// Returns the output of the blocks, [B, T, D], for new tokens that follow the cached tokens.
-/// Stores the keys and values of the new tokens in the cache, but does not change the lengths of
-/// its rows.
+/// Stores the keys and values of the new tokens in the cache, but does not change the cache's row
+/// lengths.
 at::Tensor trunk_cached(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         const at::Tensor& embedded, KvCache& cache) {
   const std::int64_t tokens = embedded.size(1);

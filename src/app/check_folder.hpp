@@ -10,8 +10,8 @@ namespace mgpu::app {
 /// removes the folder with its files.
 class CheckFolder {
 public:
-  /// Makes the folder in `parent`, or in the nearest folder above `parent` that exists. No other
-  /// folder is made.
+  /// Makes the folder in `parent`. If `parent` does not exist, makes the folder in the nearest
+  /// existing folder above it, without making `parent`.
   ///
   /// Ranks:  collective over `world`; the destructor is local.
   /// Errors: Failure E601 (exit 73) on all ranks when the folder cannot be made, or when a rank

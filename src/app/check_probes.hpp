@@ -19,8 +19,8 @@ namespace mgpu::app {
 /// Errors: the same Failure on all ranks.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits. Finding::detail
-/// is empty.
+/// Saves a checkpoint in `folder`, loads it on every rank, and compares the loaded bits with the
+/// saved ones. Finding::detail is empty.
 /// Ranks:  collective over `world`.
 /// Errors: the same Failure on all ranks.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);

@@ -31,8 +31,8 @@ void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) 
   if (each > 0) machine.ranks_per_node = static_cast<int>(each);
 }
 
-/// Returns a machine with planned_ranks() ranks and the GPUs of `cluster.card`, which devices.gpu
-/// names. The cores, memory and disk of the machine stay 0, which means unknown.
+/// Returns a machine with planned_ranks() ranks and GPUs of the type `cluster.card`, which the key
+/// devices.gpu names. The cores, memory and disk of the machine stay 0, which means unknown.
 run::PlanMachine planned_machine(const cluster::ClusterConfig& cluster) {
   constexpr int kGpusOfANode = 8;
   const cluster::GpuCard& card = *cluster.card;

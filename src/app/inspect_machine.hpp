@@ -11,14 +11,15 @@
 
 namespace mgpu::app {
 
-/// Returns the number of ranks to plan for: devices.world if it is set, else the number that mpirun
-/// launched. Without mpirun, one group of each size is planned: the sum of devices.groups, or
-/// devices.gpus_per_model if devices.groups is not set.
+/// Returns the number of ranks to plan for. This is devices.world if it is set, else the number of
+/// ranks that mpirun launched. Without both, it is the sum of devices.groups, or
+/// devices.gpus_per_model if devices.groups is not set. The plan then has one group of each size.
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
-/// Returns the machine for a plan: this machine, or a node with the GPUs that devices.gpu names. If
-/// planned_ranks() ranks need several nodes, the plan assumes that all nodes are equal. The run
-/// writes to the folder `output`. For this machine, the result has the free space of that folder.
+/// Returns the machine for a plan. If devices.gpu is set, this is a node with the GPUs that
+/// devices.gpu names, otherwise this machine. If planned_ranks() ranks need several nodes, the plan
+/// assumes that all nodes are equal. `output` is the folder to which the run writes. For this
+/// machine, the result has the free space of `output`.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster,

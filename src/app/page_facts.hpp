@@ -25,7 +25,7 @@ report::Table settings_table(const Config& config, const Facts& found);
 /// Returns the cores that this process may use, such as "0-1".
 std::string allowed_cores();
 
-/// Formats the host, the processor, the cores and the GPU of rank 0, which alone may call this
+/// Formats the host, the processor, the cores and the GPU of rank 0. Only rank 0 may call this
 /// function. If the run has several nodes, the text ends with the number of nodes.
 std::string machine_text(const cluster::Topology& topology, const cluster::DeviceChoice& choice);
 

@@ -215,7 +215,8 @@ private:
     }
   }
 
-  /// Logs why the run stops. The reason may be known to some ranks only, so the ranks reduce it.
+  /// Logs why the run stops. Some ranks may not know the reason, so the function takes the maximum
+  /// of all ranks' reasons.
   /// Ranks:  collective over the world.
   void log_why_stopped() {
     const auto mine = static_cast<std::int32_t>(stop_.poll());

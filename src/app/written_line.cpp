@@ -34,8 +34,8 @@ std::size_t WrittenLine::take_option(const OptionRow& row, const std::string& va
                           argument[1] != '-' && argument.find(row.letter) != std::string::npos;
     return argument == name || argument.starts_with(name + "=") || is_short;
   };
-  // Options of one letter may share an argument (-qv), so the search starts at the argument that
-  // was taken last if that argument has this letter.
+  // Several one-letter options may share an argument (-qv). So if the argument that was taken last
+  // has this letter, the search starts at that argument.
   const std::size_t from =
       next_ > 1 && is_it(arguments_[next_ - 1]) && row.letter != 0 ? next_ - 1 : next_;
   const auto found =

@@ -19,8 +19,9 @@ std::string share_text(double share, const char* what) {
   return report::percent(share) + " of the run was " + what;
 }
 
-/// Adds a note if evaluations took much time. The note suggests a doubled train.eval_every. If the
-/// doubled value saves no evaluation, adds NoteContext::cheaper_evaluation instead, if it is set.
+/// Adds a note if evaluations took much time. The note suggests a doubled train.eval_every. If this
+/// would save no evaluation, the note is NoteContext::cheaper_evaluation, or is left out if that
+/// member is unset.
 void note_evaluation(const NoteFacts& facts, const NoteContext& training,
                      std::vector<Note>& notes) {
   const double share = fact(facts, "share/evaluation");

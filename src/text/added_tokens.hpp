@@ -73,8 +73,8 @@ public:
   /// Adds tokens, except those without content. A token whose content is in the vocabulary has the
   /// same id as there. The id of each other token is the larger of two numbers: the number of
   /// tokens in the vocabulary, and the largest id of an earlier added token plus one. Tokens with
-  /// the same content share an id. The flags of the last of these tokens apply, but the shared
-  /// token is special if any of these tokens is special.
+  /// the same content share an id. The shared token has the flags of the last of these tokens, but
+  /// it is special if at least one of these tokens is special.
   /// Errors: std::invalid_argument when two different tokens with equal AddedToken::normalized are
   ///         searched for as the same text, or when the normalizer leaves nothing of a token's text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,

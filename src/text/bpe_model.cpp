@@ -134,8 +134,8 @@ void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<Toke
 void BpeModel::start(std::string_view piece, Scratch& scratch) const {
   std::vector<TokenId>& ids = scratch.start;
   ids.clear();
-  // True if an unknown token must still be appended, for an earlier character. As in the tokenizers
-  // library, byte tokens of later characters are appended before this unknown token.
+  // True if the unknown token of an earlier character must still be appended. As in the tokenizers
+  // library, this unknown token comes after the byte tokens of later characters.
   bool unknown = false;
   for (std::size_t i = 0; i < piece.size();) {
     const std::string_view character = piece.substr(i, character_bytes(piece[i]));

@@ -18,7 +18,8 @@ namespace mgpu::text {
 /// Puts spaces between tokens, for a tokenizer.json without a decoder.
 std::unique_ptr<DecodeStage> join_by_spaces();
 /// Maps characters to the bytes that they represent (ByteAlphabet). A token with other characters
-/// is unchanged. The bytes of all tokens are joined, and those that are not UTF-8 become U+FFFD.
+/// is unchanged. The stage joins the bytes of all tokens. Bytes that are not valid UTF-8 become
+/// U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_level();
 /// Turns consecutive tokens of the form <0x00> to <0xFF> into the bytes that they stand for. If
 /// these bytes together are not valid UTF-8, each of the tokens becomes U+FFFD.

@@ -16,10 +16,11 @@ namespace mgpu::text {
 ///         than 200 blocks are nested.
 void check_nesting(const std::vector<jinja::token>& tokens);
 
-/// The limits of one rendering of a chat template. Templates come with downloaded models. A
-/// template may loop forever, call itself, or double a text again and again. The nodes of
-/// jinja_nodes.hpp take steps and bytes from the budget of their thread. All functions that take
-/// from the budget or check a size throw std::runtime_error when a limit is reached.
+/// The limits of one rendering of a chat template. Templates come with downloaded models, and a
+/// template may loop forever, call itself, or double a text again and again. A budget has steps,
+/// which measure time, and bytes. The nodes of jinja_nodes.hpp take from the budget of their
+/// thread. All functions that take from the budget or check a size throw std::runtime_error when a
+/// limit is reached.
 class RenderBudget {
 public:
   static constexpr std::size_t kBytes = std::size_t{256} << 20;  // bytes of all texts that are read
@@ -29,8 +30,8 @@ public:
   static constexpr int kValueDepth = 64;                            // nested lists and objects
 
   /// Makes this object the budget of the thread until the object is destroyed. `names` is an upper
-  /// bound on the number of variables of the template. It determines how many steps a scope costs,
-  /// because the interpreter copies all variables for each scope.
+  /// bound on the number of variables of the template. A scope costs more steps if `names` is
+  /// larger, because the interpreter copies all variables for each scope.
   RenderBudget(std::size_t names, std::size_t max_steps);
   RenderBudget(const RenderBudget&) = delete;
   RenderBudget& operator=(const RenderBudget&) = delete;
@@ -55,8 +56,8 @@ public:
   /// its bytes and 64 bytes for each part of its jinja::string.
   void take(const jinja::value& value);
 
-  /// Calls take(). Also takes a step for each item of a list or object, but not for items inside
-  /// items, and checks the size of a list.
+  /// Calls take(). If `value` is a list or object, also takes a step for each item, but not for
+  /// items inside items. If `value` is a list, also checks its size.
   void take_items(const jinja::value& value);
 
   /// Takes a step for `value` and for each value inside it, at any depth, and the bytes of all

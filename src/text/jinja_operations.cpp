@@ -151,7 +151,8 @@ private:
   bool is(std::string_view name) const { return filter_.name == name; }
 
   /// Checks that the filter supports the operand `v`. Returns the value to which the interpreter
-  /// applies the filter: `v`, or a text in place of `v` with which the result equals Python's.
+  /// applies the filter. This is `v`, or another text if the result for `v` would differ from
+  /// Python's.
   value input(const value& v) const {
     RenderBudget::of_thread().take(v);
     if (!contains(kItemFilters, filter_.name)) RenderBudget::of_thread().take_items(v);

@@ -5,10 +5,10 @@
 
 namespace mgpu::text {
 
-/// Turns bytes that arrive in parts into valid UTF-8. Each maximal sequence of bytes that starts a
-/// character without completing it becomes one U+FFFD, as does each other invalid byte. If the last
-/// bytes may start a character, add() holds them back until the next call. Bytes that are still
-/// held back at the end become one U+FFFD in finish().
+/// Turns bytes that arrive in parts into valid UTF-8. The longest sequence of bytes that starts a
+/// character without completing it becomes one U+FFFD. Each other invalid byte also becomes one
+/// U+FFFD. If the last bytes may start a character, add() holds them back until the next call.
+/// Bytes that are still held back at the end become one U+FFFD in finish().
 ///
 /// Source: Unicode 15.0, 3.9, "substitution of maximal subparts"; equals Rust's
 ///         String::from_utf8_lossy

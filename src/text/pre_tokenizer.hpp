@@ -21,8 +21,8 @@ struct Pieces {
   std::vector<Piece> pieces;  // a piece is never empty
   bool at_start = true;       // true: the first piece is at the start of the input
 
-  /// Replaces the text by `whole`, which is one piece, or none if it is empty. Sets `at_start` to
-  /// `begins_input`.
+  /// Replaces the text by `whole`. If `whole` is not empty, it becomes the only piece. Sets
+  /// `at_start` to `begins_input`.
   void assign(std::string_view whole, bool begins_input);
   std::string_view view(const Piece& piece) const {
     return std::string_view(text).substr(piece.begin, piece.end - piece.begin);

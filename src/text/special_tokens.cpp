@@ -17,8 +17,8 @@ AddedToken special_token(std::string_view text) {
   return token;
 }
 
-/// Reads a token with its flags from an object, as AddedToken(**node) does in Python. If `special`,
-/// the token is special, whatever the object says.
+/// Reads a token with its flags from an object, as AddedToken(**node) does in Python. If `special`
+/// is true, the token is special, whatever the object says.
 AddedToken flagged_token(const JsonNode& node, bool special) {
   AddedToken token;
   token.content = node.at("content").text();
@@ -30,9 +30,11 @@ AddedToken flagged_token(const JsonNode& node, bool special) {
   return token;
 }
 
-/// Reads a token from a text or an object. The member `__type` of the object must be AddedToken,
-/// except in special_tokens_map.json (`is_map`). Only an object of another file can describe a
-/// token that is not special; `special` is then the argument of flagged_token().
+/// Reads a token from a text or an object:
+/// - A text is a special token.
+/// - An object of special_tokens_map.json (`is_map`) is a special token with flags.
+/// - An object of another file must have the member `__type` with the value AddedToken. Its token
+///   is special if `special` is true, or if the object says so.
 AddedToken named_token(const JsonNode& node, bool is_map, bool special = true) {
   if (node.is_text()) return special_token(node.text());
   if (is_map) return flagged_token(node, true);

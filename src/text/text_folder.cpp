@@ -41,8 +41,8 @@ void refuse_settings(const JsonNode& settings) {
   }
 }
 
-/// Returns the tokens that a tokenizer class puts around a text in place of those of
-/// tokenizer.json. If `has_pieces` is true, the folder has a tokenizer.model instead of a
+/// Returns the tokens that a tokenizer class puts around a text, instead of the tokens that
+/// tokenizer.json names. If `has_pieces` is true, the folder has a tokenizer.model instead of a
 /// tokenizer.json, and add_bos_token and add_eos_token in `settings` determine the tokens.
 /// Otherwise `settings` are not used.
 TokenFrame own_frame(TokenizerClass kind, const JsonNode& settings, bool has_pieces,

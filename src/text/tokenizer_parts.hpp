@@ -45,9 +45,12 @@ private:
   mutable std::atomic<EncodeScratch*> spare_ = nullptr;
 };
 
-/// All parts of a tokenizer. encode() applies them in this order: `added` for tokens that are not
-/// normalized, `normalizer`, `added` for the other tokens, `pre_tokenizer`, `model`. It does not
-/// apply `frame`.
+/// All parts of a tokenizer. encode() does not apply `frame`. It applies the others in this order:
+/// - `added`, for tokens whose AddedToken::normalized is false
+/// - `normalizer`
+/// - `added`, for the other tokens
+/// - `pre_tokenizer`
+/// - `model`
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 

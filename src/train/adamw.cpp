@@ -45,7 +45,8 @@ double Adamw::squared_gradient_norm() {
   return tensor::read_value<double>(norm_scratch_[norm_scratch_.numel() - 1]);
 }
 
-/// Updates the weights of the spans [first, first + count). On the CPU, `count` must be 1.
+/// Updates the weights of the spans [first, first + count). On the CPU, `count` must be 1, because
+/// the CPU kernel applies the same weight decay to all weights of a call.
 void Adamw::update(std::size_t first, std::size_t count, float learning_rate, float grad_scale) {
   const Span& span = spans_[first];
   const Span& last = spans_[first + count - 1];

@@ -18,9 +18,9 @@
 namespace mgpu::train {
 namespace {
 
-/// Number of slots for the sums of one part of the batch. A part is a lane, or the items of a rank.
-/// Every part has separate slots, and only one rank adds a number other than 0 to a slot. So the
-/// totals do not depend on the order of MPI's additions.
+/// Number of slots for the sums of one part of the batch. If BatchShape::layout is set, a part is a
+/// lane, otherwise the items of a rank. Every part has separate slots, and only one rank adds a
+/// number other than 0 to a slot. So the totals do not depend on the order of MPI's additions.
 constexpr std::size_t kSlots = 3;
 
 std::size_t num_parts(const BatchShape& batch, int ranks) {
@@ -243,8 +243,9 @@ void TrainLoop::fail(const ErrorReport& report) const {
   throw Failure(report);
 }
 
-/// Counts a gradient that was finite only when it was computed again, and fails at the second one.
-/// A single fault may be a random bit flip, but after two faults a device is not reliable.
+/// Counts a gradient that was not finite at first, but was finite when it was computed again. Fails
+/// at the second such gradient. A single fault may be a random bit flip, but after two faults a
+/// device is not reliable.
 void TrainLoop::count_repetition(std::int64_t step) {
   if (++repetitions_ < 2) return;
   fail({"E707",

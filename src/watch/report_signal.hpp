@@ -3,8 +3,8 @@
 namespace mgpu::watch {
 
 /// Installs a handler for the real-time signal by which a watchdog makes a thread report. The
-/// thread that gets the signal writes the crash file of this process with its own stack and `what`.
-/// `what` must stay valid until forget_report_signal().
+/// thread that gets the signal writes the crash file of this process. The file has the thread's
+/// stack and the text `what`. `what` must stay valid until forget_report_signal().
 void take_report_signal(const char* what);
 /// Restores the handler that was installed before take_report_signal().
 void forget_report_signal();

@@ -39,8 +39,8 @@ struct Verdict {
 /// Memory that the ranks of a node share, with a slot for every rank of the world.
 ///
 /// The shared memory object has a name only until all ranks have mapped it, see unlink(). So the
-/// kernel frees it when the last process ends, even if processes are killed. The memory is never
-/// unmapped, because threads may still write into it.
+/// kernel frees the memory when the last process ends, even if processes are killed. The memory is
+/// never unmapped, because threads may still write into it.
 class SharedState {
 public:
   /// Creates a shared memory object of this name, which only the same user can open.

@@ -26,8 +26,8 @@ struct Scene {
 /// Returns a list of ranks as text, such as "rank 4" or "ranks 0-2, 5".
 std::string rank_list(const std::vector<int>& ranks);
 
-/// Returns the report of a rank whose process has ended. `crash_cause` is the cause in its crash
-/// file, or "".
+/// Returns the report of a rank whose process has ended. `crash_cause` is the cause in the crash
+/// file of that rank, or "" if no cause is known.
 ErrorReport report_of_death(const Scene& scene, int rank, const std::string& crash_cause);
 
 ErrorReport report_of_hang(const Scene& scene, const Culprit& culprit);

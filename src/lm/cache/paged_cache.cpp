@@ -23,8 +23,8 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
   return zeros_in_huge_pages(floats).view(type).narrow(0, 0, count).view(shape);
 }
 
-/// Sets pool[slots[n]] = computed[n], converted to the pool's type. On the CPU, index_copy_ would
-/// be slower than these memcpy calls.
+/// Sets pool[slots[n]] = computed[n], converted to the pool's type. On the CPU, the function calls
+/// memcpy for each line, because index_copy_ would be slower.
 void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& computed) {
   const at::Tensor lines = computed.to(pool.scalar_type());
   if (tensor::runs_on_gpu(pool)) {

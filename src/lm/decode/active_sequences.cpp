@@ -50,9 +50,9 @@ void GenerationBatch::close(Prefill& prefill) {
   prefill.next_sample = queue_.prompt(prefill.prompt).num_samples;
 }
 
-/// Requests the score of each continuation's first token, which the prompt's last state predicts. A
-/// continuation of several tokens gets a fork of the prompt's sequence. All its tokens except the
-/// last one are prefilled into the fork.
+/// Requests the score of the first token of each continuation. The prompt's last hidden state
+/// predicts this token. If a continuation has several tokens, the function also forks the prompt's
+/// sequence, and prefills all tokens of the continuation except the last one into the fork.
 void GenerationBatch::begin_continuations(const Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
   std::int64_t unfinished = 0;
@@ -69,8 +69,8 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
-/// `piece` is a part of a continuation. Requests the scores of the tokens that the hidden states of
-/// `piece` predict. Ends the continuation after its last piece.
+/// Processes `piece`, a part of a continuation. Requests the scores of the tokens that the hidden
+/// states of `piece` predict. If `piece` is the last part, ends the continuation.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto continuation = std::find_if(
       continuations_.begin(), continuations_.end(),

@@ -46,9 +46,9 @@ AdmissionQueue::AdmissionQueue(const LmConfig& model, std::span<const Prompt> pr
   }
 }
 
-/// Returns how many results of a prompt count as ended. Without continuations, these are the
-/// completions that have ended. A prompt with continuations counts as ended when no continuation is
-/// unfinished.
+/// Returns how much a prompt contributes to ended(). Without continuations, this is the number of
+/// completions that have ended. With continuations, it is num_samples when all continuations have
+/// been scored, and 0 before.
 std::int64_t AdmissionQueue::ended_of(std::size_t prompt) const {
   const std::int64_t all = prompts_[prompt].num_samples;
   if (prompts_[prompt].continuations.empty()) return all - unfinished_[prompt];

@@ -13,8 +13,8 @@ inline std::int64_t size_of(const Prompt& prompt) {
   return static_cast<std::int64_t>(prompt.ids.size());
 }
 
-/// Returns the maximum number of tokens of a completion: max_new_tokens minus Prompt::begun, or
-/// fewer if learned positions run out.
+/// Returns the maximum number of tokens of a completion: max_new_tokens minus Prompt::begun. If the
+/// model has learned positions, the number of positions also limits the result.
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt);
 

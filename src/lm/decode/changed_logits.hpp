@@ -15,13 +15,13 @@
 // Shapes in this header: N rows of a draw, n rows of a LogitsPiece, D width, K candidates.
 namespace mgpu::lm {
 
-/// The columns in which one LogitsPiece has the candidates (CandidateProcessor) of its rows.
+/// For each row of a LogitsPiece, the columns of the row's candidates (see CandidateProcessor).
 struct CandidatePlaces {
   at::Tensor columns;       // [n, K] int64; 0 for a candidate that is not in the piece
   at::Tensor is_elsewhere;  // [n, K] bool: the candidate is not in the piece
 };
 
-/// Returns the columns in which `piece` has the candidates of its rows.
+/// Returns the columns of `piece` that hold the candidates in `offsets`.
 CandidatePlaces places_in(const CandidateOffsets& offsets, const LogitsPiece& piece);
 
 /// Adds the offset of each candidate to the candidate's logit, in place, if this logit is in the
@@ -39,12 +39,12 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Returns the rows of a draw, and sets `penalized` and `offsets`: the ids for the repetition
-/// penalty, and the offsets of the candidate processor. The arguments must outlive the result.
+/// Returns the rows of a draw. Sets `penalized` to the ids for the repetition penalty, and
+/// `offsets` to the offsets of the candidate processor. The arguments must outlive the result.
 ///
 /// Ranks:  collective over the ranks that have the head
-/// Errors: ShapeError when there is not one site per row, or the offsets have another shape than
-///         the candidates.
+/// Errors: ShapeError when the numbers of sites and rows differ, or when the candidate processor
+///         returns offsets that are not [N, K] float32.
 SampledRows rows_to_sample(const LanguageModel& model, const at::Tensor& hidden,
                            std::span<const DrawSite> sites, const LogitProcessors& processors,
                            const SamplingConfig& config);

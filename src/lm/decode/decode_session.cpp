@@ -1,5 +1,5 @@
-// Implements hidden(), and the functions of a decode session that belong to a turn, such as pass(),
-// draw() and take().
+// Implements the functions of DecodeSession that run the model or its head, such as hidden(),
+// pass(), draw() and take().
 #include <cstring>
 #include <iterator>
 #include <numeric>

@@ -21,8 +21,8 @@ struct DivergenceSums {
   double reference_top = kNone;  // largest logit of the reference
   double reference_sum = 0.0;    // sum of exp(logit of the reference - reference_top)
 
-  /// Updates the sums with one block of logits of both models, which the function first divides by
-  /// `temperature`.
+  /// Updates the sums with one block of logits of both models. The function first divides the
+  /// logits by `temperature`.
   void add(std::span<const float> of_model, std::span<const float> of_reference,
            double temperature);
 
@@ -30,8 +30,8 @@ struct DivergenceSums {
   /// temperature.
   void add(const DivergenceSums& other);
 
-  /// Returns the KL divergence in nats, which is never negative; NaN or infinity if a logit was NaN
-  /// or infinite. An exception is a logit of -infinity of the model, which counts as probability 0.
+  /// Returns the KL divergence in nats, which is never negative. A logit of -infinity counts as
+  /// probability 0. If a logit was NaN or +infinity, the result is NaN or infinity.
   double divergence() const;
 
 private:

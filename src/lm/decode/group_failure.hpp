@@ -36,18 +36,21 @@ public:
   /// again when the other ranks know of the failure.
   bool is_own() const { return own_.has_value(); }
 
-  /// Returns the failure that all ranks know of; empty if no rank has failed. In a pipeline, a rank
-  /// that has failed itself returns its own report.
+  /// Returns the failure that receive_outcome() has made known to all ranks; empty until then. If
+  /// this rank has failed itself (see is_own()), the result is this rank's report instead.
   const std::optional<ErrorReport>& known() const { return known_; }
 
-  /// Runs `step`, unless this rank has failed before. If `step` throws, and this rank can still
-  /// make the same collective calls as the other ranks of the model, the failure is stored.
-  /// Otherwise, or if the model is on one rank, the exception is rethrown.
+  /// Runs `step`, unless this rank has failed before. If `step` throws, the failure is stored, so
+  /// that this rank can continue to make the same collective calls as the other ranks. The
+  /// exception is rethrown instead in two cases:
+  /// - The model is on one rank.
+  /// - With tensor parallelism, the failure is not a lack of memory.
   void attempt(const std::function<void()>& step);
 
-  /// Returns the model's hidden states of a pass, [W, D], or [0, D] on ranks without the head;
-  /// meaningless numbers after a failure. If the pass has more rows than the memory from reserve(),
-  /// the function first enlarges this memory.
+  /// Returns the model's hidden states of a pass, [W, D], or [0, D] on ranks without the head. If a
+  /// rank has failed, the numbers are meaningless. If the pass has more rows than the memory from
+  /// reserve(), the function first enlarges this memory.
+  ///
   /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 

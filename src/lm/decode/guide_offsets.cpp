@@ -15,8 +15,8 @@ at::Tensor softplus_of(const at::Tensor& z) {
   return z.clamp_min(0.0) + z.abs().neg().exp().log1p();
 }
 
-/// Returns the atoms of a histogram (the returns that its outputs stand for), [O] float64 on the
-/// device of `like`.
+/// Returns the atoms of a histogram, [O] float64 on the device of `like`. The atom of an output is
+/// the return (sum of rewards) whose probability the output predicts.
 at::Tensor atoms_of(const ValueHead& head, const at::Tensor& like) {
   const at::Tensor indices = at::arange(head.outputs, like.options().dtype(at::kDouble));
   if (head.outputs == 1) return indices + head.lowest;

@@ -7,8 +7,10 @@
 // Shapes in this header: M = rows of outputs, O = outputs of the value head.
 namespace mgpu::lm {
 
-/// Returns guide_offset() of each row, [M] float32 on the device of `outputs`. The host reads
-/// nothing back. On the CPU the bits of a row's offset depend on that row only.
+/// Returns guide_offset() of each row, [M] float32 on the device of `outputs`. The function does
+/// not copy values from the device to the host. On the CPU the bits of a row's offset depend on
+/// that row only.
+///
 /// Shapes: outputs [M, O] float32
 at::Tensor guide_offsets(const GuideSettings& settings, const ValueHead& head,
                          const at::Tensor& outputs);

@@ -93,8 +93,8 @@ void OffsetDivergence::fold(const LogitsPiece& raw) {
   const at::Tensor scaled = raw.logits / temperature_;  // [rows, tokens] of the piece
   const at::Tensor candidates = sums_->candidates.narrow(0, raw.row, scaled.size(0));
   candidates.copy_(at::where(places.is_elsewhere, candidates, scaled.gather(1, places.columns)));
-  // This sets the logits of the candidates to -infinity, so that `rest` does not include them.
-  // Candidates outside the piece add -0 to column 0, which changes no bits of its logit.
+  // Sets the logits of the candidates to -infinity in `scaled`, so that `rest` does not include
+  // them. Candidates outside the piece add -0 to column 0, which changes no bits of its logit.
   const at::Tensor none = at::full_like(candidates, kForbidden);
   scaled.scatter_add_(1, places.columns, none.masked_fill_(places.is_elsewhere, -0.0));
   sums_->rest.fold({scaled, raw.row, raw.first_id}, {});

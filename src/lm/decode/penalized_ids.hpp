@@ -24,7 +24,8 @@ struct PenalizedIds {
 PenalizedIds penalized_ids(std::span<const DrawSite> sites, std::int64_t vocab,
                            const at::Device& device);
 
-/// Applies the repetition penalty to the logits of a piece, in place. The host reads nothing back.
+/// Applies the repetition penalty to the logits of a piece, in place. The function copies no values
+/// from the device to the host.
 void penalize(const PenalizedIds& penalized, const LogitsPiece& piece, double penalty);
 
 }  // namespace mgpu::lm

@@ -89,9 +89,9 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns `log_sums`, [N], except in rows whose logits the processors have made invalid. In such a
-/// row, the logsumexp of `processed` is not finite, and replaces the value of `log_sums`. So
-/// check_sums() or DecodeSession::read() rejects the row later.
+/// Returns `log_sums`, [N]. If the processors have made the logits of a row invalid, the logsumexp
+/// of `processed` is not finite in this row. Then this value replaces the value of `log_sums`, so
+/// that check_sums() or DecodeSession::read() rejects the row later.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});

@@ -6,9 +6,9 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns how many of the first candidates form the nucleus: the smallest number whose total
-/// probability is at least top_p. Returns candidates.size() + 1 if the total probability of all
-/// candidates is less.
+/// Returns the size of the nucleus: the smallest n for which the first n candidates have a total
+/// probability of at least top_p. Returns candidates.size() + 1 if all candidates together have
+/// less.
 std::size_t nucleus_size(const std::vector<Candidate>& candidates, double top_p) {
   double before = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

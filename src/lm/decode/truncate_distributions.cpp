@@ -65,7 +65,7 @@ HostSums read_sums(const HostSums& sums) {
   return host;
 }
 
-/// Returns the logits of the best tokens before offsets were added to the candidates among them.
+/// Returns the logits of the tokens in `best` without the offsets that some of these tokens got.
 at::Tensor without_offsets(const CandidateOffsets& offsets, const OnlineLogits& best) {
   if (!offsets.values.defined()) return best.best_logits;
   const auto [ids, order] = offsets.ids.sort(1);  // [N, candidates]
@@ -106,7 +106,8 @@ struct Attempt {
     divergence.fold(raw);
   }
 
-  /// Returns the results for the parts of the vocabulary on all ranks together, on the device.
+  /// Merges the sums of all ranks, and returns the results for the whole vocabulary on the device.
+  ///
   /// Ranks: collective over the ranks of a tensor-parallel model
   HostSums results(const SampledRows& rows, const SamplingConfig& config) {
     for (OnlineLogits* sums : {&folded, &tempered, &unchanged})

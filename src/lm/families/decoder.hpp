@@ -20,10 +20,11 @@ inline constexpr std::int64_t kMaxExperts = 4096;
 /// or a rotation that is not supported, E702 for a missing or invalid value.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
-/// Sets the sliding windows of Qwen models, unless `use_sliding_window` is false or absent, or
-/// `sliding_window` is null. `layer_types` says which layers have a window. If `layer_types` is
-/// absent, all layers with index >= `max_window_layers` have a window. Errors: those of
-/// read_layer_types(); Failure E702 for an invalid value.
+/// Sets the sliding windows of Qwen models. If `use_sliding_window` is false or absent, or if
+/// `sliding_window` is null, no layer has a window. Otherwise, `layer_types` says which layers have
+/// a window. If `layer_types` is absent, all layers with index >= `max_window_layers` have one.
+///
+/// Errors: those of read_layer_types(); Failure E702 for an invalid value.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
 /// Sets LayerConfig::window to `window` in the layers whose entry of `layer_types` is

@@ -10,8 +10,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Sets index.positions, the position of each token, and index.sequences, the index of its span.
-/// `firsts` has the position of the first token of each span.
+/// Sets index.positions to the position of each token in its sequence, and index.sequences to the
+/// index of each token's span. `firsts` has the position of the first token of each span.
 void fill_tokens(std::span<const SequenceSpan> spans, const std::vector<std::int64_t>& firsts,
                  const at::Tensor& like, AttentionIndex& index) {
   std::vector<std::int64_t> positions;

@@ -30,10 +30,10 @@ constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_
   return std::max<std::int64_t>(1, prefill_tokens / batches);
 }
 
-/// Returns the number of sequences of `longest` tokens for which the cache needs room when prompts
-/// are only scored; at most batch_share. A pass of prefill_share tokens can process prefill_share /
-/// longest whole sequences. It can also process parts of two more sequences, the first and the last
-/// sequence of the pass.
+/// Returns for how many sequences the cache needs room when prompts are only scored; at most
+/// batch_share. `longest` is the number of tokens of the longest sequence. A pass of prefill_share
+/// tokens can process prefill_share / longest whole sequences of that length. It can also process
+/// parts of two more sequences, at its start and at its end.
 constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t prefill_share,
                                         std::int64_t longest) {
   return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);

@@ -54,8 +54,9 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns a copy of `call` that has only the queries of the rows `outputs`. Keys and values are
-/// still computed for all tokens, with `call` itself.
+/// Returns a copy of `call` for the rows `outputs` only, or `call` if `outputs` is undefined. The
+/// layer computes queries with the copy. It computes keys and values with `call`, because they are
+/// needed for all tokens.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {

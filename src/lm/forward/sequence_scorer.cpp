@@ -68,7 +68,8 @@ SequenceScorer SequenceScorer::open(const fs::path& folder, Device device,
 }
 
 /// Returns the tokens without the padding at the end, but at least one token. The score is the
-/// output at the last of these tokens, which does not depend on later padding.
+/// output at the last of these tokens. The padding cannot change this output, because each token
+/// attends only to itself and to earlier tokens.
 std::span<const std::int64_t> SequenceScorer::judged(const std::vector<std::int64_t>& ids) const {
   if (ids.empty()) throw ShapeError("SequenceScorer: a sequence has no tokens");
   std::span<const std::int64_t> kept(ids);

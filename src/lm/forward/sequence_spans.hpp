@@ -47,7 +47,8 @@ ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);
 
-/// The number of rows that enter the layers (`tokens`) and that the last layer returns (`outputs`).
+/// The numbers of rows of a pass. `tokens` rows enter the layers, and the last layer returns
+/// `outputs` rows.
 struct RowCounts {
   std::int64_t tokens = 0;
   std::int64_t outputs = 0;

@@ -18,8 +18,8 @@ namespace mgpu::lm {
 /// wait until the other rank receives a tensor.
 class AsyncSender {
 public:
-  /// Starts the thread. Other code may not use the communicator while this object exists. The queue
-  /// holds at most `capacity` tensors.
+  /// Starts the thread. Other code must not use the communicator while this object exists. The
+  /// queue holds at most `capacity` tensors.
   AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t capacity);
   AsyncSender(const AsyncSender&) = delete;
   AsyncSender& operator=(const AsyncSender&) = delete;

@@ -45,14 +45,16 @@ struct RowFacts {
   at::Tensor target_logits;  // [n] logit of the target
   at::Tensor best;           // [n] int64, the token with the largest logit
 
-  /// Returns the sums of a BlockLoss, [3] float64 on the device: the cross-entropy in nats, the
-  /// number of rows whose target has the largest logit, and the cross-entropy again. If `weights`
-  /// [n] is defined, the cross-entropy of each row is multiplied by the row's weight.
+  /// Returns the three sums of a BlockLoss whose loss is the cross-entropy, [3] float64 on the
+  /// device. So the first and the third sum are equal. If `weights` [n] is defined, the
+  /// cross-entropy of each row is multiplied by the row's weight in both sums. The second sum is
+  /// the number of rows whose target has the largest logit.
   at::Tensor sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
 
-/// Adds `value`, multiplied by `weights` [n] if defined, to the logit of each row's target.
+/// Adds `value` to the logit of each row's target. If `weights` [n] is defined, adds `value` times
+/// the row's weight instead.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
 /// A function that processes a block, given the block and its hidden states, [n, D].
@@ -64,8 +66,8 @@ using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden
 /// Memory: the logits of one block, whose size head_blocks() determines.
 void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
-/// Returns the sums of the cross-entropy and of correct predictions (RowFacts::sums()). If `scale`
-/// has a value, replaces the logits by the gradients of scale * loss.
+/// Computes the cross-entropy of a block, and returns RowFacts::sums(). If `scale` has a value,
+/// also replaces the logits by the gradients of scale * cross-entropy.
 at::Tensor cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// Computes a loss in blocks of tokens, and returns the sums of the loss. Unless `gradients` is

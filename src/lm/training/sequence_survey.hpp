@@ -36,7 +36,8 @@ struct ItemBatch {
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock* clock);
 
-/// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second sweep.
+/// Runs the first of the two sweeps that a SequenceLoss needs over a global batch, and provides the
+/// derivatives for the second sweep.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
   /// All arguments have to outlive this object. `clock`, if not nullptr, counts the time of

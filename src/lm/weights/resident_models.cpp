@@ -220,8 +220,8 @@ struct ResidentModels::Shared {
     slot.last_use = ++table().uses;
   }
 
-  /// Returns the slot of the least recently used weights that have no users; nullptr if there are
-  /// no such weights.
+  /// Returns the least recently used slot among the slots that have weights and no users; nullptr
+  /// if there is no such slot.
   Slot* oldest_unused() {
     Slot* oldest = nullptr;
     for (Slot& slot : table().slots) {
@@ -231,9 +231,9 @@ struct ResidentModels::Shared {
     return oldest;
   }
 
-  /// Waits until the slot of a key is ready, and returns the slot. The first rank that needs the
-  /// slot calls `make`, which fills the slot, and the others wait. If `make` throws on that rank,
-  /// the next rank calls its `make`.
+  /// Waits until the slot of a key is ready, and returns the slot. The first rank that calls get()
+  /// for the key fills the slot with `make`, and other ranks wait. If `make` throws, this rank
+  /// rethrows the exception, and one of the waiting ranks tries to fill the slot with its `make`.
   template <class Make>
   Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {
@@ -309,7 +309,7 @@ std::vector<at::Tensor> ResidentModels::open(
     mine.process = ::getpid();
     mine.file = mapping->file();
   });
-  // The deleter counts the user off when the last of the returned tensors is destroyed.
+  // The deleter decrements Slot::users when the last of the returned tensors is destroyed.
   const std::shared_ptr<void> user(&slot, [shared = shared_](Slot* used) { --used->users; });
   if (!mapping)
     mapping = std::make_shared<Mapping>(Mapping::of(slot.process, slot.file, bytes, PROT_READ));

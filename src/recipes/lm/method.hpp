@@ -198,8 +198,8 @@ public:
   /// Ranks:  collective over the world.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 
-  /// Returns tensors with the names and shapes of OpenMethod::kept_tensors(). They serve --merge
-  /// and --plan, which do not call open().
+  /// Returns tensors with the names and shapes of OpenMethod::kept_tensors(). --merge and --plan
+  /// use this function, because they do not call open().
   virtual std::vector<KeptTensor> kept_tensors() const { return {}; }
 
   /// Returns the loss on held-out rows. The same loss is used for training, unless a method

@@ -12,9 +12,10 @@
 namespace mgpu::recipes {
 
 /// Returns texts that the start model writes, for comparison with the trained model. Only rank 0
-/// gets texts. Returns none for random start weights, and for methods for which needs_reference()
-/// and has_prompts_only() are both false. Call this function before the newest checkpoint is
-/// loaded.
+/// gets texts. No rank gets texts if the start weights are random. The same holds if
+/// needs_reference() and has_prompts_only() of the method are both false. Call this function before
+/// the newest checkpoint is loaded.
+///
 /// Ranks:  collective over the world.
 std::vector<SampleText> texts_before(const cluster::Group& world, const LmTask& task,
                                      const LmTrainSettings& settings);

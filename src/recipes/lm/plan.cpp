@@ -82,11 +82,17 @@ struct LmSizes {
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
-  /// Returns the memory that the backward pass keeps for `tokens` tokens. A layer keeps its input,
-  /// two norms, the outputs of attention before and after the projection, the residual stream after
-  /// attention, queries, keys and values twice, and three inner vectors. With experts, each used
-  /// expert keeps three inner vectors and three vectors of the model's width. With checkpointing
-  /// each layer keeps its input, and one layer keeps all these vectors and their gradients.
+  /// Returns the memory for vectors that the backward pass needs for `tokens` tokens. For each
+  /// token, a layer keeps:
+  ///
+  /// - its input, two norms, the residual stream after attention, and the outputs of attention
+  ///   before and after the projection,
+  /// - two copies of queries, keys and values,
+  /// - three inner vectors of the MLP, or with experts, for each used expert, three inner vectors
+  ///   and three vectors of the model's width.
+  ///
+  /// With checkpointing, each layer keeps only its input. In addition, one layer at a time needs
+  /// all these vectors and their gradients.
   std::uint64_t activation_bytes(std::int64_t tokens) const {
     const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
     const std::int64_t mlp =

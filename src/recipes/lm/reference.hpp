@@ -11,9 +11,9 @@
 
 namespace mgpu::recipes {
 
-/// The sequence column with the log-probability of the learned tokens of each example under the
-/// reference, in nats. The reference is the model of LmMethod::reference_folder(), or else the
-/// trained model before the training.
+/// The sequence column with the log-probability of each example under the reference: the sum over
+/// the learned tokens, in nats. The reference is the model of LmMethod::reference_folder(). If this
+/// folder is "", the reference is the trained model before the training.
 inline constexpr const char* kReferenceColumn = "reference_log_prob";
 
 /// Examples whose log-probabilities a reference model computes.

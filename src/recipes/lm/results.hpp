@@ -13,9 +13,9 @@
 // Writes and describes the results of a training: tables of curves, the result line, and the page.
 namespace mgpu::recipes {
 
-/// Returns a request to write the tables metrics/train, with the first `steps` steps, and
-/// metrics/eval, with all evaluations if there are any. `held_out_values` describes the values of
-/// an evaluation other than loss and accuracy.
+/// Returns a request to write results.h5 with table metrics/train, which has the first `steps`
+/// steps. If there are evaluations, the file also gets table metrics/eval with all evaluations.
+/// `held_out_values` describes the values of an evaluation other than loss and accuracy.
 store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
                               std::int64_t steps, const std::string& loss_unit,
                               std::span<const ReportedValue> held_out_values);
@@ -26,8 +26,9 @@ struct ResultNames {
   std::string loss_unit;
 };
 
-/// Adds results, the result line and the page to `outcome`, whose `done` is the number of finished
-/// steps. Fills the curves of `plots`, which has all other data of the page.
+/// Adds results, the result line and the page to `outcome`. `outcome.done` must be the number of
+/// finished steps. `plots` must have all data of the page except the curves, which this function
+/// adds.
 void show_training(const TrainCurves& curves, const ResultNames& names,
                    std::span<const ReportedValue> held_out_values, LmPlots plots,
                    run::JobOutcome& outcome);

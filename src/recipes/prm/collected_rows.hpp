@@ -10,10 +10,11 @@
 
 namespace mgpu::recipes {
 
-/// Reads the solutions in a result file of job collect. Each solution gives a row. The steps of the
-/// row are the nodes of the tree on the path of the solution. A node may join several steps of the
-/// solution. The row has the members `prompt`, `completions` (the texts of the steps), `labels` and
-/// `values`, as in rows of text files. It also has these members:
+/// Reads the solutions in a result file of job collect. The file has a tree for each question, and
+/// each solution is a path in the tree. Each solution gives a row, and each node on its path gives
+/// one step of the row. A node may have the text of several steps of the solution. The row has the
+/// members `prompt`, `completions` (the texts of the steps), `labels` and `values`, as in rows of
+/// text files. The row also has these members:
 ///
 /// - `prompt_ids` and `output_ids`, the token ids of the question and of the sampled solution,
 /// - `ends`, for each step the number of tokens of the solution up to the end of the step,
@@ -35,8 +36,8 @@ public:
   std::string name() const override { return path_.string(); }
   std::int64_t rows() const override;
 
-  /// Errors: Failure E605 (exit 65) if the lists of the question contradict each other, its steps
-  ///         are no texts, or the file cannot be read.
+  /// Errors: Failure E605 (exit 65) if the lists of the question contradict each other, if its
+  ///         steps are not texts, or if the file cannot be read.
   std::string row(std::int64_t index) const override;
 
 private:

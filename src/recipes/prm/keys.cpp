@@ -20,8 +20,8 @@ constexpr std::array kPrmLosses = {std::pair{"bce", PrmLossKind::bce},
                                    std::pair{"pairwise", PrmLossKind::pairwise}};
 constexpr const char* kLineBreak = "\\n";  // means a line break in prm.step_separator
 
-/// Refuses prm.step_separator if data.path is a result file of job collect. Also refuses a
-/// data.eval_path of another kind (result file or texts) than data.path.
+/// Refuses prm.step_separator if data.path is a result file of job collect. Also checks that
+/// data.path and data.eval_path are both result files, or both files with texts.
 void check_forms(const Config& config) {
   const bool has_trees = is_tree_file(input::read_row_options(config).path);
   if (has_trees && config.is_given("prm.step_separator"))

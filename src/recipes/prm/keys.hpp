@@ -26,8 +26,9 @@ bool has_prm_keys(const Config& config);
 /// Errors: one Failure (exit 78) about keys that contradict each other or have no effect.
 void check_prm_keys(const Config& config);
 
-/// Reads the keys prm.*. Each step is judged at its last token if data.path is a result file of job
-/// collect, and otherwise at the separator after the step.
+/// Reads the keys prm.*, and chooses the token at which the model judges a step. This is the last
+/// token of the step if data.path is a result file of job collect. Otherwise it is the last token
+/// of the separator after the step.
 PrmSettings read_prm_settings(const Config& config);
 
 /// Returns whether `path` is treated as a result file of job collect, because its extension is .h5

@@ -63,7 +63,7 @@ struct NodeColumns {
   store::ReadColumn questions;
 };
 
-/// Returns the states of all nodes of a row, [latent steps, D] float64.
+/// Returns the states of the latent steps of all nodes of a row, [latent steps, D] float64.
 at::Tensor states_of(const store::ListColumn& column, std::int64_t row) {
   const store::ReadColumn read = column.read(row, 1).values;
   const auto type = column.spec().type == store::ColumnType::f16 ? at::kHalf : at::kFloat;
@@ -73,8 +73,8 @@ at::Tensor states_of(const store::ListColumn& column, std::int64_t row) {
   return stored.to(at::kDouble);
 }
 
-/// Adds the nodes of a row to `nodes`, except nodes without latent steps or without answers below
-/// them.
+/// Adds the nodes of a row to `nodes`. Leaves out a node if it has no latent steps, or if no answer
+/// was found below it in the tree.
 void add_row(const NodeColumns& columns, std::int64_t row, bool learns_values, LatentNodes& nodes) {
   const at::Tensor states = states_of(columns.states, row);
   const store::ReadLists steps = columns.steps.read(row, 1);

@@ -42,10 +42,12 @@ std::vector<NodePair> node_pairs(const LatentNodes& nodes);
 /// Errors: Failure E531 (exit 65) if there is no pair.
 std::vector<NodePair> required_pairs(const LatentNodes& nodes, const std::string& what);
 
-/// Reads nodes from a result file of job collect. Nodes without latent states, or without answers
-/// below them, are left out. The label of a node is the share of right answers among the answers
-/// below the node. If settings.learns_values is false, the label is 1 if at least one answer is
-/// right, otherwise 0.
+/// Reads nodes from a result file of job collect. Leaves out a node if it has no latent states, or
+/// if no answer was found below it in the tree. The label of a node depends on
+/// settings.learns_values:
+///
+/// - If it is true, the label is the share of right answers among the answers below the node.
+/// - If it is false, the label is 1 if at least one answer below the node is right, else 0.
 ///
 /// Ranks:  local.
 /// Errors: Failure E605 (exit 65) if the file has no latent states, if a state is not finite, or if

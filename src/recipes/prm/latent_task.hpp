@@ -49,8 +49,8 @@ private:
   LatentObjective objective_;
 };
 
-/// Returns the width of the hidden layer: `chosen`, or if `chosen` is 0, half the number of inputs
-/// but at least 1.
+/// Returns the width of the hidden layer. This is `chosen` if it is above 0. Otherwise the width is
+/// half the number of inputs, but at least 1.
 std::int64_t hidden_width(std::int64_t chosen, std::int64_t inputs);
 
 }  // namespace mgpu::recipes

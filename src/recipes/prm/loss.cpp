@@ -44,9 +44,10 @@ void for_pairs(const SolutionFacts& a, const SolutionFacts& b, See see) {
       if (a.label(i) > b.label(j)) see(i, j);
 }
 
-/// Adds the losses and slopes of the pairs of a step of `own` with a step of `other`. `term` gets
-/// the losses of pairs in which the step of `own` is the better one. `slopes` gets the derivatives
-/// of all pairs.
+/// Adds the losses and derivatives of pairs. A pair has a step of `own` and a step of `other` with
+/// different labels. `slopes` gets the derivatives of all pairs with respect to the logits of
+/// `own`. `term` gets only the losses of pairs in which the step of `own` is the better one. The
+/// term of `other` has the remaining losses.
 void add_pairs(const SolutionFacts& own, const SolutionFacts& other, lm::SequenceTerm& term,
                std::span<double> slopes) {
   for_pairs(own, other, [&](std::size_t better, std::size_t worse) {

@@ -23,7 +23,7 @@ inline constexpr const char* kQuestionColumn = "question";
 inline constexpr const char* kMostStepsColumn = "most_steps";
 
 /// The losses of recipe `prm`. The label of a step is y, and s is the sigmoid function. The logit z
-/// of the step is lm::StepHead::logit() at its last token, or at the separator after it. For latent
+/// of a step is lm::StepHead::logit() at the token that lm::StepHead::place selects. For latent
 /// states, a step is a node, and z is the output of LatentHead.
 enum class PrmLossKind : std::uint8_t {
   bce,       // -y log s(z) - (1 - y) log s(-z)
@@ -45,8 +45,8 @@ struct PrmSettings {
 
 /// Judges the steps of solutions. The head is applied once per step, at the token that
 /// lm::StepHead::place selects. The loss of an optimizer step is the mean over the judged steps in
-/// the global batch. With pairwise, the loss is the mean over pairs of these steps. All pairs count
-/// in which both steps belong to the same question and have different labels.
+/// the global batch. With pairwise, the loss is the mean over all pairs of judged steps that belong
+/// to the same question and have different labels.
 ///
 /// Source: Lightman et al., arXiv 2305.20050 (bce); Wang et al., arXiv 2312.08935, eq. 3.
 class PrmLoss final : public lm::SequenceLoss {

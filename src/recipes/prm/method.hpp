@@ -29,15 +29,20 @@ public:
   std::shared_ptr<const input::GeneratedRows> open_file(
       const std::filesystem::path& path) const override;
 
-  /// Adds one example: the prompt with all steps. The last token of each step, or of the separator
-  /// after it, is marked as learned.
+  /// Adds one example: the prompt with all steps. The learned tokens are those at which the steps
+  /// are judged (see lm::StepHead::place).
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
-  /// If prm.held_out is above 0, removes questions: for training those that prm.held_out selects,
-  /// for held-out rows all others. Numbers the questions. With prm.shuffle_labels, the steps of
-  /// each question exchange their labels. For prm.loss=pairwise, makes groups of two solutions of
-  /// the same question from the training rows.
+  /// Changes the examples in this order:
+  ///
+  /// - If prm.held_out is above 0, divides the questions at random. Training keeps the questions
+  ///   that are not held out. The evaluation keeps the held-out questions.
+  /// - Numbers the questions.
+  /// - With prm.shuffle_labels, permutes the labels of the steps of each question.
+  /// - With prm.loss=pairwise, makes groups of two solutions of the same question from the training
+  ///   rows.
+  ///
   /// Errors: Failure E531 (exit 65) if no question is left, or if pairwise training has no question
   ///         with two solutions whose steps have different labels.
   void complete(std::int64_t seq_len, RowUse use, lm::LmExamples& examples) const override;

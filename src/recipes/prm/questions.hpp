@@ -12,8 +12,9 @@
 // may have several solutions.
 namespace mgpu::recipes {
 
-/// Key in LmExamples::texts. The text under this key identifies the question of a solution: it is
-/// the prompt or the number of the question.
+/// Key in LmExamples::texts. The text under this key identifies the question of a solution. It is
+/// the index of the question in its data set if the row comes from a result file of job collect.
+/// Otherwise it is the prompt.
 inline constexpr const char* kQuestionTexts = "question";
 
 /// Tells keep_questions() which questions to keep: those that are held out, or all others.

@@ -13,8 +13,8 @@ namespace {
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kBins = 10;
 
-/// Returns whether a logit is NaN, as after training has diverged. Steps with NaN logits cannot be
-/// sorted.
+/// Returns whether a logit is NaN, which may happen if the training diverges. Steps with NaN logits
+/// cannot be sorted.
 bool lacks_logits(std::span<const JudgedStep> steps) {
   return std::ranges::any_of(steps, [](const JudgedStep& step) { return std::isnan(step.logit); });
 }

@@ -20,9 +20,9 @@ public:
 
   input::RowOptions row_options(input::RowOptions options) const override;
 
-  /// Adds examples to `examples`: the completion of a row with its `label`, or both completions of
-  /// a preference. If the row has the member `cut`, the loss ignores the first `cut` tokens that it
-  /// would otherwise learn of each completion.
+  /// Adds the examples of a row to `examples`. With ValueSettings::has_pairs, these are the two
+  /// completions of a preference. Otherwise the row has a completion and its `label`. If the row
+  /// has the member `cut`, the first `cut` learned tokens of each example are not learned.
   void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
               lm::LmExamples& examples) const override;
 
