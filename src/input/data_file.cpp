@@ -37,7 +37,7 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-// O_NONBLOCK: otherwise opening a pipe would block until a writer opens it.
+// Without O_NONBLOCK, opening a pipe would block until a writer opens the pipe.
 DataFile::DataFile(fs::path path)
     : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (!fd_) fail_read(path_, ExitCode::no_input, errno);

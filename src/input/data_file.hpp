@@ -44,7 +44,7 @@ public:
 
   /// Checks that the file on this host has the size and modification time of `elsewhere`, the stamp
   /// that rank 0 found.
-  /// Errors: Failure E534 (exit 65) if it does not.
+  /// Errors: Failure E534 (exit 65) if the size or the modification time differs.
   void check_same(const FileStamp& elsewhere) const;
 
   /// Returns a duplicate of the file descriptor, for a library that closes it. Errors: Failure

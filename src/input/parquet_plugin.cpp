@@ -106,8 +106,8 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
   return JsonValue(std::move(members));
 }
 
-/// Returns item `i` as the text that Arrow prints for it. Used for dates, times and all other types
-/// without a JSON equivalent.
+/// Returns item `i` as the text that Arrow prints for it. value_at() calls this function for dates,
+/// times and all other types without a JSON equivalent.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};
@@ -233,7 +233,7 @@ private:
   }
 
   Reader reader_;
-  std::vector<std::int64_t> ends_;  // for each row group, number of rows in it and all earlier ones
+  std::vector<std::int64_t> ends_;  // for each row group, the index of the row after its last row
   std::ptrdiff_t group_ = -1;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;

@@ -20,8 +20,8 @@ struct ParquetFacts {
 ParquetFacts read_parquet_facts(const DataFile& file);
 
 /// Opens the rows of a Parquet file. Rows are decoded in batches of at most 1024. A read continues
-/// from the last decoded batch if its first row is in the same row group, and not before that
-/// batch. Any other read decodes from the start of a row group.
+/// from the last decoded batch if the first requested row is in the row group of that batch, and
+/// not before the batch. Any other read decodes from the start of a row group.
 ///
 /// Memory: 1024 rows, and 1 MiB per column. `file` must outlive the result.
 /// Errors: Failure E532 (not a Parquet file), E535 (Parquet is not in this build, or its library

@@ -15,8 +15,8 @@ struct Record {
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
   std::int64_t line = 0;     // line where the record begins
-  std::string text;          // the record with its line end; "" if it is too long
-  bool is_too_long = false;  // longer than kMaxBytes
+  std::string text;          // with the line end, comma or bracket after it; "" if is_too_long
+  bool is_too_long = false;  // the record is longer than kMaxBytes
 };
 
 /// Reads the records of a file in order.

@@ -185,8 +185,8 @@ JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
   return renamed;
 }
 
-/// Returns the row with this program's names of columns. If RowOptions::columns maps a column of
-/// the file to a name, another column of the file that has this name is dropped.
+/// Returns the row with this program's names of columns. If the user maps a column of the file to a
+/// name of this program, a second column that already has this name in the file is dropped.
 RowFields::Members RowFields::rename(const Members& members) const {
   if (columns_.empty()) return members;
   Members renamed;
@@ -229,7 +229,7 @@ void RowFields::check(const JsonValue& row) const {
     if (find_value(row, name) == nullptr) throw RowError("it has no `" + name + "`");
   const bool has_pairs = contains(all_of_, "chosen");
   for (const std::string& name : checked_) {
-    // Rows without token_ids may have a column `completion_ids` for another purpose.
+    // Without token_ids, the program does not use `completion_ids`, which may have any type then.
     if (name == "completion_ids" && find_value(row, "token_ids") == nullptr) continue;
     if (const JsonValue* value = find_value(row, name)) check_kind(name, *value, has_pairs);
   }

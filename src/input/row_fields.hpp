@@ -24,9 +24,13 @@ public:
   /// Returns the row with this program's names of columns. `has_cells` is true for a row of CSV or
   /// TSV, in which lists are JSON texts.
   /// Errors: RowError in these cases:
-  ///         - a column of RowOptions::all_of or RowOptions::columns is missing
-  ///         - RowOptions::one_of has names, and the number of these columns in the row is not 1
+  ///         - a column of RowOptions::columns is missing
+  ///         - a column of RowOptions::all_of is missing or null
+  ///         - RowOptions::one_of has names, and all of these columns are missing or null
+  ///         - more than one column of RowOptions::one_of has a value
   ///         - a column that the job reads has the wrong type
+  ///         - a cell of a column that holds lists is not JSON
+  /// If RowOptions::columns maps names of RowOptions::one_of, only the mapped names count.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Returns whether each row must have a unique `id`.
@@ -42,14 +46,16 @@ private:
   void check(const formats::JsonValue& row) const;
 
   std::vector<std::pair<std::string, std::string>> columns_;  // (program's name, name in the file)
-  std::vector<std::string> one_of_;    // names of RowOptions::one_of that are used
-  std::vector<std::string> left_out_;  // names of RowOptions::one_of that are dropped
+  // If RowOptions::columns maps a name of RowOptions::one_of, one_of_ has only the mapped names,
+  // and left_out_ has the others. Otherwise one_of_ has all names.
+  std::vector<std::string> one_of_;
+  std::vector<std::string> left_out_;
   std::vector<std::string> all_of_;
   std::vector<std::string> checked_;  // columns whose type is checked
 };
 
-/// Returns the `id` of a row as a text: the text itself, or the digits of an integer; "" without an
-/// `id`.
+/// Returns the `id` of a row as a text: the text itself, or the digits of an integer; "" if the row
+/// has no `id`.
 std::string id_of(const formats::JsonValue& row);
 
 }  // namespace mgpu::input

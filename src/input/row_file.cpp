@@ -66,8 +66,8 @@ struct RowFile::Opened {
     return row;
   }
 
-  /// Returns why the row with the global sample id `id` is unusable, if an earlier row has the same
-  /// value in column `id`. Otherwise returns "".
+  /// Returns why the row whose Row::id is `id` is unusable, if an earlier row has the same value in
+  /// column `id`. Otherwise returns "".
   std::string why_double(std::int64_t id) const {
     const auto found =
         std::lower_bound(doubles.begin(), doubles.end(), id,

@@ -86,8 +86,9 @@ private:
   bool is_inside_ = false;
 };
 
-/// Returns the position of the first record. It follows the byte order mark and the opening bracket
-/// of a JSON list, if the file has them. Sets index.is_list.
+/// Returns the position of the first record, which follows the byte order mark and the opening
+/// bracket of a JSON list, if the file has them. The first record of a table may be the header.
+/// Sets index.is_list.
 RowMark find_body(const DataFile& file, RowIndex& index) {
   std::string head(std::size_t{64} << 10, '\0');
   head.resize(file.read(0, head));
@@ -101,8 +102,9 @@ RowMark find_body(const DataFile& file, RowIndex& index) {
   return {first - head.begin() + 1, 1 + std::count(begin, first, '\n')};
 }
 
-/// Reads the names of the columns from the first record, and moves `body` past that record. Without
-/// a header, the names are 1, 2, 3, and `body` does not move.
+/// Reads the names of the columns from the first record, and moves `body` past that record. If
+/// RowOptions::has_header is false, the names are the numbers of the columns from 1, and `body`
+/// does not move.
 void read_columns(const DataFile& file, const RowOptions& options, RowIndex& index, RowMark& body) {
   RecordReader reader(file, make_record_ends(index, options), body);
   Record record;

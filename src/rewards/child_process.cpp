@@ -74,7 +74,8 @@ int spawn(std::string command, int input, int output, int words, pid_t& child) {
   return error;
 }
 
-/// Blocks SIGPIPE in this thread, so that a write to a closed pipe does not end the process.
+/// Blocks SIGPIPE in this thread, so that a write to a closed pipe does not end the process. The
+/// destructor discards a pending SIGPIPE before it unblocks the signal.
 class SigpipeBlocked {
 public:
   SigpipeBlocked() {

@@ -59,8 +59,8 @@ formats::SafetensorsDigest write_text(const fs::path& path, const std::string& t
   return {text.size(), sha256_hex(text), {}};
 }
 
-/// Drops the pages of all files of `directory` from the kernel's cache, so that reading back reads
-/// the disk.
+/// Drops the pages of all files of `directory` from the kernel's page cache, so that the check
+/// after the write reads the files from the disk.
 void drop_cached_pages(const fs::path& directory) {
   for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
     const FdHandle fd(::open(file.path().c_str(), O_RDONLY | O_CLOEXEC));

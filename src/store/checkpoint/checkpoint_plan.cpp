@@ -12,7 +12,7 @@ namespace {
 
 using formats::JsonValue;
 /// A row of the table of differences. The columns are the name of a tensor, its shape in the
-/// checkpoint, and its shape in this training. If the types differ, each shape follows its type.
+/// checkpoint, and its shape in this training. If the types differ, a type precedes each shape.
 /// "-" means that the tensor is missing.
 using Row = std::array<std::string, 3>;
 

@@ -18,8 +18,9 @@ struct TensorFacts {
   std::uint32_t crc32c = 0;
 };
 
-/// The newest intact checkpoint on disk, as rank 0 found it. Rank 0 broadcasts the plan before the
-/// data of the tensors, so that the other ranks know which tensors they receive.
+/// Describes the newest intact checkpoint that rank 0 found on disk; `found` is false if the run
+/// has no checkpoint. Rank 0 broadcasts the plan before the data of the tensors, so that the other
+/// ranks know which tensors they receive.
 struct CheckpointPlan {
   bool found = false;
   std::string directory;

@@ -19,9 +19,10 @@ void add_warnings(const fs::path& damaged, const fs::path& aside, const ErrorRep
   lines.push_back("  kept as " + aside.string());
 }
 
-/// Returns the newest intact checkpoint, or nullptr if the run has no checkpoints. Newer
-/// checkpoints that are damaged are renamed to .bad.
-/// Errors: Failure E611 when every checkpoint is damaged.
+/// Returns the newest intact checkpoint; nullptr if the run has no checkpoints, not even damaged
+/// ones. Renames damaged checkpoints that are newer than the returned one to .bad.
+/// Errors: Failure E611 when the run has only damaged checkpoints; E602 (write failed); those of
+///         StoredCheckpoint, except E611.
 std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
                                               std::vector<std::string>& warnings) {
   folder.tidy();

@@ -24,7 +24,8 @@ fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 /// WorkMark files of the attempts before `attempt`.
 ///
 /// Ranks:  local.
-/// Errors: Failure E602 (write failed), E603 (cannot be read), E604 (damaged).
+/// Errors: Failure E601 (cannot be created), E602 (write failed), E603 (cannot be read), E604
+///         (damaged).
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
                                   std::uint32_t attempt);
 

@@ -34,8 +34,8 @@ public:
   }
 
   /// Throws Failure E610 if the run directories that have chunks have no phase in common. The id of
-  /// a phase is computed from the data and the weights, so these runs used different data or
-  /// weights.
+  /// a phase depends on the inputs of the run (see run::phase_of()), so runs without a common phase
+  /// used different data or weights.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();

@@ -27,8 +27,7 @@ namespace {
 // - CRC-32C of the payload, u32
 // - zero, u32
 //
-// The CRC of the head does not cover the payload, so that the length can be trusted even if the
-// payload is damaged.
+// The head has a separate CRC, so that a reader can check the length before it reads the payload.
 constexpr std::string_view kFileMagic = "mgpuledg";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kFrameMagic = 0x464C474DU;  // "MGLF"

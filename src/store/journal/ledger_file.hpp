@@ -55,8 +55,8 @@ private:
 /// Returns the intact frames of `attempt` in a ledger file, and the damaged ranges. The time is
 /// linear in the size of the file.
 ///
-/// A broken frame at the end was torn when the process that wrote it was killed. A broken frame
-/// before an intact one means that the file is damaged.
+/// Bytes after the last intact frame are ignored, because a process that is killed during append()
+/// leaves a torn frame there. Bytes before an intact frame that are no frame are a damaged range.
 ///
 /// Errors: Failure E603 (cannot be read), E604 (exit 80) when the file becomes shorter while it is
 ///         read, E605 (exit 65) when another version of the program wrote the file.

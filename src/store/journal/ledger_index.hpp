@@ -20,8 +20,9 @@ struct LedgerIndex {
   std::vector<ChunkEntry> entries;  // sorted by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 
-  /// Adds records, and keeps one record of each chunk: the first by (file, offset). A record with
-  /// an empty payload voids the earlier records of its chunk.
+  /// Adds `found` to `entries`. Then removes the voided records, and keeps one of the other records
+  /// of each chunk, the first by (file, offset). A record with an empty payload voids the earlier
+  /// records of its chunk and itself.
   void add(const std::vector<ChunkEntry>& found);
 };
 

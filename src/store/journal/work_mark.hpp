@@ -10,8 +10,9 @@
 
 namespace mgpu::store {
 
-/// Records in a file the samples that a rank is working on. Each write overwrites the single line
-/// of the file in place, so the line is complete whenever the process dies.
+/// Records in a file the samples that a rank is working on. If the rank dies, the next attempt
+/// learns from the file which samples may have killed the rank. Each write overwrites the single
+/// line of the file in place, so the line is complete whenever the process dies.
 class WorkMark {
 public:
   /// Creates the file, which says that the rank is idle. The file has its final size from the
@@ -39,12 +40,12 @@ struct SeenMark {
   std::optional<WorkSpan> span;  // empty: the rank was idle
 };
 
-/// Returns the content of the WorkMark files of a run directory, sorted by (attempt, rank). Files
-/// with an incomplete line are left out. Any rank may call it alone.
+/// Returns the content of the WorkMark files of a run directory, sorted by (attempt, rank). Skips
+/// files whose line is incomplete or malformed. Any rank may call this function alone.
 std::vector<SeenMark> seen_marks(const fs::path& run_directory);
 
 /// Removes the WorkMark files of attempts up to `last`. A file that cannot be removed is left,
-/// which is harmless. Any rank may call it alone.
+/// which is harmless. Any rank may call this function alone.
 void remove_marks(const fs::path& run_directory, std::uint32_t last);
 
 }  // namespace mgpu::store

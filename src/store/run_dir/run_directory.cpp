@@ -64,8 +64,8 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
-/// Returns `identity` with ", KEY=value" in place of ", KEY=auto", where KEY is `key`. Returns it
-/// unchanged if it has no such text.
+/// Returns `identity` with ", KEY=VALUE" in place of ", KEY=auto", where KEY is `key` and VALUE is
+/// `value`. Returns `identity` unchanged if it does not contain ", KEY=auto".
 std::string with_value(std::string identity, const std::string& key, const std::string& value) {
   const std::string before = ", " + key + "=auto";
   const std::size_t at = identity.find(before);
@@ -73,8 +73,9 @@ std::string with_value(std::string identity, const std::string& key, const std::
   return identity.replace(at, before.size(), ", " + key + "=" + value);
 }
 
-/// Returns `request` with resolved keys: in its identity and its keys, the value from `record`
-/// replaces `auto`. A key stays `auto` if `record` has no other value for it.
+/// Returns `request` with values for the keys of RunRequest::resolved_later. The value of such a
+/// key in `record` replaces `auto` in the identity and the keys of the request. A key stays `auto`
+/// if `record` has no other value for the key.
 RunRequest as_resolved_in(const RunRecord& record, RunRequest request) {
   for (const std::string& key : request.resolved_later) {
     const auto found = record.keys.find(key);
@@ -95,7 +96,8 @@ bool is_same_run(const RunRecord& record, const RunRequest& request) {
          });
 }
 
-/// Throws if the run has format 1: only the version that started it can finish it.
+/// Throws Failure E608 if the run has format 1, because only the version that started such a run
+/// can finish it.
 void refuse_format_1(const RunRecord& record, const fs::path& folder) {
   if (record.format == kNewestRunFormat) return;
   throw Failure({"E608",
@@ -108,8 +110,8 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
 /// Returns the folders of the unfinished runs with the name and identity of the request, newest
 /// first. Finished runs are included if RunRequest::reopens is set. Adds a note to `notes` for each
 /// run whose run.json cannot be read.
-/// Errors: Failure E608 if there is no such run, but an unfinished run of format 1 for which
-///         is_same_run() is true.
+/// Errors: Failure E608 if there is no folder to return, but is_same_run() is true for an
+///         unfinished run of format 1.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
   std::vector<fs::path> old;
@@ -259,8 +261,8 @@ void point(const fs::path& link, const fs::path& target, std::vector<std::string
   fs::remove(fresh, error);
 }
 
-/// Returns true if a file of the journal holds more than its header, or if the folder cannot be
-/// read.
+/// Returns whether a ledger in the folder `ledgers` may hold a chunk, which is the case if the file
+/// is longer than its head. Also returns true if the folder cannot be read.
 bool has_chunks(const fs::path& ledgers) noexcept {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(ledgers, error))
@@ -385,8 +387,8 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   const fs::path existing = existing_folder(folder);
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
-  // For /proc and read-only disks, the lack of space is not the real problem. This function does
-  // not throw for them, because creating the folder will fail with the real reason.
+  // In /proc, and in a folder without write permission, the lack of space is not the real problem.
+  // The caller then fails to create the folder, and that error tells the real reason.
   if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",

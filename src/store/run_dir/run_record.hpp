@@ -24,9 +24,11 @@ struct RunRecord {
   void write(const std::filesystem::path& folder) const;
 
   /// Reads run.json.
-  /// Errors: Failure E609 (exit 66) when it is missing; those of read_file() when it cannot be
-  ///         read; E604 (exit 80) when it cannot be parsed; E605 (exit 65) when its format
-  ///         is unknown, because a newer version wrote it.
+  /// Errors: Failure
+  ///         - E609 (exit 66): run.json is missing or not a regular file
+  ///         - those of read_file(): run.json cannot be read
+  ///         - E604 (exit 80): run.json cannot be parsed
+  ///         - E605 (exit 65): the format is unknown, because a newer version wrote run.json
   static RunRecord read(const std::filesystem::path& folder);
 };
 
