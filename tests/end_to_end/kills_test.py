@@ -3,6 +3,7 @@
 MGPU_E2E_SEED and MGPU_E2E_KILLS (kills per test) try other instants.
 """
 import dataclasses
+import json
 import os
 import pathlib
 import random
@@ -11,6 +12,8 @@ import signal
 import time
 
 import program
+import tiny_lm
+from collect_case import questions
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
 KILLS = int(os.environ.get("MGPU_E2E_KILLS", "6"))
@@ -137,6 +140,24 @@ class RandomKills(program.ProgramTest):
 
     def test_value(self):
         self.kill_until(RUNS["value"], KILLS, any_victims)
+
+    def collection(self, config, *keys):
+        """Returns a run of job collect with 96 questions, on a model folder that this makes."""
+        model = tiny_lm.make_folder(self.folder / "model")
+        rows = tiny_lm.write_rows(self.folder / "questions.jsonl", questions(96))
+        return KilledRun(program.HERE / config, (f"model.path={model}", f"data.path={rows}", *keys),
+                         files=("results.h5",))
+
+    def test_steps_of_texts(self):
+        self.kill_until(self.collection("collect.yaml"), KILLS, any_victims)
+
+    def test_latent_steps(self):
+        agents = self.folder / "agents.json"
+        agents.write_text(json.dumps({"agents": [
+            {"name": "planner", "prompt": "{question}"},
+            {"name": "judger", "prompt": " {context}{question} "}]}))
+        run = self.collection("latent.yaml", f"collect.agents.path={agents}")
+        self.kill_until(run, KILLS, any_victims)
 
 
 class SystematicKills(program.ProgramTest):
