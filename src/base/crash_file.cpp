@@ -88,7 +88,7 @@ template <class PutWhat>
 void write_once(PutWhat put_what) noexcept {
   if (prepared.is_claimed.exchange(true)) {
     // The file is written already, or another thread is writing it. Wait up to 0.5 s until the file
-    // is complete, because this thread will then end the process.
+    // is complete, because the process may end as soon as this function returns.
     const timespec pause{0, 10'000'000};
     for (int i = 0; i < 50 && !prepared.is_written.load(); ++i)
       nanosleep(&pause, nullptr);

@@ -38,7 +38,8 @@ const char* short_name_of(int signal) noexcept {
   }
 }
 
-/// Builds the line "RANK WITNESS CAUSE\n" without allocating memory.
+/// Builds the line "RANK WITNESS CAUSE\n" of a death note without allocating memory. The fields are
+/// those of DeathNote.
 class Line {
 public:
   void add(std::string_view text) noexcept {

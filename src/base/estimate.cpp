@@ -11,7 +11,8 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNormal = 1.959963984540054;  // 97.5 % quantile of the normal distribution
 
-/// Returns the probability that |t| < sqrt(degrees) tan(angle), for t of Student's distribution.
+/// Returns the probability that |t| < sqrt(degrees) tan(angle). Here, t has Student's distribution
+/// with `degrees` degrees of freedom.
 double central_probability(double angle, std::int64_t degrees) {
   const double cosine = std::cos(angle);
   const bool is_odd = degrees % 2 == 1;
@@ -25,7 +26,8 @@ double central_probability(double angle, std::int64_t degrees) {
   return is_odd ? 2.0 / std::numbers::pi * (angle + area) : area;
 }
 
-/// Returns the 97.5 % quantile of Student's t by bisection over the angle.
+/// Returns the 97.5 % quantile of Student's t. Finds by bisection the angle for which
+/// central_probability() is 0.95.
 double exact_quantile(std::int64_t degrees) {
   double low = 0.0;
   double high = std::numbers::pi / 2.0;

@@ -67,7 +67,9 @@ std::string point(std::string_view what, const char* call) {
   return std::string(what) + "." + call;
 }
 
-/// Runs one system call guarded by its failpoint; returns the errno to report, or 0.
+/// Runs the failpoint WHAT.NAME, where WHAT is `what` and NAME is `name`. If it sets no error,
+/// makes the system call. Returns the errno of the failpoint or the system call; 0 without an
+/// error.
 template <class Call>
 int guarded(std::string_view what, const char* name, Call call) {
   const FailpointAction action = failpoint(point(what, name));

@@ -53,7 +53,8 @@ bool has_controller(const std::string& controllers, const std::string& name) {
 std::vector<MemoryLimit> memory_limits(const fs::path& group_file, const fs::path& root) {
   std::vector<MemoryLimit> limits;
   std::ifstream file(group_file);
-  // A line is ID:CONTROLLERS:PATH. Version 2 has one line, with the id 0 and no controllers.
+  // A line is ID:CONTROLLERS:PATH. Version 1 of control groups has a line for each hierarchy of
+  // controllers. Version 2 has one line, with the id 0 and no controllers.
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);

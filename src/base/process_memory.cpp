@@ -18,8 +18,10 @@ namespace {
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MGPU_GLIBC_HEAP 1
 
-/// Returns whether reserving address space takes nothing from other allocations. This is so if the
-/// process has no limit on address space or on its data, and vm.overcommit_memory is not 2.
+/// Returns whether reserving address space takes nothing from other allocations. This is the case
+/// under two conditions:
+/// - The process has no limit on its address space and no limit on its data.
+/// - vm.overcommit_memory is not 2.
 bool address_space_is_free() {
   constexpr std::uint64_t kNeverTooMuch = 2;
   if (number_in_file("/proc/sys/vm/overcommit_memory") == kNeverTooMuch) return false;

@@ -7,9 +7,9 @@
 namespace mgpu {
 namespace {
 
-// Number of Philox blocks that fill() computes at the same time. With 16 or fewer, g++ 12 would
-// unroll the loops before it can vectorize them. With 20, fill() is 2.3 times as fast as computing
-// one block at a time (SSE2).
+// Number of Philox blocks that fill() computes at the same time. With 16 or fewer, g++ 12 unrolls
+// the loops first, and then cannot vectorize them. With 20, fill() is 2.3 times as fast as
+// computing one block at a time (SSE2).
 constexpr std::size_t kLanes = 20;
 
 using Lanes = std::array<std::uint32_t, kLanes>;

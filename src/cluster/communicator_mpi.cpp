@@ -9,10 +9,11 @@
 namespace mgpu::cluster {
 namespace {
 
-// Up to this size MPI_Iallreduce is cheaper than the ring, which sends 2 (ranks - 1) messages.
+// Up to this size, MPI_Iallreduce is faster than reduce_in_ring(), in which each rank sends at
+// least 2 (ranks - 1) messages.
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
-// Size of the buffer that holds data from the previous rank of the ring until they are added. The
-// buffer is allocated once, and small enough to stay in cache.
+// The buffer for data from the previous rank of the ring has this size. The data are then reduced
+// into the tensor. The buffer is allocated once, and small enough to stay in cache.
 constexpr std::size_t kIncomingBytes = std::size_t{1} << 20;
 constexpr int kTensorTag = 1;
 
@@ -79,7 +80,8 @@ void MpiCommunicator::all_reduce(BufferView values, ReduceOp op) {
 }
 
 void MpiCommunicator::all_reduce_widened(BufferView values, ReduceOp op) {
-  // MPI 3.1 has no 16-bit floats. Summing in f32 rounds to 16 bits once, not at each hop.
+  // MPI 3.1 has no 16-bit floats. An all-reduce in f32 also rounds to 16 bits only once, at the
+  // end.
   std::vector<float>& floats = link_->widened;
   in_pieces(values.count, options_.piece_bytes / sizeof(float),
             [&](std::size_t begin, std::size_t n) {

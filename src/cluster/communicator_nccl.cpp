@@ -61,7 +61,8 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 }
 
 /// Calls NCCL on a separate stream and never blocks inside NCCL or CUDA. A lost peer shows up as an
-/// asynchronous error or a missed deadline, and ncclCommAbort stops the kernels that wait for it.
+/// asynchronous error or a missed deadline. Then ncclCommAbort stops the kernels that wait for the
+/// peer.
 class NcclCommunicator final : public Communicator {
 public:
   NcclCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
@@ -149,8 +150,8 @@ void NcclCommunicator::connect() {
   agree(failure);
 }
 
-/// Throws on all ranks if any rank has a failure. Waits for ranks that hang in NCCL, but only until
-/// a deadline.
+/// Throws on all ranks if at least one rank has a `failure`. Waits until all ranks call this
+/// function, but at most `timeout_s_` seconds, because a rank may hang in NCCL.
 void NcclCommunicator::agree(const std::exception_ptr& failure) {
   Waiter waiter(group_, timeout_s_);
   const auto inside = waiter.begin({CallKind::connect});
@@ -213,8 +214,8 @@ bool NcclCommunicator::end_communicator(ncclResult_t (*end)(ncclComm_t)) noexcep
   }
 }
 
-/// Aborts the communicator and stops its kernels. If that fails, no device memory is freed any
-/// more, because freeing would wait for these kernels.
+/// Aborts the communicator and stops its kernels. If the abort does not finish in time, no device
+/// memory is freed any more, because freeing would wait for these kernels.
 void NcclCommunicator::abort_communicator() noexcept {
   if (comm_ != nullptr && !end_communicator(ncclCommAbort)) keep_device_memory();
 }

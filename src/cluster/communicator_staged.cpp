@@ -17,8 +17,8 @@ MemoryKind host_memory_of(Device device) {
   return device.kind == DeviceKind::cuda ? MemoryKind::pinned_host : MemoryKind::device;
 }
 
-/// Calls `step` for each piece of `values`, and once if there are no elements, because checked
-/// builds compare calls without elements, too.
+/// Calls `step` for each piece of `values`. If `values` is empty, calls `step` once, because
+/// checked builds compare the empty calls of the ranks, too.
 template <class Step>
 void in_pieces(BufferView values, std::size_t piece_bytes, Step step) {
   const std::size_t piece = piece_bytes / size_of(values.dtype);

@@ -112,7 +112,8 @@ bool have_host_ids(Ranks ranks) {
   return ids.size() == ranks.size() && !ids.contains("");
 }
 
-/// Formats "GPU-e7b3bccd", which is enough to find the card in nvidia-smi -L.
+/// Returns the beginning of a UUID, such as "GPU-e7b3bccd". It is enough to find the card in the
+/// output of nvidia-smi -L.
 std::string short_uuid(const std::string& uuid) {
   return uuid.substr(0, uuid.find('-', uuid.find('-') + 1));
 }
@@ -163,7 +164,8 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Packs this rank's facts for unpack(), one per line. No fact contains a line break.
+/// Returns what unpack() reads: the reason for missing GPUs, two environment variables and the
+/// UUIDs of the GPUs. Each is on a separate line, because no value contains a line break.
 std::string pack(const VisibleGpus& visible) {
   std::string text = visible.why_none + '\n' + variable("CUDA_VISIBLE_DEVICES") + '\n' +
                      variable("NCCL_HOSTID") + '\n';

@@ -42,7 +42,7 @@ public:
   Nvml(Nvml&&) = delete;
   Nvml& operator=(Nvml&&) = delete;
 
-  /// Returns the handle of a GPU; nullptr without NVML or this GPU.
+  /// Returns the handle of a GPU; nullptr if NVML is not available or does not know the GPU.
   void* find(const std::string& uuid) const {
     void* device = nullptr;
     return is_ready_ && by_uuid_(uuid.c_str(), &device) == 0 ? device : nullptr;

@@ -16,7 +16,8 @@ constexpr int kRequestTag = 1;
 constexpr int kReplyTag = 2;
 constexpr std::chrono::milliseconds kPause{2};
 
-/// Returns a text that has arrived; nullopt if none has. Sets `from` to its sender.
+/// Returns a text that has arrived, and sets `from` to its sender. Returns nullopt if no text has
+/// arrived.
 std::optional<std::string> receive(const Group& group, int source, int tag, int& from) {
   int is_there = 0;
   MPI_Status status{};

@@ -32,8 +32,9 @@ Group split_nodes(const Group& world) {
   return per_node == 0 ? world.split_by_node() : world.split(world.rank() / per_node, world.rank());
 }
 
-/// Lists the group sizes above 1 that divide `ranks` (only 1 if `ranks` is 1), each with the number
-/// of groups. Returns "2 gives 4 workers, 4 gives 2, 8 gives 1" for 8 ranks.
+/// Lists the sizes above 1 that divide `ranks`, each with the number of groups (workers) of this
+/// size. Returns "2 gives 4 workers, 4 gives 2, 8 gives 1" for 8 ranks. For 1 rank, lists only size
+/// 1.
 std::string working_splits(int ranks) {
   std::string text;
   for (int per_model = ranks > 1 ? 2 : 1; per_model <= ranks; ++per_model) {

@@ -9,7 +9,7 @@
 namespace mgpu::cluster {
 namespace {
 
-// A responsive peer answers within this many polls. After them, the thread sleeps between polls.
+// A responsive peer answers within this many polls. Between later polls, the thread sleeps.
 constexpr int kEagerPolls = 1000;
 constexpr auto kPause = std::chrono::microseconds(20);
 

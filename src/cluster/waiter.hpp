@@ -40,8 +40,8 @@ public:
   bool is_dead() const noexcept { return is_dead_; }
   /// Makes all later calls throw E403. Call it after a failure outside of this object.
   void close() noexcept { is_dead_ = true; }
-  /// Throws Failure E403 that names the current call and ends in `sentence_end`. From then on
-  /// is_dead() is true.
+  /// Throws Failure E403. Its sentence is the description of the current call, then `sentence_end`.
+  /// Later, is_dead() is true.
   [[noreturn]] void die(const std::string& sentence_end);
 
 private:

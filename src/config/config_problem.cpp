@@ -23,8 +23,8 @@ std::string carets(const Place& place, char mark) {
   return std::string(static_cast<std::size_t>(count), mark);
 }
 
-/// Adds the text of `place`, and below the text the marks and `said`. A column with the line
-/// number, which is `digits` wide, is in front of the text.
+/// Adds two lines. The first line has the line number in a column of `digits` characters, and the
+/// text of `place`. The second line marks the place with `mark` characters, followed by `said`.
 void add_excerpt(std::vector<std::string>& lines, const Place& place, std::string_view said,
                  int digits, char mark) {
   const std::string number = std::to_string(place.line);

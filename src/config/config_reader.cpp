@@ -59,7 +59,7 @@ private:
   }
 
   /// Returns the keys whose values the rules cannot use: keys with a wrong value, and required keys
-  /// that are missing. A name that is not recognized may stand for any missing key. If a source has
+  /// that are missing. A name that is not recognized may be a misspelled key. So if a source has
   /// such a name, the result has all missing keys.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
@@ -188,8 +188,8 @@ private:
   }
 
   /// Looks up the model of each model key (KeySpec::is_model) whose path does not exist. If the
-  /// Hugging Face cache has a model with the written name, replaces the key's value by the model's
-  /// folder in the cache, and adds a note.
+  /// value names a model in the Hugging Face cache, replaces the value by the model's folder in the
+  /// cache, and adds a note.
   void find_models() {
     for (const KeySpec& spec : table_.keys()) {
       const auto found = values_.find(spec.name);

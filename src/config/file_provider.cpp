@@ -142,8 +142,8 @@ std::string FileProvider::find_model(const fs::path& path, const std::string& na
     std::error_code unknown;
     if (fs::exists(path, unknown)) return std::string();
     const std::optional<formats::HubCopy> copy = formats::find_hub_copy(name);
-    // The file config.json is enough here, because plans need no weights. A run checks whether the
-    // copy is complete.
+    // Here, it is enough that config.json exists, because a plan of a run needs no weights. The run
+    // itself checks whether the copy is complete.
     const bool is_usable = copy && fs::is_regular_file(copy->folder / "config.json", unknown);
     return is_usable ? copy->folder.string() : std::string();
   });

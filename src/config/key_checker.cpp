@@ -180,8 +180,9 @@ void KeyChecker::store_path(const KeySpec& spec, const std::string& text, const 
   layer_.values.emplace(spec.name, std::move(value));
 }
 
-/// Returns a value that is not a path, with each `$${` replaced by `${`. If the value has any other
-/// `${`, adds a problem and returns nullopt. Values from the command line do not change.
+/// Returns the value `node` with each `$${` replaced by `${`. Values from the command line do not
+/// change. If a value from a file has another `${`, adds a problem and returns nullopt. The key
+/// must not hold a path.
 std::optional<YamlNode> KeyChecker::without_escapes(const KeySpec& spec, const YamlNode& node) {
   if (node.place.line == 0) return node;  // from the command line
   const auto key = literal_text(node.key);
@@ -229,9 +230,9 @@ bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) 
   return true;
 }
 
-/// Returns whether a key of the same section differs from `called` by one edit (edit_distance()).
-/// Such a key is more likely to be meant than a key of another section whose last part equals that
-/// of `called`. Returns false for a name outside of any section.
+/// Returns whether `called` is in a section, and one edit (edit_distance()) turns it into another
+/// key of that section. The author more likely meant this key than a key of another section with
+/// the same last part.
 bool KeyChecker::has_near_sibling(std::string_view called) const {
   const std::size_t section = called.rfind('.') + 1;  // 0: the top level
   return section > 0 && std::ranges::any_of(table_.keys(), [&](const KeySpec& spec) {
@@ -283,7 +284,7 @@ Place KeyChecker::place_of_section(std::string_view name) const {
 }
 
 /// Adds a problem. `wrong` lists the keys that have no valid value because of the problem. `wrong`
-/// is empty if the problem may affect any key. An unrecognized name, for example, may do so.
+/// is empty if these keys are unknown, for example because a name resembles no key.
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());

@@ -19,8 +19,8 @@ std::optional<double> parse_number(std::string_view text);
 /// nullopt for any other text.
 std::optional<double> parse_duration(std::string_view text);
 /// Parses a size such as 1000, 512MiB, 1.5GiB or 10MB, and returns bytes. Returns nullopt for any
-/// other text. Returns nullopt, too, for integers that do not fit in 64 bits, and for sizes with a
-/// unit or a decimal point of 2^62 bytes or more.
+/// other text, and for sizes that are too large. A size without unit and decimal point must fit in
+/// 64 bits. Any other size must be below 2^62 bytes.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 
 /// Returns whether `text` consists of digits after an optional `-`, even if the number is too
@@ -41,8 +41,8 @@ std::string duration_text(double seconds);
 /// Formats a short text that reads back as the same size: 1000, 48GiB.
 std::string bytes_text(std::int64_t bytes);
 
-/// Returns `text` without the equal quotes at its two ends, or `text` itself if it has no such
-/// quotes.
+/// Returns `text` without its quotes if it begins and ends with the same quote, " or '. Otherwise
+/// returns `text` itself.
 std::string_view unquoted(std::string_view text);
 
 /// Formats the text as a YAML scalar: plain only if every YAML reader takes it for text, otherwise

@@ -74,8 +74,8 @@ Chain make_chain(const ChainSettings& settings, RowDraws draws) {
 
 /// Returns a prompt with 1 to settings.copies copies of `chain`. Up to 8 random characters and a
 /// line break follow each copy but the last. Such prompts prepare models for agents with latent
-/// steps (job collect). There, the input has the question once for each agent, with hidden states
-/// in place of the characters.
+/// steps (job collect). The input of those agents has one copy of the question for each agent, and
+/// hidden states between the copies.
 std::string with_copies(const ChainSettings& settings, const std::string& chain,
                         std::uint64_t number) {
   constexpr std::string_view kCharacters = "0123456789 +-=#\n";

@@ -101,8 +101,8 @@ bool encloses_formula(std::string_view text, std::size_t begin, std::size_t end)
   return !is_blank(text[begin + 1]) && !is_blank(text[end - 1]) && !is_followed;
 }
 
-/// Returns the content of the last formula $...$ that holds a number only, in the form of
-/// plain_answer().
+/// Returns the last formula $...$ that consists of one number. The result is the plain_answer() of
+/// the number, without the dollar signs.
 std::optional<std::string> last_formula_number(std::string_view text) {
   std::optional<std::string> found;
   std::size_t begin = next_dollar(text, 0);

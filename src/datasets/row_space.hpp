@@ -33,9 +33,9 @@ private:
   std::size_t made_ = 0;
 };
 
-/// Rows in a random order. Each row is made from the same list of choices. Choices are counted from
-/// the start of the list, as long as they give at most 2^62 combinations of values. There is one
-/// row for each combination of values of the counted choices.
+/// Rows in a random order. Each row is made from the same list of choices. The first choices of the
+/// list are "counted": as many as give at most 2^62 combinations of values. There is one row for
+/// each combination of values of the counted choices.
 class RowSpace {
 public:
   /// `choices` lists how many values each choice has, in order. An element of 0 stands for too many
@@ -71,8 +71,9 @@ struct SplitSizes {
 /// train, validation and test have.
 void add_rows_key(KeyTable& table, const std::string& dataset);
 
-/// Returns the sizes that `value`, the value of key data.NAME.rows, lists. `room` is the number of
-/// different rows of the data set.
+/// Returns the sizes that `value` lists. `value` is the value of the key data.NAME.rows. `room` is
+/// the number of different rows of the data set.
+///
 /// Errors: Failure E107 (exit 78) if `value` does not have three numbers; E124 if the sum of the
 ///         numbers is larger than `room`.
 SplitSizes split_sizes(const Config& config, const std::string& dataset,

@@ -33,10 +33,11 @@ std::size_t power_of_unit(std::string_view text) {
   return 0;
 }
 
-/// Returns whether the text after a number is empty or a unit. A unit consists of words, each with
-/// or without a power such as ^2, of spaces, and of the signs `/`, `.`, `-` and `'`. The words of
-/// kNoUnits are not allowed. A word of one letter must be one of kShortUnits, and follow a space or
-/// `/`.
+/// Returns whether the text after a number is empty or a unit. A unit may contain:
+/// - spaces, and the signs `/`, `.`, `-` and `'`
+/// - words of two or more bytes that are not in kNoUnits
+/// - words of one byte that are in kShortUnits and follow a space or `/`
+/// - a power such as ^2 after a word
 bool is_unit(std::string_view text) {
   bool follows_blank = false;
   for (std::size_t i = 0; i < text.size();) {

@@ -66,8 +66,8 @@ public:
                : 0.0;
   }
 
-  /// Returns the first nodes of the answer, such as "4,1,7", at most as many as a path has. Returns
-  /// nullopt if the answer does not begin with a node.
+  /// Returns the nodes at the start of the answer, such as "4,1,7", but at most as many as a path
+  /// has. Returns nullopt if the answer does not begin with a node.
   std::optional<std::string> given_answer(const Answer& answer) const override {
     const auto length = static_cast<std::size_t>(length_);
     std::string nodes = form_.has_texts ? first_nodes(answer.text, length) : "";

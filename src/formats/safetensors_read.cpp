@@ -108,7 +108,8 @@ private:
   }
 
   /// Throws Failure E622 if the file is a Git LFS pointer, a pickle or a zip archive. Callers call
-  /// this function when the file has no valid safetensors header, for a message that helps more.
+  /// this function when the file has no valid safetensors header, because the kind of the file
+  /// helps more than the defect of the header.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     ErrorReport report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};

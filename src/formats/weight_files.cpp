@@ -28,8 +28,10 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
 
 /// Returns the path of a shard that the index names. A shard may be a symbolic link into the
 /// folder. In a snapshot of the Hub's cache, a shard may also be a link into the blobs of the same
-/// model. Errors: Failure E624 if the name is not a plain file name, or if the file is any
-/// other link.
+/// model.
+///
+/// Errors: Failure E624 if the name is not a plain file name, or if the file is a link to any other
+///         place.
 fs::path shard_path(const fs::path& folder, const fs::path& index, const std::string& name) {
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {

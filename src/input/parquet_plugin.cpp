@@ -210,8 +210,9 @@ private:
     return raw;
   }
 
-  /// Loads the batch that contains the row. Continues in the open row group if the row is in it and
-  /// not before the current batch. Otherwise starts at the beginning of the row's row group.
+  /// Loads the batch that contains the row. If the row is before the current batch or in another
+  /// row group, starts at the beginning of the row's group. Otherwise continues from the current
+  /// batch.
   void go_to(std::int64_t row) {
     const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
     if (group != group_ || row < batch_begin_) open_group(group);

@@ -208,8 +208,8 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// Removes the columns in left_out_, because RowOptions::columns maps another name of
-/// RowOptions::one_of. Also removes the columns in checked_ whose value is null.
+/// Removes the columns in left_out_: RowOptions::columns maps some names of RowOptions::one_of, but
+/// not these. Also removes the columns in checked_ whose value is null.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

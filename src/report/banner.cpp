@@ -58,7 +58,8 @@ std::string batch_text(const BannerFacts::Batch& batch, DeviceKind device) {
               noun(device).c_str(), static_cast<long long>(batch.passes),
               batch.passes == 1 ? "pass" : "passes", static_cast<long long>(batch.copies),
               batch.copies == 1 ? "copy" : "copies");
-  // The product is an upper bound if the shares of the ranks in the batch differ.
+  // The product of the three numbers can be larger than the global batch if the ranks have
+  // different shares of the batch.
   const bool exact = batch.per_pass * batch.passes * batch.copies == batch.global;
   text +=
       (exact ? " = " : " at most, ") + std::to_string(batch.global) + " samples per optimizer step";

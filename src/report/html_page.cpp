@@ -14,8 +14,9 @@ std::string element(const std::string& tag, const std::string& css, const std::s
          ">\n";
 }
 
-/// Formats an element with the text `words`. Its attribute data-key is `key`, which points to the
-/// number of the text in summary.json (a JSON pointer). If `key` is empty, there is no attribute.
+/// Formats an element with the text `words`. `key` is the JSON pointer to the number in
+/// summary.json that the text shows. It becomes the attribute data-key. If `key` is empty, the
+/// element has no attribute.
 std::string marked(const std::string& tag, const std::string& words, const std::string& key) {
   const std::string mark = key.empty() ? "" : " data-key=\"" + escape_html(key) + '"';
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';

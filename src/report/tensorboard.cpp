@@ -85,7 +85,7 @@ ProtoMessage string_tensor(std::string_view text) {
   return tensor;
 }
 
-/// Returns a TensorProto of shape [0], because the payload is in the metadata.
+/// Returns a TensorProto of shape [0], for a summary whose content is in the metadata.
 ProtoMessage empty_tensor() {
   ProtoMessage dimension;
   dimension.integer(1, 0);

@@ -40,8 +40,8 @@ std::string text_of(const lm::LmConfig& config, const formats::WeightFiles& file
 std::uint32_t fingerprint_of(const lm::LmConfig& config, const formats::WeightFiles& files) {
   const std::filesystem::path& folder = files.folder();
   // Earlier versions of this program ignored a stored vocabulary head if config.json ties the head
-  // to the embedding. Such a folder has another fingerprint now, so that chunks which those
-  // versions wrote are not reused.
+  // to the embedding. For a folder with such a head, "untied" changes the fingerprint. So a run
+  // does not reuse chunks that those versions computed.
   const bool is_untied = config.stored_head == lm::StoredHead::untied;
   std::uint32_t crc = is_untied ? crc32c("untied", 0) : 0;
   for (const char* name :

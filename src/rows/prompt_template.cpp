@@ -14,8 +14,8 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-/// Returns the length of the `{name}` with which `text` begins. Returns 0 if no name and `}` follow
-/// the first character, which must be `{`.
+/// Returns the length of the `{name}` at the start of `text`, which must begin with `{`. Returns 0
+/// if no name follows the `{`, or no `}` follows the name.
 std::size_t column_size(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||

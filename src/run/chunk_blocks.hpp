@@ -12,9 +12,10 @@ namespace mgpu::run {
 /// divides.
 using ChunkBlock = std::span<const Chunk>;
 
-/// Divides `chunks` into blocks of at most `most` chunks, the same number of blocks for each of
-/// `groups` groups. The blocks of a group are consecutive, and together they are its
-/// static_share(). If there are few chunks, some blocks are empty.
+/// Divides the static_share() of each group into blocks of at most `most` chunks. `chunks` are the
+/// chunks of all groups, and `groups` is the number of groups. All groups get the same number of
+/// blocks, so some blocks may be empty.
+///
 /// Shapes: returns groups * ceil(ceil(chunks / groups) / most) blocks, those of group 0 first.
 std::vector<ChunkBlock> blocks_of(std::span<const Chunk> chunks, int groups, std::int64_t most);
 

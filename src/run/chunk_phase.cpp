@@ -27,7 +27,7 @@ void show(const ChunkPhase& phase, const Chunk& chunk) {
 constexpr std::int64_t kNoBlock = -1;
 
 /// Returns the index of the first item of part `p`, if `count` items are divided into `parts`
-/// parts. Each of the first parts takes one item of the remainder.
+/// parts. If the parts cannot be equal, the first parts have one item more.
 std::int64_t begin_of_part(std::int64_t count, int p, int parts) {
   const std::int64_t share = count / parts;
   const std::int64_t extra = count % parts;

@@ -12,8 +12,8 @@
 namespace mgpu::run {
 namespace {
 
-// Once report.html has this many notes about sessions, it gets only the first note of each further
-// session, until it has twice as many.
+// Up to this number, report.html gets all notes about sessions. After that, it gets only the first
+// note of each session, up to twice this number.
 constexpr std::size_t kMostNotes = 20;
 
 /// The exit codes of a run with sessions, the worst one last. A failed session counts as

@@ -160,8 +160,8 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the table's TableSpec for describe_table(). Its columns are the data sets in the HDF5
-/// group of the table: `id`, and the columns without lists or texts.
+/// Returns the table's TableSpec for describe_table(). The spec has a column for each data set in
+/// the HDF5 group of the table: `id`, and the columns without lists or texts.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
@@ -250,7 +250,8 @@ std::uint64_t text_bytes(const SmallTable& table) {
   return bytes;
 }
 
-/// Returns an upper bound for the size of the file in bytes, without compressed rows.
+/// Returns an upper bound for the size of the file in bytes. The rows of compressed columns do not
+/// count.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

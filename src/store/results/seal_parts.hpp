@@ -15,7 +15,8 @@
 // This header declares the steps of seal(), in the order in which seal() runs them.
 namespace mgpu::store {
 
-/// Rows of one column that one rank wrote, or compressed for rank 0 to write, with their checksum.
+/// Rows of one column, with their checksum. If the column is contiguous, one rank wrote these rows.
+/// If the column is compressed, one rank compressed them, and rank 0 wrote them.
 struct WrittenSlice {
   std::uint64_t column = 0;  // index into SealPlan::columns
   std::int64_t first_row = 0;

@@ -55,8 +55,10 @@ struct SealPlan {
 
   const TablePlan& table_of(const ColumnPlan& column) const { return tables[column.table]; }
 
-  /// Returns the number of rows of a data set: the rows of its table, or the number of offsets or
-  /// of values of a list column.
+  /// Returns the number of rows of a data set:
+  /// - For a whole column, it is the number of rows of the table.
+  /// - For the offsets of a list column, it is one more.
+  /// - For the values of a list column, it is the number of items in all lists.
   std::int64_t rows_of(const ColumnPlan& column) const;
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
@@ -109,8 +111,7 @@ class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}
 
-  /// Returns the bytes that the data set of `column` holds for the journal entries in `range`:
-  /// numbers, or the offsets or values of lists.
+  /// Returns the bytes that the data set of `column` holds for the journal entries in `range`.
   std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
 
   /// Returns the number of items in all lists of one entry. `column` is an index into the columns

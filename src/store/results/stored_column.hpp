@@ -74,7 +74,7 @@ public:
   /// size than these rows; Hdf5Error.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const;
 
-  /// Throws Failure E604 (exit 80) if the file has a checksum for the column that is not `crc`.
+  /// Throws Failure E604 (exit 80) if the file has a checksum other than `crc` for the column.
   void require_checksum(std::uint32_t crc) const {
     store::require_checksum(dataset_.get(), spec_.name, crc);
   }
@@ -85,7 +85,7 @@ private:
   std::int64_t rows_ = 0;
 };
 
-/// Most bytes of the pieces in which a column is read. A longer row is a piece by itself.
+/// A column is read in pieces of at most this size. A longer row is read as one piece.
 inline constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 /// Reads a whole column in pieces, and calls visit(piece) with each of them in order. Returns the
