@@ -46,6 +46,7 @@ tool?:slurmd          slurmd
 tool?:sbatch          slurm-client
 tool?:munged          munge
 tool?:ip              iproute2
+tool?:chromium-headless-shell  chromium-headless-shell
 "
 
 say() { printf 'set-up: %s\n' "$*" >&2; }

@@ -16,7 +16,6 @@ report::LineChart step_chart(const char* title, const std::string& y_label,
   chart.y_label = y_label;
   chart.width = 520;
   chart.height = 300;
-  chart.label_width = 122;
   chart.backdrop = learning_rate;
   chart.backdrop_label = "learning rate";
   return chart;

@@ -22,6 +22,13 @@ std::string marked(const std::string& tag, const std::string& words, const std::
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';
 }
 
+/// Formats a cell of a table of texts. A short word is not broken at the end of a line.
+std::string text_cell(const std::string& words) {
+  constexpr std::size_t kShort = 16;
+  const bool is_word = words.size() <= kShort && words.find_first_of(" \n") == std::string::npos;
+  return (is_word ? "<td class=\"word\">" : "<td>") + escape_html(words) + "</td>";
+}
+
 /// Returns the text with a no-break space in place of the space before each percent sign.
 std::string unbroken(const std::string& words) {
   std::string text;
@@ -103,7 +110,9 @@ std::string table_html(const Table& table) {
     std::string row;
     for (std::size_t c = 0; c < table.rows[r].size(); ++c) {
       const bool keyed = r < table.keys.size() && c < table.keys[r].size();
-      row += marked("td", table.rows[r][c], keyed ? table.keys[r][c] : "");
+      row += table.is_text && !keyed
+                 ? text_cell(table.rows[r][c])
+                 : marked("td", table.rows[r][c], keyed ? table.keys[r][c] : "");
     }
     html += element("tr", "", row);
   }

@@ -74,7 +74,7 @@ th { color:var(--soft); font-weight:500; } th, td { text-align:right; padding:4p
 tr:last-child td { border-bottom:0; } td:not(:first-child) { white-space:nowrap; }
 .texts th, .texts td { text-align:left; vertical-align:top; overflow-wrap:anywhere; }
 .texts td { white-space:pre-wrap; } .texts th, .texts td { min-width:6em; }
-.texts th { overflow-wrap:normal; }
+.texts th, .texts .word { overflow-wrap:normal; }
 .tokens { white-space:pre-wrap; overflow-wrap:anywhere; line-height:1.95; unicode-bidi:isolate;
   font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
   font-size:13.5px; }
@@ -88,6 +88,8 @@ p.row { color:var(--soft); font-size:13px; margin:14px 0 2px; } .words { margin:
   border-radius:10px; padding:10px 16px; box-shadow:0 4px 20px rgba(0,0,0,.35); font-style:normal;
   font-size:13px; line-height:1.55; white-space:pre-wrap; unicode-bidi:isolate; }
 .t:hover::after { z-index:3; }
+.tree td, .tree th { border:0; padding:2px 3px; text-align:center; } .tree th { padding:2px 8px; }
+.tree .t { display:block; padding:1px 8px; text-align:center; cursor:pointer; }
 .scale { display:flex; align-items:center; gap:6px; color:var(--soft); font-size:12.5px;
   margin:2px 0 0; flex-wrap:wrap; }
 .scale span { color:var(--ink); padding:1px 7px; border-radius:3px; border:1px solid var(--rule);
@@ -118,6 +120,8 @@ svg .c5 { stroke:var(--c5); } svg .c5.band, svg .c5.dot, svg .c5.name { fill:var
 svg .c6 { stroke:var(--c6); } svg .c6.band, svg .c6.dot, svg .c6.name { fill:var(--c6); }
 svg .bar { stroke:none; } svg .c1.bar { fill:var(--c1); } svg .c2.bar { fill:var(--c2); }
   svg .c3.bar { fill:var(--c3); } svg .c4.bar { fill:var(--c4); }
+  svg .c5.bar { fill:var(--c5); } svg .c6.bar { fill:var(--c6); }
+svg .bar-name { fill:var(--card); font-weight:600; }
 svg .rows { paint-order:stroke; stroke:var(--card); stroke-width:4px; font-size:11.5px; }
 svg .whisker { stroke-width:2.4; opacity:.6; }
 svg .cell.right { fill:var(--right); } svg .cell.wrong { fill:var(--wrong); }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <mgpu/report/svg_chart.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -11,7 +12,10 @@ namespace {
 constexpr double kLeft = 52;
 constexpr double kTop = 30;
 constexpr double kBottom = 44;
-constexpr double kLabelGap = 17;  // between the baselines of two labels
+constexpr double kLabelGap = 17;   // between the baselines of two labels
+constexpr double kLabelLeft = 14;  // between the end of the x axis and a label
+constexpr double kLetter = 7.5;    // no font of the page has wider letters on average
+constexpr double kStrongLetter = 8.6;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -37,11 +41,37 @@ struct Range {
   }
 };
 
+/// Returns the last finite value of a curve. Returns nullopt for a curve without finite values or
+/// without a label.
+std::optional<double> labeled_value(const DrawnCurve& drawn) {
+  const std::vector<double>& y = drawn.curve.y;
+  const auto last = std::find_if(y.rbegin(), y.rend(), [](double v) { return std::isfinite(v); });
+  if (last == y.rend() || drawn.label.empty()) return std::nullopt;
+  return *last;
+}
+
+std::string label_of(const LineChart& chart, const DrawnCurve& drawn, double value) {
+  return text_of("%.*f", chart.label_decimals, value) + "  " + drawn.label;
+}
+
+/// Returns the width in pixels that the labels at the right ends of the curves need.
+double label_room(const LineChart& chart) {
+  double widest = 0.0;
+  for (const Level& level : chart.levels)
+    widest = std::max(widest, kLetter * static_cast<double>(width_of(level.label)));
+  for (const DrawnCurve& drawn : chart.curves)
+    if (const std::optional<double> value = labeled_value(drawn)) {
+      const auto letters = static_cast<double>(width_of(label_of(chart, drawn, *value)));
+      widest = std::max(widest, (drawn.emphasis ? kStrongLetter : kLetter) * letters);
+    }
+  return kLabelLeft + widest;
+}
+
 /// The chart's axes, which map values to pixels.
 class Frame {
 public:
   explicit Frame(const LineChart& chart)
-      : right_(chart.width - chart.label_width),
+      : right_(chart.width - label_room(chart)),
         bottom_(chart.height - kBottom),
         is_log_(chart.log_y) {
     for (const DrawnCurve& drawn : chart.curves) {
@@ -214,12 +244,10 @@ void draw_labels(Svg& svg, const LineChart& chart, const Frame& frame) {
   for (const Level& level : chart.levels)
     labels.push_back({level.label, "ref", "", frame.y_at(level.value)});
   for (const DrawnCurve& drawn : chart.curves) {
-    const auto& y = drawn.curve.y;
-    const auto last = std::find_if(y.rbegin(), y.rend(), [](double v) { return std::isfinite(v); });
-    if (last == y.rend() || drawn.label.empty()) continue;
-    std::string words = text_of("%.*f", chart.label_decimals, *last) + "  " + drawn.label;
-    labels.push_back({std::move(words), drawn.css + (drawn.emphasis ? " strong" : ""), drawn.key,
-                      frame.y_at(*last)});
+    const std::optional<double> value = labeled_value(drawn);
+    if (!value) continue;
+    labels.push_back({label_of(chart, drawn, *value), drawn.css + (drawn.emphasis ? " strong" : ""),
+                      drawn.key, frame.y_at(*value)});
   }
   std::vector<double> positions;
   for (const EndLabel& label : labels)
@@ -228,7 +256,7 @@ void draw_labels(Svg& svg, const LineChart& chart, const Frame& frame) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (std::fabs(y[i] - labels[i].y) > 2)
       svg.line({frame.right() + 3, labels[i].y}, {frame.right() + 11, y[i]}, "leader");
-    svg.text({frame.right() + 14, y[i] + 4}, labels[i].words, labels[i].css + " name",
+    svg.text({frame.right() + kLabelLeft, y[i] + 4}, labels[i].words, labels[i].css + " name",
              Anchor::start, labels[i].key);
   }
 }

@@ -201,7 +201,7 @@ std::string svg_timeline(const PhaseTable& table) {
   for (double tick = 0.0; tick <= table.wall_s; tick += step) {
     const double x = kLeft + (kWidth - kLeft) * tick / table.wall_s;
     svg.line({x, layout.bottom}, {x, layout.bottom + 5}, "axis");
-    svg.text({std::min(x, kWidth - 14), layout.bottom + 20}, m_ss(tick, step < 1), "tick",
+    svg.text({std::min(x, kWidth - 22), layout.bottom + 20}, m_ss(tick, step < 1), "tick",
              Anchor::middle);
   }
   return svg.str();

@@ -118,7 +118,7 @@ class Output(program.ProgramTest):
         self.assertNotRegex(page, r"""(?i)(src|href)\s*=\s*["']?\s*(https?:)?//""")
         self.assertNotRegex(page, r"(?i)@import|url\(\s*['\"]?(https?:)?//|<script[^>]+src")
         self.assertIn("<svg", page)
-        self.assertRegex(page, r"<td>data</td><td>CRC-32C [0-9a-f]{8} of the training data</td>")
+        self.assertRegex(page, r">data</td><td>CRC-32C [0-9a-f]{8} of the training data</td>")
 
     def test_run_directory_is_whole(self):
         self.run_to(0, 2)

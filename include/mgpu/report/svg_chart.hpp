@@ -49,7 +49,6 @@ struct LineChart {
   std::string y_label;
   double width = 1040;
   double height = 400;
-  double label_width = 190;  // room for labels on the right
   std::vector<DrawnCurve> curves;
   std::vector<Level> levels{};
   Curve backdrop{};  // a filled area that the curves overlap, on a separate scale

@@ -1,54 +1,29 @@
 #include "page.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
-#include <mgpu/report/svg.hpp>
 #include <mgpu/report/svg_bars.hpp>
 #include <mgpu/report/svg_chart.hpp>
+#include <mgpu/report/svg_unit_chart.hpp>
 #include <mgpu/report/text_format.hpp>
+
+#include "tree_figure.hpp"
 
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::size_t kDrawnPaths = 16;  // only the first paths of a question are drawn
-constexpr std::size_t kDrawnSteps = 16;  // only the first steps of a path are drawn
 constexpr std::size_t kShownCharacters = 200;
-constexpr double kFieldWidth = 40;
-constexpr double kFieldHeight = 20;
-constexpr double kTreeLeft = 60;
-constexpr double kTreeTop = 22;
-
-std::string hover_text(const ReadStep& step, std::size_t path, std::size_t number) {
-  return report::text_of("path %zu, step %zu: value %.2f, %d of %d answers are right (+- %.2f)\n",
-                         path, number, step.value, step.right, step.visits, step.standard_error) +
-         report::clip(step.text, kShownCharacters);
-}
-
-void draw_path(report::Svg& svg, const ReadPath& path, std::size_t number) {
-  const double y = kTreeTop + static_cast<double>(number) * (kFieldHeight + 4);
-  svg.text({kTreeLeft - 8, y + 14}, report::text_of("path %zu", number), "tick",
-           report::Anchor::end);
-  const std::size_t drawn = std::min(path.steps.size(), kDrawnSteps);
-  double x = kTreeLeft;
-  for (std::size_t s = 0; s < drawn; ++s, x += kFieldWidth + 2) {
-    const ReadStep& step = path.steps[s];
-    svg.open("", 0.12 + 0.88 * step.value);
-    svg.rect({x, y}, {kFieldWidth, kFieldHeight}, "c1 bar", 3, hover_text(step, number, s + 1));
-    svg.close();
-  }
-  const std::string end = drawn < path.steps.size() ? "... " : "";
-  svg.text({x + 4, y + 14}, end + (path.is_right ? "right" : "wrong"), "tick");
-}
 
 report::Figure tree_figure(const CollectPlots::Shown& shown) {
   const std::string question = report::clip(shown.tree.prompt, kShownCharacters);
   return {"The " + shown.name + " question: " + report::grouped(shown.question),
-          svg_step_tree(shown),
+          html_step_tree(shown),
           "\"" + question +
-              "\" A field is a step of a solution. The stronger its color, the higher is its "
-              "value. Its text and value appear when the pointer is over it."};
+              "\" A number is the value of a step: the stronger its color, the higher the value. "
+              "The text of the step appears when the pointer is over it, or on a click."};
 }
 
 report::Figure value_figure(const CollectPlots& plots) {
@@ -76,13 +51,80 @@ report::Figure depth_figure(const CollectPlots& plots) {
   chart.y_label = "mean value";
   chart.width = 520;
   chart.height = 260;
-  chart.label_width = 122;
   chart.label_decimals = 3;
   chart.from_zero = true;
   chart.whole_x = true;
   chart.curves = {std::move(curve)};
   return {"Mean value by step", report::svg_line_chart(chart),
           "Later steps exist in longer solutions only."};
+}
+
+/// Compares the share of right rollouts of a step with the answers of the solutions themselves,
+/// which the rollouts do not include.
+report::Figure calibration_figure(const CollectPlots& plots) {
+  report::UnitChart chart{"Calibration of the rollouts", "share of right rollouts of a step",
+                          "share of right solutions", "as many as rollouts"};
+  for (const CollectPlots::RolloutBin& bin : plots.bins) {
+    if (bin.steps == 0) continue;
+    chart.curve.x.push_back(bin.shares / static_cast<double>(bin.steps));
+    chart.curve.y.push_back(static_cast<double>(bin.right) / static_cast<double>(bin.steps));
+    chart.counts.push_back(report::grouped(bin.steps));
+  }
+  if (chart.curve.x.size() < 2) return {};
+  chart.has_room_above = true;
+  return {"Calibration", report::svg_unit_chart(chart),
+          "Steps with similar shares of right rollouts form a point, with their number. Its height "
+          "says how many of their solutions are right. Few rollouts make the curve flatter than "
+          "the diagonal, because extreme shares are partly chance."};
+}
+
+report::DrawnCurve choice_curve(const char* name, const char* css, const CollectPlots& plots,
+                                std::vector<double> CollectPlots::Choices::*values) {
+  report::DrawnCurve curve{name, {}, css};
+  curve.dots = true;
+  for (const auto& [k, choices] : plots.choices) {
+    if (choices.vote.size() < plots.shares.size()) continue;  // some questions have fewer solutions
+    const Estimate estimate = estimate_mean(choices.*values);
+    curve.curve.x.push_back(static_cast<double>(k));
+    curve.curve.y.push_back(estimate.mean);
+    curve.low.push_back(estimate.low);
+    curve.high.push_back(estimate.high);
+  }
+  return curve;
+}
+
+/// Draws how many questions a choice among the first k solutions gets right.
+report::Figure choice_figure(const CollectPlots& plots) {
+  report::LineChart chart;
+  chart.title = "Share of right answers over the number of solutions";
+  chart.x_label = "solutions of a question, k";
+  chart.y_label = "share of questions";
+  chart.width = 520;
+  chart.height = 300;
+  chart.label_decimals = 3;
+  chart.from_zero = true;
+  chart.whole_x = true;
+  chart.curves = {choice_curve("oracle", "c1", plots, &CollectPlots::Choices::oracle),
+                  choice_curve("vote", "c2", plots, &CollectPlots::Choices::vote)};
+  if (chart.curves.front().curve.x.size() < 2) return {};
+  chart.levels = {{"random", estimate_mean(plots.shares).mean}};
+  return {"Right answers by number of solutions", report::svg_line_chart(chart),
+          "oracle: at least one of k solutions is right. vote: the most frequent answer of the "
+          "first k is right, and no other is as frequent. random: any solution. The bands are "
+          "95 % intervals. The page of a run with generate.search adds process reward models."};
+}
+
+report::Figure copies_figure(const CollectPlots& plots) {
+  report::BarChart chart;
+  chart.title = "Questions of each copy of the model";
+  chart.x_label = "copy";
+  chart.y_label = "questions";
+  chart.css = "c3";
+  for (std::size_t copy = 0; copy < plots.questions_of_copies.size(); ++copy)
+    chart.bars.push_back(
+        {std::to_string(copy), static_cast<double>(plots.questions_of_copies[copy])});
+  return {"Questions of each copy of the model", report::svg_bars(chart),
+          "A copy is a rank, or a group of ranks. Only the attempt that finished the run counts."};
 }
 
 report::Table steps_table(const CollectPlots& plots) {
@@ -105,35 +147,6 @@ report::Table steps_table(const CollectPlots& plots) {
 
 }  // namespace
 
-void CollectPlots::add(const ReadTree& tree) {
-  for (const ReadPath& path : tree.paths)
-    for (std::size_t s = 0; s < path.steps.size(); ++s) {
-      if (s >= sums_at.size()) {
-        sums_at.push_back(0.0);
-        counts_at.push_back(0);
-      }
-      sums_at[s] += path.steps[s].value;
-      ++counts_at[s];
-      percents.push_back(std::llround(100.0 * path.steps[s].value));
-    }
-}
-
-std::string svg_step_tree(const CollectPlots::Shown& shown) {
-  const std::size_t paths = std::min(shown.tree.paths.size(), kDrawnPaths);
-  std::size_t steps = 0;
-  for (std::size_t p = 0; p < paths; ++p)
-    steps = std::max(steps, std::min(shown.tree.paths[p].steps.size(), kDrawnSteps));
-  report::Svg svg(kTreeLeft + static_cast<double>(steps) * (kFieldWidth + 2) + 70,
-                  kTreeTop + static_cast<double>(paths) * (kFieldHeight + 4),
-                  "Steps of the solutions of question " + report::grouped(shown.question));
-  for (std::size_t s = 0; s < steps; ++s)
-    svg.text({kTreeLeft + (kFieldWidth + 2) * static_cast<double>(s) + kFieldWidth / 2, 14},
-             report::text_of("step %zu", s + 1), "tick", report::Anchor::middle);
-  for (std::size_t p = 0; p < paths; ++p)
-    draw_path(svg, shown.tree.paths[p], p);
-  return svg.str();
-}
-
 void CollectPage::record(report::RunSummary& summary) const {
   std::vector<double> means;
   for (std::size_t s = 0; s < plots_.counts_at.size(); ++s)
@@ -150,7 +163,11 @@ report::HtmlPage CollectPage::page(const report::RunSummary& summary) const {
                               report::counted(plots_.steps, "step") + ".";
   for (const report::Result& result : summary.results)
     report.tiles.push_back(report::tile_of(result));
-  report.sections = {{"What came out", {value_figure(plots_), depth_figure(plots_)}, true, {}}};
+  report.sections = {{"What came out",
+                      {value_figure(plots_), depth_figure(plots_), choice_figure(plots_),
+                       calibration_figure(plots_), copies_figure(plots_)},
+                      true,
+                      {}}};
   report::Section trees{"Solutions of single questions", {}, false, {}};
   for (const CollectPlots::Shown& shown : plots_.shown)
     trees.figures.push_back(tree_figure(shown));

@@ -168,13 +168,19 @@ std::optional<ShownRows> shown_rows(const store::ReadTable& samples,
 }
 
 /// Reads the trees from results.h5, and adds them to the charts. Only rank 0 calls this function.
+/// `sampled` is the result of sampled_of().
 void add_trees(const std::filesystem::path& path, const store::ReadTable& samples,
-               std::span<const std::int64_t> sampled, CollectPlots& plots) {
+               std::span<const std::int64_t> sampled, const CollectKeys& keys,
+               CollectPlots& plots) {
   const std::optional<ShownRows> rows = shown_rows(samples, sampled);
   if (!rows) return;
   const TreeReader trees(path);
-  for (std::int64_t row = 0; row < trees.rows(); ++row)
-    plots.add(trees.read(row));
+  const bool has_rollouts = !keys.agents.is_used && keys.label != StepLabel::omega_prm;
+  for (std::int64_t row = 0; row < trees.rows(); ++row) {
+    const ReadTree tree = trees.read(row);
+    plots.add(tree, sampled[static_cast<std::size_t>(row)]);
+    if (has_rollouts) plots.add_rollouts(tree, keys.label);
+  }
   const auto questions = samples.column("question_index").values<std::int64_t>();
   const auto show = [&](const char* name, std::size_t row) {
     for (CollectPlots::Shown& shown : plots.shown)
@@ -228,8 +234,10 @@ void add_collect_results(run::RunContext& run, const CollectInputs& inputs,
   plots.right = counts.right;
   plots.steps = counts.steps;
   plots.settings = collecting_text(inputs.keys);
+  for (const run::GroupWork& group : groups)
+    plots.questions_of_copies.push_back(group.rows);
   cluster::run_together(world, [&] {
-    if (world.rank() == 0 && run.store.text) add_trees(path, samples, sampled, plots);
+    if (world.rank() == 0 && run.store.text) add_trees(path, samples, sampled, inputs.keys, plots);
   });
   if (counts.paths > 0) add_numbers(counts, speeds.total, outcome);
   if (counts.paths == 0) outcome.result = "no question could be used";

@@ -38,7 +38,7 @@ void draw_reward(report::Svg& svg, const CellResult& cell, report::Point corner,
   const double middle = corner.x + 0.5 * (width - kGap);
   svg.text({middle, corner.y + 17}, report::text_of("%.4f", cell.reward->value), "share",
            report::Anchor::middle);
-  svg.text({middle, corner.y + 32}, cell.reward->interval(), "tick", report::Anchor::middle);
+  svg.text({middle, corner.y + 32}, cell.reward->interval(), "share", report::Anchor::middle);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr double kChart = 940;
 constexpr double kTop = 16;
 constexpr double kRow = 26;
 constexpr double kBar = 20;
-constexpr double kLetter = 7;  // width of a letter in a bar
+constexpr double kLetter = 8;  // width of a letter in a bar
 
 bool has_run(const StageRow& row) {
   return !row.members.empty() && row.end_s > row.begin_s;
@@ -34,7 +34,7 @@ void draw_stage(report::Svg& svg, const StageRow& row, double longest, std::size
   const double width = std::max(kChart * (row.end_s - row.begin_s) / longest, 2.0);
   for (const int rank : row.members)
     svg.rect({x, kTop + kRow * rank}, {width, kBar}, css, 2, hover_of(row));
-  if (static_cast<double>(row.name.size()) * kLetter < width)
+  if (static_cast<double>(row.name.size()) * kLetter + 12 < width)
     svg.text({x + 6, kTop + kRow * row.members.front() + 14}, row.name, "bar-name");
 }
 

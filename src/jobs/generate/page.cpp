@@ -61,9 +61,9 @@ report::Figure rate_figure(const GeneratePlots& plots) {
   chart.y_label = "share of prompts";
   chart.width = 520;
   chart.height = 300;
-  chart.label_width = 122;
   chart.label_decimals = 3;
   chart.from_zero = true;
+  chart.whole_x = true;
   chart.curves = {rate_curve("pass@k", "pass_", plots.pass, "c1")};
   if (!plots.majority.means.empty())
     chart.curves.push_back(rate_curve("maj@k", "maj_", plots.majority, "c2"));

@@ -59,7 +59,6 @@ report::DrawnCurve held_out_curve(const char* series, const report::Curve& curve
 
 report::LineChart wide_chart(const char* title, const std::string& y_label, const LmPlots& plots) {
   report::LineChart chart = step_chart(title, y_label, plots.learning_rate);
-  chart.label_width = 150;
   chart.label_decimals = 3;
   return chart;
 }
@@ -175,7 +174,6 @@ report::Figure values_figure(const LmPlots& plots, std::size_t first) {
   const std::string& unit = plots.values[first].about.unit;
   report::LineChart chart =
       wide_chart((title + " over optimizer steps").c_str(), unit.empty() ? "value" : unit, plots);
-  if (!plots.values[first].held_out.empty()) chart.label_width = 200;
   std::string caption;
   for (std::size_t v = first; v < plots.values.size() && plots.values[v].about.chart == title;
        ++v) {
