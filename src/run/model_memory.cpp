@@ -28,21 +28,46 @@ std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& gr
          lm::memory_of(model.config(), model.shard(), demand, group.size()).weights;
 }
 
-/// Returns a command with the smallest group larger than `group` in which each rank needs at most
-/// `bytes`. If no such group exists, returns advice.
-std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
-                         const lm::MemoryDemand& demand, const BatchNames& names,
-                         std::int64_t bytes) {
-  const int ranks = run.topology.world().size();
-  const auto fit =
-      lm::fit_memory(group.model().config(), keys.plan, demand, bytes, ranks, group.size() + 1);
-  if (!fit)
-    return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
-           "the model; or a shorter " +
-           std::string(names.length_key);
+/// Returns a command that starts the run again with `arguments`.
+std::string command_with(const RunContext& run, const std::string& arguments) {
   const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
-  return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
-         store::shell_word(config.string()) + " " + fit_text(keys, fit, names);
+  return "mpirun -np " + std::to_string(run.topology.world().size()) + " ./mgpu_spmd " +
+         store::shell_word(config.string()) + " " + arguments;
+}
+
+/// The memory that the ranks of a group have for one item, and what fits into it.
+struct Room {
+  std::int64_t bytes = 0;  // smallest number of bytes of a rank, if its weights were freed
+  std::int64_t paths = 0;  // smallest result of largest_tree(); 0 without trees
+};
+
+/// Returns a command with the smallest group larger than `group` that has room for one item. If no
+/// such group exists, returns a command with fewer paths per tree, or advice.
+std::string fitting_command(const RunContext& run, const ModelKeys& keys,
+                            const lm::ModelGroup& group, const lm::MemoryDemand& demand,
+                            const BatchNames& names, const Room& room) {
+  const auto fit = lm::fit_memory(group.model().config(), keys.plan, demand, room.bytes,
+                                  run.topology.world().size(), group.size() + 1);
+  if (fit) return command_with(run, fit_text(keys, fit, names));
+  if (room.paths > 0) return command_with(run, paths_text(room.paths, names));
+  return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
+         "the model; or a shorter " +
+         std::string(names.length_key);
+}
+
+/// Returns the largest number of paths per tree for which this rank has memory.
+std::int64_t paths_with_room(const RunContext& run, const lm::ModelGroup& group,
+                             const lm::MemoryDemand& demand) {
+  const lm::LanguageModel& model = group.model();
+  return lm::largest_tree(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
+}
+
+/// Returns what the message of no_headroom() says about the batch.
+std::string smallest_batch_text(const lm::MemoryDemand& demand, const BatchNames& names) {
+  if (demand.tree_paths > 0)
+    return "out of memory with the " + std::to_string(demand.tree_paths) +
+           " paths of one question at a time";
+  return std::string("out of memory with one ") + names.one + " at a time: " + names.key + " is 1";
 }
 
 /// Returns a warning that a smaller batch may change the last digits of results on a GPU. Returns
@@ -53,6 +78,10 @@ std::string batch_promise(const RunContext& run) {
 }
 
 }  // namespace
+
+std::string paths_text(std::int64_t paths, const BatchNames& names) {
+  return names.paths_key + std::to_string(paths);
+}
 
 std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device) {
   constexpr std::int64_t kAutoOnGpu = 256;  // a pass reads all weights, so it should have many rows
@@ -129,18 +158,17 @@ Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::Mode
   demand.batch_size = 1;
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
-  std::int64_t bytes = 0;
+  Room room;
   cluster::run_together(ranks, [&] {  // this may fail on one rank, as memory is short
     mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
            headroom_text(run, group, demand);
-    bytes = bytes_without_model(run, group, demand);
+    room = {bytes_without_model(run, group, demand), paths_with_room(run, group, demand)};
   });
-  ErrorReport report{
-      "E301", ExitCode::out_of_memory,
-      std::string("out of memory with one ") + names.one + " at a time: " + names.key + " is 1",
-      ranks.all_gather(std::string_view(mine)), ""};
-  const std::int64_t least = ranks.all_reduce(bytes, cluster::ReduceOp::min);
-  report.help = larger_group(run, keys, group, demand, names, least);
+  ErrorReport report{"E301", ExitCode::out_of_memory, smallest_batch_text(demand, names),
+                     ranks.all_gather(std::string_view(mine)), ""};
+  room = {ranks.all_reduce(room.bytes, cluster::ReduceOp::min),
+          ranks.all_reduce(room.paths, cluster::ReduceOp::min)};
+  report.help = fitting_command(run, keys, group, demand, names, room);
   return Failure(std::move(report));
 }
 

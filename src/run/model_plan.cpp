@@ -115,6 +115,19 @@ void ModelPlan::find_batch(bool is_auto) {
                         " with all of this memory; a run goes by what is free");
 }
 
+/// Returns arguments with which one tree fits into the memory of each rank. Returns "" if not even
+/// a tree with one path fits.
+std::string ModelPlan::fewer_paths() const {
+  std::int64_t paths = work_.demand.tree_paths;
+  for (const int size : model_.group_sizes)
+    for (const lm::Shard& shard : lm::shards_of(work_.model, model_.plan, size)) {
+      const auto weights = lm::memory_of(work_.model, shard, work_.demand, size).weights;
+      paths = std::min(
+          paths, lm::largest_tree(work_.model, shard, work_.demand, size, headroom() - weights));
+    }
+  return paths == 0 ? "" : paths_text(paths, work_.names);
+}
+
 void ModelPlan::add_memory() {
   lm::MemoryUse fullest;
   for (const int size : std::set<int>(model_.group_sizes.begin(), model_.group_sizes.end())) {
@@ -155,7 +168,7 @@ void ModelPlan::add_seal_time() {
 
 void ModelPlan::add_limits() {
   add_memory_limit(plan_, memory_, planned_bytes(plan_),
-                   [&] { return fit_text(model_, fit_, work_.names); });
+                   [&] { return fit_ ? fit_text(model_, fit_, work_.names) : fewer_paths(); });
   add_limit(plan_, "free disk", work_.disk, machine_.disk_bytes, "run.output");
 }
 

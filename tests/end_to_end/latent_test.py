@@ -1,5 +1,7 @@
 """Agents of job collect: the same files for any ranks, batches and kills, their trees and refusals."""
+import itertools
 import json
+import re
 
 import h5py
 import numpy
@@ -10,6 +12,35 @@ from collect_case import CollectCase
 
 AGENTS = [{"name": "planner", "prompt": "{question}"}, {"name": "critic", "prompt": " {context}no"},
           {"name": "judger", "prompt": " {context}{question} "}]
+
+
+PAGE_TOKENS = 16  # of the cache on a CPU
+BOS = 1  # token before the first prompt
+
+
+def most_pages(prompts, paths, parents, steps, answer):
+    """Returns the most pages that the paths of a question have at a time. Pages are numbers, which
+    paths share until they write to them. `prompts` has the tokens of each agent's prompt."""
+    fresh, peak = itertools.count(), 0
+    live = [([], 0)]  # pages and tokens of each path
+
+    def grow(tokens):
+        nonlocal live, peak
+        live = [(pages + [next(fresh) for _ in range(len(pages) * PAGE_TOKENS, length + tokens,
+                                                     PAGE_TOKENS)], length + tokens)
+                for pages, length in live]
+        peak = max(peak, len({page for pages, _ in live for page in pages}))
+
+    for agent, tokens in enumerate(prompts):
+        is_last = agent + 1 == len(prompts)
+        if not is_last and len(live) > parents:  # of as many different parents as possible
+            live = live[::len(live) // parents]
+        grow(tokens)
+        if not is_last:
+            live = [(pages[:length // PAGE_TOKENS] + [next(fresh)] * (length % PAGE_TOKENS > 0), length)
+                    for pages, length in live for _ in range(paths // len(live))]
+        grow(answer - 1 if is_last else steps)
+    return peak
 
 
 class LatentCase(CollectCase):
@@ -77,6 +108,16 @@ class Files(LatentCase):
         self.assertRegex((self.run_folder() / "run.log").read_text(),
                          "warn   rank 1: .* solutions at once: these rows are processed again with")
 
+    def test_without_room_for_one_question_a_command_has_fewer_paths(self):
+        places = ";".join(f"generate.cache@0:{n}:EIO" for n in range(1, 6))
+        ended = self.collect(71, 1, env=program.failpoint(places))
+        self.assertIn("error[E301]: out of memory with the 4 paths of one question at a time",
+                      ended.err)
+        self.assertRegex(ended.err, r"rank 0: .* = weights .* \+ cache .* free after loading")
+        help_line, = re.findall(r"help: +mpirun -np 1 \./mgpu_spmd \S+ (.*)", ended.err)
+        self.assertEqual(help_line, "collect.num_parent_paths=auto collect.num_paths=3")
+        self.collect(0, 1, *help_line.split())
+
     def test_texts_of_agents_give_the_same_bytes(self):
         keys = ("collect.agents.method=text_mas", "collect.num_parent_paths=auto",
                 "collect.latent.steps=5", "collect.max_new_tokens=4")
@@ -137,6 +178,21 @@ class Trees(LatentCase):
         plan = self.collect(0, 1, "--plan").out
         self.assertIn("latent steps and texts", plan)
         self.assertIn("agents latent_mas, 3 latent steps, carry all", plan)
+
+
+    def test_plan_prints_the_cache_of_the_largest_question(self):
+        plan = self.collect(0, 1, "--plan").out
+        printed = re.search(r"cache of the largest question: ([\d.]+) KiB, or ([\d.]+) KiB for each "
+                            r"of its 4 paths, which share pages", plan)
+        config = json.loads((self.model / "config.json").read_text())
+        bytes_of_page = (2 * config["num_hidden_layers"] * config["num_key_value_heads"] *
+                         config["head_dim"] * PAGE_TOKENS * 4)
+        texts = [json.loads(line)["prompt"] for line in self.questions.read_text().splitlines()]
+        pages = max(most_pages([BOS + len(text), len(" no"), len("  ") + len(text)], paths=4,
+                               parents=2, steps=3, answer=6) for text in texts)
+        expected = pages * bytes_of_page / 1024
+        self.assertAlmostEqual(float(printed[1]), expected, delta=0.06)
+        self.assertAlmostEqual(float(printed[2]), expected / 4, delta=0.06)
 
 
 class Refusals(LatentCase):

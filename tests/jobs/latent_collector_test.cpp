@@ -164,10 +164,9 @@ TEST_F(LatentCollectorTest, ThePlannedPagesAreThoseThatPathsUse) {
         const auto planned = static_cast<double>(inputs.tokens_of(question).pages);
         const auto used = static_cast<double>(collector.most_used_pages());
         EXPECT_LE(used, planned);
-        // Without sharing, and while paths are copied, the plan is an upper bound.
-        const bool is_bound = keys.contains("collect.agents.carry") ||
-                              keys.contains("collect.latent.merge_similarity");
-        EXPECT_GE(used, (is_bound ? 0.2 : 0.9) * planned) << testing::PrintToString(keys) << page;
+        // How many paths merge depends on their states, so the plan is an upper bound.
+        const double least = keys.contains("collect.latent.merge_similarity") ? 0.4 : 0.9;
+        EXPECT_GE(used, least * planned) << testing::PrintToString(keys) << page;
       }
     }
   }

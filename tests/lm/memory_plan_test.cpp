@@ -114,6 +114,24 @@ TEST(MemoryPlanTest, TheSmallestGroupAndTheLargestBatchAreFound) {
   EXPECT_FALSE(fit_memory(config, plan, demand, 1000, 8).has_value());
 }
 
+TEST(MemoryPlanTest, TheLargestTreeIsFound) {
+  const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
+  const Shard shard = whole_model(config);
+  MemoryDemand demand{.batch_size = 8, .longest = 250, .tree_paths = 8, .tree_pages = 70};
+  const auto largest = [&](std::int64_t bytes) {
+    return largest_tree(config, shard, demand, 1, bytes);
+  };
+  // Three paths of 16 pages each, and a copy of one of them.
+  const MemoryDemand three{.batch_size = 3, .longest = 250, .tree_paths = 3, .tree_pages = 64};
+  const MemoryUse use = memory_of(config, shard, three, 1);
+  const std::int64_t bytes = use.total() - use.weights;
+
+  EXPECT_EQ(largest(bytes), 3);
+  EXPECT_EQ(largest(bytes - 1), 2);
+  EXPECT_EQ(largest(100 * bytes), 7);
+  EXPECT_EQ(largest(1000), 0);
+}
+
 TEST(MemoryPlanTest, AGroupHasAtLeastTheFewestRanks) {
   const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
   const MemoryDemand demand{.batch_size = 64, .longest = 256};

@@ -19,10 +19,11 @@ namespace mgpu::run {
 
 /// The names of the items of a batch and of two keys, for messages.
 struct BatchNames {
-  const char* key;         // key of the batch size: "generate.batch_size"
-  const char* one;         // "completion"
-  const char* many;        // "completions"
-  const char* length_key;  // key that limits the tokens of each item: "generate.max_new_tokens"
+  const char* key;             // key of the batch size: "generate.batch_size"
+  const char* one;             // "completion"
+  const char* many;            // "completions"
+  const char* length_key;      // key that limits the tokens of each item: "generate.max_new_tokens"
+  const char* paths_key = "";  // with trees, arguments for fewer paths, up to the number
 };
 
 /// The number of rows of a chunk and of a data set, and the number of results that each row gives,
@@ -61,6 +62,9 @@ std::string use_text(const lm::MemoryUse& use);
 std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names);
 
+/// Formats arguments for trees of `paths` paths: "collect.num_paths=3".
+std::string paths_text(std::int64_t paths, const BatchNames& names);
+
 /// Returns the largest batch up to demand.batch_size for which every rank of the run has enough
 /// free memory after loading the model. The fraction devices.memory_margin of the free memory stays
 /// unused.
@@ -72,7 +76,8 @@ std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm
 
 /// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. The
 /// message shows the memory that each rank of the group needs. Its help is a command with a larger
-/// group of ranks, or advice if no group has enough memory.
+/// group of ranks. If no group has enough memory, it is a command with fewer paths per tree, or
+/// advice.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,

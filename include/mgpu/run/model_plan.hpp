@@ -72,6 +72,7 @@ public:
 private:
   ChunkPhase phase() const;
   std::int64_t headroom() const;
+  std::string fewer_paths() const;
 
   const JobKeys& keys_;
   const ModelKeys& model_;

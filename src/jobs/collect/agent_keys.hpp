@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -29,6 +30,10 @@ enum class Diversity : std::uint8_t { none, temperature, noise, hybrid };
 
 /// The type in which latent states are stored; `none` if they are not stored.
 enum class LatentStore : std::uint8_t { none, f16, f32 };
+
+/// The agent whose paths merge with collect.latent.merge_similarity. It is the second agent, which
+/// is the critic by default.
+inline constexpr std::size_t kMergingAgent = 1;
 
 /// The values of the keys collect.agents.*, collect.latent.* and collect.num_parent_paths.
 struct AgentKeys {

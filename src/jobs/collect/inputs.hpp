@@ -19,7 +19,8 @@
 namespace mgpu::jobs {
 
 inline constexpr run::BatchNames kCollected{"collect.batch_size", "solution", "solutions",
-                                            "collect.max_new_tokens"};
+                                            "collect.max_new_tokens",
+                                            "collect.num_parent_paths=auto collect.num_paths="};
 
 /// Sizes of a question. All members are 0 if the question cannot be used.
 struct QuestionTokens {

@@ -10,8 +10,6 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::size_t kMergingAgent = 1;  // the second agent, which is the critic by default
-
 lm::DecodeConfig decode_config(const lm::GenerationConfig& generation) {
   return {generation.sampling, generation.prefill_tokens, generation.stop_ids};
 }

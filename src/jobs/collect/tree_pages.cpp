@@ -2,59 +2,91 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace mgpu::jobs {
 namespace {
 
-/// Counts the cache pages that the paths of a question use. The paths grow and branch together, so
-/// all of them have the same length.
+/// Counts the cache pages that the paths of a question use at most. The paths grow and branch
+/// together, so all of them have the same length.
 class GrowingPaths {
 public:
   explicit GrowingPaths(std::int64_t page_tokens) : page_tokens_(page_tokens) {}
 
   std::int64_t count() const { return count_; }
-  std::int64_t length() const { return length_; }
   std::int64_t peak() const { return peak_; }
 
   void grow(std::int64_t tokens) {
     length_ += tokens;
-    peak_ = std::max(peak_, pages());
+    see(shared() + count_ * own());
   }
 
-  /// Keeps at most `count` paths.
-  void keep(std::int64_t count) { count_ = std::min(count_, count); }
+  /// Keeps at most `count` paths. They may come from as many different paths before each branch.
+  void keep(std::int64_t count) {
+    count_ = std::min(count_, count);
+    for (Branch& branch : branches_)
+      branch.paths = std::min(branch.paths, count_);
+  }
 
   /// Divides the paths into `count` paths. New paths share the full pages of the path from which
   /// they branch. Each new path has a copy of the last page, unless that page is full.
   void branch(std::int64_t count) {
     if (count <= count_) return;
     const std::int64_t full = length_ / page_tokens_;
-    shared_ += count_ * (full - branched_at_);
+    branches_.push_back({count_, full - branched_at_});
     branched_at_ = full;
     count_ = count;
   }
 
-  /// Replaces each path by a copy of `tokens` of its tokens. The copies share no pages. The peak
-  /// counts the pages of all old and all new paths.
+  /// Replaces one path after the other by a copy of `tokens` of its tokens, and then drops the old
+  /// path. The copies share no pages.
   void copy(std::int64_t tokens) {
-    const std::int64_t before = pages();
-    shared_ = 0;
-    branched_at_ = 0;
+    const std::int64_t fresh = pages_of(tokens);
+    see(shared() + count_ * own() + fresh);
+    see(shared() + own() + count_ * fresh);
+    share_nothing();
     length_ = tokens;
-    peak_ = std::max(peak_, before + pages());
+  }
+
+  /// Replaces pairs of paths, one after the other, by paths that share no pages. Afterwards, any
+  /// path may be one that shares no pages.
+  void merge() {
+    const std::int64_t pairs = count_ / 2;
+    const std::int64_t fresh = pages_of(length_);
+    see(shared() + count_ * own() + fresh);
+    see(shared() + (count_ - 2 * (pairs - 1)) * own() + pairs * fresh);
+    share_nothing();
   }
 
 private:
-  std::int64_t pages() const {
-    const std::int64_t all = (length_ + page_tokens_ - 1) / page_tokens_;
-    return shared_ + count_ * (all - branched_at_);
+  /// Pages that paths shared when they branched.
+  struct Branch {
+    std::int64_t paths = 0;  // paths that were divided, and still have children
+    std::int64_t pages = 0;  // full pages of each of them since the branch before
+  };
+
+  std::int64_t pages_of(std::int64_t tokens) const {
+    return (tokens + page_tokens_ - 1) / page_tokens_;
+  }
+  /// Returns the number of pages of a path that it shares with no other path.
+  std::int64_t own() const { return pages_of(length_) - branched_at_; }
+  std::int64_t shared() const {
+    std::int64_t pages = 0;
+    for (const Branch& branch : branches_)
+      pages += branch.paths * branch.pages;
+    return pages;
+  }
+  void see(std::int64_t pages) { peak_ = std::max(peak_, pages); }
+  void share_nothing() {
+    branches_.clear();
+    branched_at_ = 0;
   }
 
   std::int64_t page_tokens_;
   std::int64_t count_ = 1;
   std::int64_t length_ = 0;       // tokens of a path
-  std::int64_t shared_ = 0;       // full pages before the last branch; shared pages count once
   std::int64_t branched_at_ = 0;  // full pages of a path before its last branch
+  std::vector<Branch> branches_{};
   std::int64_t peak_ = 0;
 };
 
@@ -78,19 +110,17 @@ std::int64_t children_of(const CollectKeys& keys, bool is_first, bool is_last,
 std::int64_t tree_pages(std::span<const AgentPrompt> prompts, const CollectKeys& keys,
                         std::int64_t page_tokens) {
   GrowingPaths paths(page_tokens);
-  if (keys.agents.merge_similarity) paths.branch(keys.num_paths + 1);  // + 1: mean of merged paths
   for (std::size_t agent = 0; agent < prompts.size(); ++agent) {
     const bool is_last = agent + 1 == prompts.size();
-    if (agent > 0 && !keys.agents.merge_similarity)
-      paths.keep(parents_of(keys.agents, is_last, paths.count()));
+    if (agent > 0) paths.keep(parents_of(keys.agents, is_last, paths.count()));
     if (agent > 0 && keys.agents.carry == Carry::latent_only)
       paths.copy(static_cast<std::int64_t>(agent) * keys.agents.steps);
     if (agent > 0 && keys.agents.carry == Carry::last_agent)
       paths.copy(prompts[agent - 1].size() + keys.agents.steps);
     paths.grow(prompts[agent].size());
-    if (!keys.agents.merge_similarity)
-      paths.branch(children_of(keys, agent == 0, is_last, paths.count()));
+    paths.branch(children_of(keys, agent == 0, is_last, paths.count()));
     paths.grow(is_last ? keys.max_new_tokens - 1 : keys.agents.steps);
+    if (agent == kMergingAgent && keys.agents.merge_similarity) paths.merge();
   }
   return paths.peak();
 }

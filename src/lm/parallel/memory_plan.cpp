@@ -158,6 +158,17 @@ std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDem
   return good;
 }
 
+std::int64_t largest_tree(const LmConfig& config, const Shard& shard, MemoryDemand demand,
+                          int ranks, std::int64_t bytes) {
+  const std::int64_t pages = up_to(demand.longest, demand.page_tokens) / demand.page_tokens;
+  for (std::int64_t paths = demand.tree_paths - 1; paths > 0; --paths) {
+    demand.batch_size = demand.tree_paths = paths;
+    demand.tree_pages = (paths + 1) * pages;
+    if (use_without_weights(config, shard, demand, ranks).total() <= bytes) return paths;
+  }
+  return 0;
+}
+
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks) {
   if (ranks == 1) return {whole_model(config)};
   if (plan.split == Split::tensor) return tensor_shards(config, ranks);

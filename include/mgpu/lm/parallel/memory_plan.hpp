@@ -55,6 +55,12 @@ MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDema
 std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
                            int ranks, std::int64_t bytes);
 
+/// Returns the largest number of paths per tree, below demand.tree_paths, for which a rank has room
+/// for one tree; 0 if there is no such number. The rank may use `bytes` bytes in addition to its
+/// weights. The result assumes that paths share no pages, and that one path is copied at a time.
+std::int64_t largest_tree(const LmConfig& config, const Shard& shard, MemoryDemand demand,
+                          int ranks, std::int64_t bytes);
+
 /// Returns the part of the model on each rank, for a group of `ranks` ranks with equal memory.
 /// Errors: Failure E126 if such a split is not possible.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
