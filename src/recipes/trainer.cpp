@@ -146,15 +146,24 @@ train::StepOutcome Trainer::step(bool wants_stop) {
   return loop_.step(state_.steps_done, wants_stop);
 }
 
+void Trainer::log_step(const train::StepRow& row) {
+  const std::int64_t step = state_.steps_done;
+  Event event{"train",
+              {{"step", step},
+               {"total", max_steps()},
+               {"loss", row.loss},
+               {"grad", row.grad_norm},
+               {"lr", row.learning_rate}}};
+  for (std::size_t i = 0; i < settings_.step_values.size(); ++i)
+    if (settings_.step_values[i].on_screen)
+      event.fields.emplace_back(settings_.step_values[i].name, curves_.step_value(step - 1, i));
+  run_.log.event(event);
+}
+
 void Trainer::report(const train::StepOutcome& outcome) {
   const auto logging = run_.clock.enter("logging");
   const std::int64_t step = state_.steps_done;
-  run_.log.event({"train",
-                  {{"step", step},
-                   {"total", max_steps()},
-                   {"loss", outcome.row.loss},
-                   {"grad", outcome.row.grad_norm},
-                   {"lr", outcome.row.learning_rate}}});
+  log_step(outcome.row);
   if (outcome.is_skipped) ++state_.steps_skipped;
   report_trouble(outcome);
   run_.scalars.scalar("train/loss", step, outcome.row.loss);

@@ -107,6 +107,7 @@ private:
   void require_same_data() const;
   std::int64_t max_steps() const { return settings_.optimizer.schedule.max_steps; }
   train::StepOutcome step(bool wants_stop);
+  void log_step(const train::StepRow& row);
   void report(const train::StepOutcome& outcome);
   void report_trouble(const train::StepOutcome& outcome);
   void clear_and_log_memory();

@@ -165,6 +165,14 @@ std::string ChildProcess::how_it_ended() {
                                        : "ended with signal " + status;
 }
 
+void ChildProcess::check_started() {
+  constexpr std::chrono::milliseconds kFirst{300};
+  const auto run = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin_);
+  if (!wait(static_cast<int>(std::max(kFirst - run, std::chrono::milliseconds{0}).count()))) return;
+  if (words_ >= 0) read_words();
+  fail(how_it_ended() + " before it got any rows");
+}
+
 void ChildProcess::read_words() {
   if (!read_some(words_, last_words_)) {
     ::close(words_);

@@ -23,6 +23,10 @@ public:
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
+  /// Waits until the command has run for 0.3 s, so that a misspelt command is found before any
+  /// work. Errors: Failure E551 if the command has ended.
+  void check_started();
+
   /// Writes `request` to the command. Returns the next `lines` lines that the command writes,
   /// without line ends.
   /// Errors: Failure E551 in these cases:
@@ -47,6 +51,7 @@ private:
   bool wait(int milliseconds);
 
   std::string command_;
+  Clock::time_point begin_ = Clock::now();
   pid_t child_ = -1;
   std::optional<siginfo_t> ended_{};  // how the command ended; nullopt: it may still run
   bool is_silent_ = false;            // the command has closed its standard output

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <utility>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/rewards/registry.hpp>
@@ -16,27 +19,65 @@ using formats::JsonValue;
 
 constexpr std::size_t kShownBytes = 200;
 
-/// Sends rows to a command, which answers with their rewards. The command is started for the first
-/// rows, and runs until this object is destroyed.
+/// Sends rows to a command, which answers with their rewards. The command runs until this object is
+/// destroyed. If it fails after it has answered rows before, it is started again, and gets the rows
+/// of the failed request one by one. A row with which it fails again has no reward.
 class CommandReward final : public Reward {
 public:
   explicit CommandReward(const RewardSettings& settings)
       : command_(settings.command),
         rows_per_call_(static_cast<std::size_t>(settings.rows_per_call)),
-        timeout_s_(settings.timeout_s) {}
+        timeout_s_(settings.timeout_s),
+        warn_(settings.warn) {}
+
+  void start() override { child_ = std::make_unique<ChildProcess>(command_); }
+
+  void check_started() override {
+    if (child_) child_->check_started();
+  }
 
   std::vector<double> score(std::span<const RewardRow> rows) override {
     std::vector<double> scores;
     while (!rows.empty()) {
       const std::size_t count = std::min(rows_per_call_, rows.size());
-      ask(rows.first(count), scores);
+      answer(rows.first(count), scores);
       rows = rows.subspan(count);
     }
     return scores;
   }
 
 private:
-  void ask(std::span<const RewardRow> rows, std::vector<double>& scores) {
+  static constexpr int kMostFailures = 3;  // rows in a row without an answer that end the run
+
+  /// Appends the rewards of the rows of a request to `scores`.
+  void answer(std::span<const RewardRow> rows, std::vector<double>& scores) {
+    try {
+      const std::vector<double> answers = ask(rows);
+      scores.insert(scores.end(), answers.begin(), answers.end());
+      return;
+    } catch (const Failure& failure) {
+      if (!has_answered_) throw;
+      child_.reset();
+      warn_(failure.report().sentence + "; it is started again, and gets these rows one by one");
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      scores.push_back(answer_alone(rows.subspan(i, 1)));
+  }
+
+  /// Returns the reward of a single row; NaN if the command fails again.
+  double answer_alone(std::span<const RewardRow> row) {
+    try {
+      return ask(row).front();
+    } catch (const Failure& failure) {
+      child_.reset();
+      if (++failures_ == kMostFailures) throw;
+      warn_(failure.report().sentence + "; the row has no reward");
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+
+  /// Returns the rewards that the command gives to the rows.
+  std::vector<double> ask(std::span<const RewardRow> rows) {
     if (!child_) child_ = std::make_unique<ChildProcess>(command_);
     std::string request;
     const std::int64_t first = row_;
@@ -48,8 +89,12 @@ private:
                                        formats::BadUtf8::replace) +
                  "\n";
     std::int64_t number = first;
+    std::vector<double> scores;
     for (const std::string& line : child_->ask(request, rows.size(), timeout_s_))
       scores.push_back(reward_in(line, number++));
+    has_answered_ = true;
+    failures_ = 0;
+    return scores;
   }
 
   double reward_in(const std::string& line, std::int64_t number) const {
@@ -79,7 +124,10 @@ private:
   std::string command_;
   std::size_t rows_per_call_;
   double timeout_s_;
+  std::function<void(const std::string&)> warn_;
   std::unique_ptr<ChildProcess> child_;
+  bool has_answered_ = false;
+  int failures_ = 0;      // consecutive single rows with which the command failed
   std::int64_t row_ = 0;  // number of the next row that is sent
 };
 

@@ -28,6 +28,16 @@ WeightedRewards::WeightedRewards(const RewardSettings& settings, std::unique_ptr
   }
 }
 
+void WeightedRewards::start() {
+  for (const std::unique_ptr<Reward>& reward : rewards_)
+    reward->start();
+}
+
+void WeightedRewards::check_started() {
+  for (const std::unique_ptr<Reward>& reward : rewards_)
+    reward->check_started();
+}
+
 Scores WeightedRewards::score(std::span<const RewardRow> rows) {
   Scores scores{std::vector<double>(rows.size(), 0.0), {}};
   for (std::size_t r = 0; r < rewards_.size(); ++r) {

@@ -31,7 +31,8 @@ class Grpo(RecipeCase):
 
     def test_1_and_2_ranks_give_the_same_bytes_and_sample_as_training_computes(self):
         golden = self.golden()
-        self.train(2)
+        ended = self.train(2)
+        self.assertRegex(ended.out, r"step 5/5 .* reward \d\S* log_prob_difference 0\s")
         self.assertEqual(self.bytes_of(), golden)
         train = self.columns("metrics/train")
         self.assertEqual(set(train["log_prob_difference"]), {0.0})

@@ -95,6 +95,70 @@ TEST(RewardCommandTest, AProgramThatHangsIsEnded) {
   EXPECT_EQ(failure_of("read -r a; echo '{\"reward\": 1}'; sleep 1000", 0.2).code, "E551");
 }
 
+TEST(RewardCommandTest, AProgramThatIsNotThereIsFoundBeforeAnyRow) {
+  const auto started = [](const std::string& command) {
+    WeightedRewards rewards({.names = {"command"}, .weights = {1.0}, .command = command});
+    rewards.start();
+    try {
+      rewards.check_started();
+    } catch (const Failure& failure) {
+      return failure.report().sentence;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(started(kEcho), "");
+  EXPECT_EQ(started("no_such_program_here"),
+            "the reward command ended with exit code 127 before it got any rows");
+  EXPECT_EQ(started("sleep 0.1; exit 4"),
+            "the reward command ended with exit code 4 before it got any rows");
+}
+
+/// Scores, and the warnings of a command that failed after it had answered.
+struct Repaired {
+  std::vector<double> scores;
+  std::vector<std::string> warnings;
+};
+
+Repaired repaired(const std::string& command, const std::vector<std::string>& completions,
+                  std::int64_t rows_per_call = 2) {
+  Repaired result;
+  WeightedRewards rewards(
+      {.names = {"command"},
+       .weights = {1.0},
+       .command = command,
+       .rows_per_call = rows_per_call,
+       .timeout_s = 0.5,
+       .warn = [&](const std::string& text) { result.warnings.push_back(text); }});
+  result.scores = rewards.score(rows_of(completions)).total;
+  return result;
+}
+
+// Answers 1 to each row, but ends, hangs or writes nonsense for the row with the completion "bad".
+std::string fails_with(const std::string& deed) {
+  return "while read -r line; do case $line in *bad*) " + deed +
+         R"(;; *) echo '{"reward": 1}';; esac; done)";
+}
+
+TEST(RewardCommandTest, OnlyTheRowWithWhichItFailsHasNoReward) {
+  for (const char* deed : {"exit 3", "sleep 1000", "echo nonsense", "kill -9 $$"}) {
+    const Repaired result = repaired(fails_with(deed), {"a", "b", "c", "bad", "d", "e", "f"});
+    ASSERT_EQ(result.scores.size(), 7U);
+    EXPECT_TRUE(std::isnan(result.scores[3])) << deed;
+    for (const std::size_t row : {0U, 1U, 2U, 4U, 5U, 6U})
+      EXPECT_EQ(result.scores[row], 1.0) << deed << row;
+    ASSERT_EQ(result.warnings.size(), 2U) << deed;
+    EXPECT_NE(result.warnings[0].find("it is started again"), std::string::npos);
+    EXPECT_NE(result.warnings[1].find("the row has no reward"), std::string::npos);
+  }
+}
+
+TEST(RewardCommandTest, ThreeRowsInARowEndTheRun) {
+  EXPECT_EQ(repaired(fails_with("exit 3"), {"a", "b", "bad", "bad", "c", "d"}).scores[4], 1.0);
+  EXPECT_THROW(repaired(fails_with("exit 3"), {"a", "b", "bad", "bad", "bad", "c"}), Failure);
+  EXPECT_THROW(repaired(fails_with("exit 3"), {"bad", "a"}),
+               Failure);  // it has answered no row yet
+}
+
 TEST(RewardCommandTest, NonsenseIsNamed) {
   const auto sentence = [](const std::string& text) {
     return failure_of("while read -r line; do echo '" + text + "'; done").sentence;
@@ -104,7 +168,8 @@ TEST(RewardCommandTest, NonsenseIsNamed) {
   EXPECT_NE(sentence(R"({"reward": 1, "row": 7})").find("another row than row 0"),
             std::string::npos);
   const std::string three = R"(read -r a; read -r b; printf '{}\n{}\n{}\n'; cat >&2)";
-  EXPECT_NE(failure_of(three).sentence.find("more lines than it read"), std::string::npos);
+  const Repaired result = repaired(three, {"a", "b", "c"});
+  EXPECT_NE(result.warnings.at(0).find("more lines than it read"), std::string::npos);
 }
 
 }  // namespace

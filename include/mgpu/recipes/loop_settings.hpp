@@ -20,6 +20,7 @@ struct ReportedValue {
   std::string unit{};      // "nats"; "" for none
   std::string chart{};     // title of the chart in report.html that shows the curve
   std::string held_out{};  // label of the held-out value in the result line; "": results omit it
+  bool on_screen = false;  // true: the line of each step shows the value
 };
 
 /// The settings that all recipes share: the keys run.*, the training loop, the optimizer and

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,8 @@ struct RewardSettings {
   double timeout_s = 60;                   // reward.timeout
   std::filesystem::path model{};           // reward.model
   std::string model_key = "reward.model";  // the key that gives `model`, for messages
+  /// Receives warnings of rewards, such as a command that was started again.
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
 
   bool is_given() const { return !names.empty(); }
 
@@ -84,6 +87,12 @@ public:
   /// Errors: those of RewardEntry::make; Error if a required `of_model` is missing.
   explicit WeightedRewards(const RewardSettings& settings,
                            std::unique_ptr<Reward> of_model = nullptr);
+
+  /// Calls start() of each reward. Errors: those of Reward::start().
+  void start();
+
+  /// Calls check_started() of each reward. Errors: those of Reward::check_started().
+  void check_started();
 
   /// Returns the weighted sum and the single rewards of each row. Errors: those of Reward::score().
   Scores score(std::span<const RewardRow> rows);

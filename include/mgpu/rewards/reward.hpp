@@ -29,6 +29,13 @@ public:
   Reward& operator=(Reward&&) = delete;
   virtual ~Reward() = default;
 
+  /// Starts what the reward needs, such as a program. Called at most once, before score().
+  virtual void start() {}
+
+  /// Checks that what start() started still runs. Called after start() and before score().
+  /// Errors: Failure E551 if the program of reward `command` has ended.
+  virtual void check_started() {}
+
   /// Returns the reward of each row, or NaN for a row that cannot be judged.
   /// Shapes: [rows.size()]
   /// Errors: those of the derived class, such as Failure E551 of the reward `command`.

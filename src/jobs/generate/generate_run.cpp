@@ -57,6 +57,9 @@ void GenerateRun::tokenize() {
       [this](std::int64_t first, std::int64_t count, formats::LineProblems& problems) {
         return longest_prompt(first, count, problems);
       });
+  cluster::run_together(world_, [&] {
+    if (rewards_) rewards_->check_started();
+  });
   warn_of_long_prompts(world_.all_reduce(beyond_context_));
   choose_batch(longest);
 }
@@ -80,13 +83,17 @@ lm::ResidentModels* GenerateRun::judging_models() {
 /// Makes the rewards on the ranks that record results. Call it before choose_batch(), because the
 /// batch size depends on the memory that a reward model leaves free.
 void GenerateRun::open_rewards() {
-  const rewards::RewardSettings& settings = inputs_.keys.rewards;
+  rewards::RewardSettings settings = inputs_.keys.rewards;
   if (!settings.is_given()) return;
+  settings.warn = [&log = run_.log](const std::string& text) {
+    log.event({"warn", {{"text", text}}});
+  };
   const auto loading = run_.clock.enter("load");
   lm::ResidentModels* models = settings.has_model() ? judging_models() : nullptr;
   cluster::run_together(world_, [&] {
-    if (phase_.group().is_leader())
-      rewards_.emplace(rows::open_rewards(settings, run_.device, models));
+    if (!phase_.group().is_leader()) return;
+    rewards_.emplace(rows::open_rewards(settings, run_.device, models));
+    rewards_->start();
   });
 }
 

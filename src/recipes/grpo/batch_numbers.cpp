@@ -214,9 +214,12 @@ std::size_t lane_of(const lm::SequenceFacts& sequence, const lm::SequenceTable& 
 
 std::vector<ReportedValue> reported_values_of(const GrpoSettings& settings) {
   std::vector<ReportedValue> values{{"reward", "reward", "mean reward", "", "Rewards"}};
-  for (const BatchNumber& number : kBatchNumbers)
-    if (is_reported(number, settings))
-      values.push_back({number.name, number.scalar, number.text, number.unit, number.chart});
+  values.back().on_screen = true;
+  for (const BatchNumber& number : kBatchNumbers) {
+    if (!is_reported(number, settings)) continue;
+    values.push_back({number.name, number.scalar, number.text, number.unit, number.chart});
+    values.back().on_screen = number.value == &BatchNumbers::difference;
+  }
   return values;
 }
 

@@ -31,9 +31,14 @@ SampledPolicy::SampledPolicy(const run::RunContext& run, const GrpoSettings& set
     own_models_ = std::make_unique<lm::ResidentModels>(run.topology.node());
     models = own_models_.get();
   }
+  settings_.rewards.warn = [&log = run.log](const std::string& text) {
+    log.event({"warn", {{"text", text}}});
+  };
   cluster::run_together(world, [&] {
     if (files) folder_ = text::parse_text_folder(*files, folder);
     rewards_.emplace(rows::open_rewards(settings_.rewards, run.device, models));
+    rewards_->start();
+    rewards_->check_started();
   });
 }
 
