@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <string>
 
 #include <mgpu/formats/checkpoint_manifest.hpp>
 
@@ -20,7 +21,8 @@ void refuse_damaged_checkpoint(const fs::path& path, const std::string& evidence
                  ExitCode::corrupt,
                  "a checkpoint is damaged",
                  {"  --> " + path.string(), "  " + evidence},
-                 ""});
+                 "copy the folder again; if a file was changed on purpose, delete " +
+                     std::string(kManifestName) + " of that folder"});
 }
 
 CheckpointManifest read_manifest(const fs::path& folder) {

@@ -1,7 +1,10 @@
 """Data sets with checked answers: training on them, and the scores of completions."""
 
 import json
+import math
+import os
 import pathlib
+import shutil
 import sys
 
 import program
@@ -87,6 +90,34 @@ class Datasets(TinyRun):
         ended = self.judge(1, "reward.functions=[regex]", "reward.regex=a(b", code=78)
         self.assertIn("missing closing parenthesis at character 4", ended.err)
 
+    def test_a_reward_command_runs_once_per_group_and_is_started_again(self):
+        started = self.folder / "started"
+        script = self.folder / "judge.sh"
+        script.write_text(f"""echo >> {started}
+while read -r line; do
+  case $line in *'what is 3'*) exit 3;; *) echo '{{"reward": 1}}';; esac
+done
+""")
+        keys = ("reward.functions=[command]", f"reward.command=sh {script}", "run.chunk_size=2",
+                "run.schedule=static")
+        golden = None
+        for ranks, more, starts in ((1, (), 1), (2, (), 2), (2, ("--gpus-per-model=2",), 1),
+                                    (4, ("--gpus-per-model=2",), 2)):
+            started.unlink(missing_ok=True)
+            shutil.rmtree(self.output, ignore_errors=True)
+            ended = self.judge(ranks, *keys, *more)
+            text = " ".join((ended.out + ended.err).split())
+            self.assertIn("exit code 3 before it had answered 1 rows; the row has no reward", text)
+            self.assertIn("1 sample without a reward", text)
+            # It ends with row 3, and again when it gets the row alone, which may be the last one.
+            self.assertIn(len(started.read_text()) - starts, (1, 2), (ranks, more))
+            with h5py.File(self.run_folder() / "results.h5") as file:
+                rewards = file["samples/reward"][:].tolist()
+            self.assertEqual([r for i, r in enumerate(rewards) if i != 3], [1.0] * 5)
+            self.assertTrue(math.isnan(rewards[3]))
+            golden = golden or self.results()
+            self.assertEqual(self.results(), golden, (ranks, more))
+
     def export_pairs(self, code=0):
         folder = self.run_folder()
         ended = self.run_to(code, 1, "--export", "pairs", str(folder), config=None)
@@ -132,6 +163,58 @@ class Datasets(TinyRun):
                      "generate.max_new_tokens=3", "run.name=tiny", *keys)
         ended = self.export_pairs(64)[1]
         self.assertIn("into other tokens than this run: it was given as messages", ended.err)
+
+
+class PublishedFiles(TinyRun):
+    """Runs jobs on the published files of GSM8K, in the folder MGPU_TEST_DATA or in
+    ../shared/data next to the repository."""
+
+    def setUp(self):
+        super().setUp()
+        data = pathlib.Path(os.environ.get("MGPU_TEST_DATA", program.TOP.parent / "shared/data"))
+        if not (data / "gsm8k" / "test.jsonl").exists():
+            self.skipTest(f"{data / 'gsm8k'} is not here")
+        tiny_lm.make_folder(self.model)
+        config = self.model / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) |
+                                     {"max_position_embeddings": 4096}))
+        self.keys = (f"model.path={self.model}", "data.dataset=gsm8k", "run.name=tiny",
+                     f"data.gsm8k.path={data / 'gsm8k'}", "data.max_samples=6")
+
+    def samples(self, *names):
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            return [file[f"samples/{name}"][:].tolist() for name in names]
+
+    def test_completions_of_gsm8k_are_judged(self):
+        ended = self.run_job(2, "job=generate", *self.keys, "generate.max_new_tokens=8",
+                             "generate.num_samples=2", "generate.do_sample=true")
+        self.assertIn("accuracy 0.0000", ended.out)
+        prompts, scores = self.samples("prompt_index", "score")
+        self.assertEqual(prompts, [i for i in range(6) for _ in range(2)])
+        self.assertEqual(scores, [0.0] * 12)
+
+    def test_steps_of_gsm8k_get_values(self):
+        self.run_job(2, "job=collect", *self.keys, "collect.split=tokens", "collect.step_tokens=4",
+                     "collect.num_paths=3", "collect.rollouts=2", "collect.max_new_tokens=12")
+        self.check_paths(3)
+
+    def test_agents_work_on_gsm8k(self):
+        self.run_job(2, "job=collect", *self.keys, "collect.steps=latent", "collect.num_paths=3",
+                     "collect.max_new_tokens=8")
+        self.check_paths(3)
+
+    def check_paths(self, paths):
+        questions, count, status = self.samples("question_index", "n_paths", "status")
+        self.assertEqual(questions, list(range(6)))
+        self.assertEqual(count, [paths] * 6)
+        self.assertEqual(status, [0] * 6)
+
+    def test_a_policy_learns_from_answers_of_gsm8k(self):
+        self.run_job(1, "job=train", *self.keys, "train.recipe=grpo", "grpo.group_size=2",
+                     "grpo.max_new_tokens=8", "train.global_batch_size=4", "train.lanes=2",
+                     "train.max_steps=2", "train.seq_len=1024", "reward.functions=[match]")
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            self.assertEqual(file["metrics/train/reward"][:].tolist(), [0.0, 0.0])
 
 
 if __name__ == "__main__":

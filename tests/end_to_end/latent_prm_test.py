@@ -171,6 +171,17 @@ class LatentPrm(LatentCase):
         area = json.loads(found.read_text())["results"]["eval_auc_within"]["value"]
         shown, = page_numbers.counts_of(r"as collected \| (0\.\d+)", "docs/prm.md")
         self.assertAlmostEqual(area, shown, delta=0.05)
+        for method in ("latent_mas", "text_mas", "single"):
+            self.check_method(method, conf / "collect.yaml", model)
+
+    def check_method(self, method, config, model):
+        """Collects with a method of agents, and compares the shares with those of the page."""
+        self.run_to(0, 2, f"model.path={model}", f"collect.agents.method={method}",
+                    f"run.name={method}", config=config)
+        found = json.loads((self.run_folder(method) / "summary.json").read_text())["results"]
+        shown = page_numbers.counts_of(rf"`{method}` \| ([\d.]+) % \| ([\d.]+) %", "docs/collect.md")
+        for name, percent in zip(("right", "vote_right"), shown, strict=True):
+            self.assertAlmostEqual(100 * found[name]["value"], percent, delta=12)
 
     def test_what_cannot_be_learned_is_refused(self):
         for key, code, text in (

@@ -201,6 +201,10 @@ class Search(PrmCase):
             self.start_over("search")
             ended = self.search(1, f"generate.search={kind}", "generate.reward.step_tokens=4")
             self.assertIn("min over steps", ended.out)
+            name = {"best_of_n": "best-of-4", "weighted_vote": "weighted vote of 4"}[kind]
+            self.assertRegex(" ".join(ended.out.split()),
+                             r"; random 0\.\d{4} \[.*; pass@4 0\.\d{4} .*; maj@4 "
+                             rf"0\.\d{{4}} .*; {name} 0\.\d{{4}} \[.*; {name} minus random ")
             self.check_choice(kind)
         with h5py.File(self.run_folder("search") / "results.h5") as file:
             names = [name.decode() for name in file["evaluation/metric"][:]]

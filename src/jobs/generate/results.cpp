@@ -184,12 +184,14 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
 /// Returns the short name of a metric for the result line, or "" if the line omits the metric. The
 /// line shows the score, the reward and the KL. Of pass@k, maj@k and the metrics of the chosen
 /// search, it shows only those for the largest k. It omits maj@1, and pass@1 if there is a score.
+/// With a search, it also shows pass@1, the accuracy of a random choice.
 std::string short_name(const report::Result& result, const Evaluation& evaluation) {
   if (result.key == "score") return result.label;
   if (result.key == "reward" || result.key == "kl") return result.key == "kl" ? "KL" : "reward";
   if (evaluation.counts.empty()) return "";
   const std::int64_t most = evaluation.counts.back();
   if (evaluation.is_of_search(result.key, most)) return result.label;
+  if (evaluation.search && most > 1 && result.key == "pass_1") return "random";
   if (result.key == "pass_" + std::to_string(most))
     return most == 1 && evaluation.find("score") != nullptr ? "" : "pass@" + std::to_string(most);
   return most > 1 && result.key == "maj_" + std::to_string(most) ? result.label : "";
