@@ -159,10 +159,15 @@ done
         self.judge(1, *keys)
         rows = [{"messages": [{"role": "user", "content": f"what is {i}"}]} for i in range(4)]
         path = tiny_lm.write_rows(self.folder / "chats.jsonl", rows)
-        self.run_job(1, "job=generate", f"model.path={self.folder / 'texts'}", f"data.path={path}",
-                     "generate.max_new_tokens=3", "run.name=tiny", *keys)
+        messages = ("job=generate", f"model.path={self.folder / 'texts'}", f"data.path={path}",
+                    "generate.max_new_tokens=3", "run.name=tiny", *keys)
+        self.run_job(1, *messages)
+        pairs, _ = self.export_pairs()
+        for line in pairs.read_text().splitlines():  # the chat template writes the first token
+            self.assertTrue(json.loads(line)["prompt"].startswith("user.what is "))
+        self.judge(1, *keys, "generate.add_special_tokens=false")
         ended = self.export_pairs(64)[1]
-        self.assertIn("into other tokens than this run: it was given as messages", ended.err)
+        self.assertIn("into other tokens than this run, for example because of", ended.err)
 
 
 class PublishedFiles(TinyRun):

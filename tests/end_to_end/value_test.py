@@ -287,6 +287,68 @@ class Value(value_case.ValueCase):
             (78, "another tokenizer than model.path", other),
             (65, "the classifier has 3 outputs", three))
 
+    def test_greedy_and_drawn_ends_of_one_beginning_are_pairs(self):
+        words = ("the cat", "sat on", "a mat", "the dog", "saw", "run")
+        prompts = tiny_lm.write_rows(self.folder / "texts.jsonl",
+                                     [{"prompt": f"{a} {b}"} for a in words for b in words[:2]])
+        self.generate(1, f"data.path={prompts}", "generate.do_sample=false",
+                      "generate.num_samples=1", "generate.temperature=auto")
+        greedy = self.exported().rename(self.folder / "greedy.jsonl")
+        keys = (f"data.path={greedy}", "data.columns.token_ids=prompt_ids",
+                "data.columns.completion_ids=output_ids", "generate.roll_in=random",
+                "generate.num_samples=3", "reward.functions={regex: 2, length: 0.1}",
+                "reward.regex=[aeiou]", "reward.length=20")
+        self.start_over()
+        self.generate(1, *keys)
+        drawn = self.lists("output_ids")
+        self.start_over()
+        ended = self.generate(1, *keys, "generate.first_greedy=true")
+        self.assertIn("the first completion of each prompt is greedy", " ".join(ended.out.split()))
+        golden = self.results()
+        for i, ids in enumerate(self.lists("output_ids")):
+            if i % 3 > 0:  # those of a run without the key
+                self.assertEqual(ids.tolist(), drawn[i].tolist())
+        stored = [json.loads(line)["output_ids"] for line in greedy.read_text().splitlines()]
+        self.assertEqual([ids.tolist() for ids in self.lists("output_ids")[::3]], stored)
+        for ranks, more in ((2, ()), (2, ("--gpus-per-model=2",)), (1, ("generate.batch_size=3",))):
+            self.start_over()
+            self.generate(ranks, *keys, *more, "generate.first_greedy=true")
+            self.assertEqual(self.results(), golden, (ranks, more))
+        self.check_pairs(self.export_pairs(), ties=False)
+        pairs = self.export_pairs("generate.export_ties=true")
+        self.check_pairs(pairs, ties=True)
+        weights = []
+        for ranks in (1, 2):
+            shutil.rmtree(self.output / "tiny", ignore_errors=True)
+            self.train(ranks, f"data.path={pairs}", "data.eval_path=null", "train.eval_every=0",
+                       "value.data=preferences", "value.preference_beta=1", "train.seq_len=48")
+            weights.append((self.value_folder() / "model.safetensors").read_bytes())
+        self.assertEqual(*weights)
+
+    def export_pairs(self, *keys):
+        folder = self.run_folder("guided")
+        self.run_to(0, 1, "--export", "pairs", str(folder), *keys, config=None)
+        return folder / "pairs.jsonl"
+
+    def check_pairs(self, path, ties):
+        """Checks that pairs are those of the greedy completion with both drawn ones."""
+        rewards, outputs = self.column("reward").reshape(-1, 3), self.lists("output_ids")
+        cuts = self.column("cut").reshape(-1, 3)
+        expected = []
+        for row, (first, *others) in enumerate(rewards.tolist()):
+            for i, other in enumerate(others, 1):
+                one, two = ([id for id in outputs[3 * row + k].tolist() if id > 2]  # no special ones
+                            for k in (0, i))
+                if not one or not two or one == two or (first == other and not ties):
+                    continue
+                self.assertEqual(one[:cuts[row, 0]], two[:cuts[row, 0]])
+                expected.append((max(first, other), min(first, other), int(cuts[row, 0])))
+        found = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([(pair["score_chosen"], pair["score_rejected"], pair["cut"])
+                          for pair in found], expected)
+        self.assertGreater(len({pair["cut"] for pair in found}), 2)
+        self.assertEqual(any(pair["score_chosen"] == pair["score_rejected"] for pair in found), ties)
+
     def test_a_roll_in_completes_a_beginning_of_each_stored_completion(self):
         self.generate(1)
         stored = self.exported().rename(self.folder / "stored.jsonl")

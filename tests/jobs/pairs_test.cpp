@@ -40,5 +40,19 @@ TEST(BestAndWorstTest, CompletionsWithoutAReturnAreLeftOut) {
   EXPECT_EQ(rows_of({}, {}), Rows{});
 }
 
+TEST(FirstAndOthersTest, EachOtherCompletionIsComparedWithTheFirst) {
+  const auto rows = [](const std::vector<double>& returns, bool has_ties) {
+    Rows all;
+    for (const CompletionPair& pair : first_and_others(Rows{0, 0, 0, 3, 3}, returns, has_ties)) {
+      all.push_back(pair.chosen);
+      all.push_back(pair.rejected);
+    }
+    return all;
+  };
+  EXPECT_EQ(rows({1.0, 2.0, 0.0, 5.0, 5.0}, false), (Rows{1, 0, 0, 2}));
+  EXPECT_EQ(rows({1.0, 2.0, 0.0, 5.0, 5.0}, true), (Rows{1, 0, 0, 2, 3, 4}));
+  EXPECT_EQ(rows({kNothing, 2.0, 0.0, 5.0, kNothing}, true), Rows{});
+}
+
 }  // namespace
 }  // namespace mgpu::jobs

@@ -48,7 +48,13 @@ Completer::Completer(const lm::LanguageModel& model, const rows::PromptEncoder& 
       num_samples_(config.num_samples),
       has_guide_(config.generation.processors.candidate != nullptr),
       stops_(stop_strings(encoder, config)),
-      generator_(model, config.generation, stop_text(stops_)) {}
+      generator_(model, config.generation, stop_text(stops_)) {
+  if (!config.first_greedy) return;
+  lm::GenerationConfig greedy = config.generation;
+  greedy.sampling.is_greedy = true;
+  greedy.scores_prompts = false;
+  greedy_.emplace(model, greedy, stop_text(stops_));
+}
 
 void Completer::use_beams(const SearchKeys& keys, CompletionScorer* scorer) {
   beams_.emplace(model_, encoder_, config_, keys, scorer);
@@ -59,6 +65,7 @@ void Completer::use_beams(const SearchKeys& keys, CompletionScorer* scorer) {
 
 void Completer::set_batch_size(std::int64_t batch_size) {
   generator_.set_batch_size(batch_size);
+  if (greedy_) greedy_->set_batch_size(batch_size);
   if (beams_) beams_->set_batch_size(batch_size);
 }
 
@@ -67,12 +74,38 @@ void Completer::set_progress(const lm::SeeProgress& see) {
     beams_->set_progress(see);
   else
     generator_.set_progress(see);
+  if (greedy_) greedy_->set_progress(see);
+  see_progress_ = see;
+}
+
+/// Completes prompts greedily, and then draws their other completions. --plan counts one KV cache,
+/// so the cache of each generator is freed before the other allocates one.
+std::vector<lm::PromptResult> Completer::greedy_and_drawn(std::span<const lm::Prompt> work) {
+  std::vector<lm::Prompt> prompts(work.begin(), work.end());
+  for (lm::Prompt& prompt : prompts)
+    prompt.num_samples = 1;
+  generator_.free_cache();
+  std::vector<lm::PromptResult> greedy = greedy_->run(prompts);
+  greedy_->free_cache();
+  for (lm::Prompt& prompt : prompts) {
+    prompt.num_samples = num_samples_ - 1;
+    ++prompt.sample;
+  }
+  if (see_progress_)
+    generator_.set_progress(
+        [this, before = std::ssize(work)](std::int64_t ended) { see_progress_(before + ended); });
+  std::vector<lm::PromptResult> results = generator_.run(prompts);
+  for (std::size_t w = 0; w < results.size(); ++w)
+    results[w].completions.insert(results[w].completions.begin(),
+                                  std::move(greedy[w].completions.at(0)));
+  return results;
 }
 
 /// Completes the prompts in `work`. places[w] is the index in `prompts` of the prompt work[w].
 std::vector<lm::PromptResult> Completer::results_of(std::span<const rows::EncodedPrompt> prompts,
                                                     std::span<const std::size_t> places,
                                                     std::span<const lm::Prompt> work) {
+  if (greedy_) return greedy_and_drawn(work);
   if (!beams_) return generator_.run(work);
   std::vector<BeamPrompt> begun;
   for (std::size_t w = 0; w < work.size(); ++w)

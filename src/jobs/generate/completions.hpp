@@ -65,6 +65,7 @@ private:
   std::vector<lm::PromptResult> results_of(std::span<const rows::EncodedPrompt> prompts,
                                            std::span<const std::size_t> places,
                                            std::span<const lm::Prompt> work);
+  std::vector<lm::PromptResult> greedy_and_drawn(std::span<const lm::Prompt> work);
 
   const lm::LanguageModel& model_;
   const rows::PromptEncoder& encoder_;
@@ -73,6 +74,9 @@ private:
   bool has_guide_;
   std::optional<rows::StopStrings> stops_;
   lm::Generator generator_;
+  std::optional<lm::Generator> greedy_;  // makes completion 0 of each prompt; nullopt: generator_
+                                         // makes all completions
+  lm::SeeProgress see_progress_{};
   std::optional<BeamSearch> beams_;
 };
 

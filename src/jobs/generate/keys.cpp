@@ -155,6 +155,27 @@ void check_roll_in(const Config& config) {
            "data.path=FILE with token_ids and completion_ids");
 }
 
+/// Refuses a greedy first completion if the run draws no other completions with it.
+void check_first_greedy(const Config& config) {
+  constexpr const char* kKey = "generate.first_greedy";
+  if (!config.flag(kKey)) {
+    if (config.flag("generate.export_ties"))
+      throw config.problem("E124", "generate.export_ties",
+                           "it is about pairs of a greedy and a drawn completion",
+                           "generate.first_greedy=true");
+    return;
+  }
+  if (config.integer("generate.num_samples") == 1)
+    throw config.problem("E124", kKey, "generate.num_samples is 1, so no completion is drawn",
+                         "generate.num_samples=2");
+  if (config.integer("generate.max_new_tokens") == 0)
+    throw config.problem("E124", kKey, "generate.max_new_tokens=0 completes nothing",
+                         "generate.max_new_tokens=256");
+  if (config.is("generate.search", "beam"))
+    throw config.problem("E124", kKey, "beams of a prompt are all drawn",
+                         "generate.search=best_of_n");
+}
+
 void check_rewards(const Config& config) {
   rewards::check_reward_keys(config);
   if (rewards::read_reward_settings(config).is_given() &&
@@ -196,6 +217,17 @@ void add_generate_keys(KeyTable& table) {
                  "none, or random: each row has a completion (completion_ids after token_ids), "
                  "which is cut at a random token and completed by the model",
              .choices = {"none", "random"}});
+  table.add({.name = "generate.first_greedy",
+             .type = KeyType::flag,
+             .default_value = "false",
+             .summary = "take the most probable tokens for completion 0 of each prompt, and draw "
+                        "the others; --export pairs compares each of them with it"});
+  table.add({.name = "generate.export_ties",
+             .type = KeyType::flag,
+             .default_value = "false",
+             .summary = "with generate.first_greedy, --export pairs also writes pairs with equal "
+                        "rewards, whose preference value.preference_beta draws",
+             .identity = false});
   table.add({.name = "generate.do_sample",
              .type = KeyType::choice,
              .default_value = "auto",
@@ -257,8 +289,8 @@ void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
              [&] { check_stops(config); }, [&] { refuse_keys_of_draws(config); },
              [&] { check_rewards(config); }, [&] { check_reference(config); },
-             [&] { check_roll_in(config); }, [&] { check_guide(config); },
-             [&] { check_search(config); }});
+             [&] { check_roll_in(config); }, [&] { check_first_greedy(config); },
+             [&] { check_guide(config); }, [&] { check_search(config); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
@@ -274,6 +306,8 @@ GenerateKeys read_generate_keys(const Config& config) {
                             : config.is("generate.beyond_context", "stop") ? BeyondContext::stop
                                                                            : BeyondContext::warn,
           .rolls_in = config.is("generate.roll_in", "random"),
+          .first_greedy = config.flag("generate.first_greedy"),
+          .export_ties = config.flag("generate.export_ties"),
           .do_sample = read_flag(config, "generate.do_sample"),
           .temperature = read_number(config, "generate.temperature"),
           .top_k = read_integer(config, "generate.top_k"),
@@ -301,6 +335,7 @@ GenerateConfig fill_in(const GenerateKeys& keys, const lm::GenerationDefaults& d
   const bool is_scoring = keys.max_new_tokens == 0;
   generation.scores_prompts = keys.prompt_log_probs || is_scoring || keys.rolls_in;
   result.num_samples = is_scoring ? 1 : keys.num_samples;
+  result.first_greedy = keys.first_greedy;
   result.stops = keys.stops;
   result.prompt.add_special_tokens = keys.add_special_tokens;
   result.prompt.add_generation_prompt = keys.add_generation_prompt.value_or(!is_scoring);
@@ -362,6 +397,7 @@ std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& genera
                            sampling.temperature, static_cast<long long>(sampling.top_k),
                            sampling.top_p);
   }
+  if (generate.first_greedy) text += "; the first completion of each prompt is greedy";
   if (sampling.repetition_penalty != 1.0)
     text += report::text_of(", repetition penalty %g", sampling.repetition_penalty);
   if (keys.has_folder_values()) text += " (what is not given is the folder's)";

@@ -46,6 +46,8 @@ struct GenerateKeys {
   /// True with generate.roll_in=random: the completion in each row is cut at a random token, and
   /// the model continues the part before the cut.
   bool rolls_in = false;
+  bool first_greedy = false;      // generate.first_greedy: completion 0 of a prompt is greedy
+  bool export_ties = false;       // generate.export_ties: export_pairs() keeps equal returns
   std::optional<bool> do_sample;  // nullopt: true if asks_for_draws(), else the folder's value
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
@@ -94,6 +96,7 @@ struct GenerateConfig {
   lm::GenerationConfig generation;
   bool has_auto_batch = false;          // generate.batch_size=auto: the run chooses the batch size
   std::int64_t num_samples = 1;         // rows of each prompt, one per completion; 1 for scoring
+  bool first_greedy = false;            // completion 0 of a prompt is greedy, the others are drawn
   std::vector<std::string> stops;       // generate.stop
   rows::PromptEncoder::Options prompt;  // how prompts are encoded; `vocab` is not set
 };

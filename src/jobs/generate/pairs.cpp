@@ -15,6 +15,7 @@
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
+#include "keys.hpp"
 #include "prompt_rows.hpp"
 
 namespace mgpu::jobs {
@@ -63,43 +64,90 @@ public:
   explicit PromptTexts(const run::ExportRequest& request)
       : request_(request),
         texts_(request.results, "samples", "prompt"),
-        ids_(store::read_lists(request.results, "samples", "prompt_ids")) {
+        ids_(store::read_lists(request.results, "samples", "prompt_ids")),
+        outputs_(store::read_lists(request.results, "samples", "output_ids")) {
     texts_.check_bytes();
     const std::filesystem::path folder = rows::read_model_row_keys(request.config).folder;
     tokenizer_ = rows::parse_tokenizer_files(rows::read_tokenizer_files(folder, {}), folder,
                                              lm::read_lm_config(folder).vocab);
   }
 
-  /// Returns the prompt of a row. Errors: Failure E143 if recipes would tokenize its text to other
-  /// tokens, or if the model's folder has no tokenizer.
+  /// Returns the prompt of a row. For a prompt of token ids, it is the text without special tokens.
+  /// Errors: Failure E143 if recipes would tokenize the text to other tokens, or if the model's
+  ///         folder has no tokenizer.
   std::string of_row(std::int64_t row) const {
-    std::string text = texts_.read(row, 1).at(0);
     const auto ids = ids_.row<std::int32_t>(row);
-    if (tokenizer_ && std::ranges::equal(tokenizer_->tokenizer.encode(text, true), ids))
-      return text;
+    const auto fits = [&](const std::string& text) {
+      return std::ranges::equal(tokenizer_->tokenizer.encode(text, true), ids);
+    };
+    if (tokenizer_) {
+      std::string text = texts_.read(row, 1).at(0);
+      if (fits(text)) return text;
+      text = tokenizer_->tokenizer.decode(ids, true);
+      if (fits(text)) return text;
+    }
     throw refusal(request_,
                   "recipes would turn the prompt of row " + std::to_string(row) +
-                      " into other tokens than this run: it was given as messages, as token ids, "
-                      "or without special tokens",
+                      " into other tokens than this run, for example because of "
+                      "generate.add_special_tokens=false",
                   "--export jsonl has the token ids, texts and rewards of all completions");
+  }
+
+  /// Returns how many first tokens of the row's completion are also those that recipes make of
+  /// `text`, the prompt with the completion.
+  std::int64_t kept_tokens(std::int64_t row, const std::string& text) const {
+    const auto prompt = ids_.row<std::int32_t>(row);
+    const auto output = outputs_.row<std::int32_t>(row);
+    const auto ids = tokenizer_->tokenizer.encode(text, true);
+    const auto rest = std::span(ids).subspan(std::min(prompt.size(), ids.size()));
+    if (!std::ranges::equal(std::span(ids).first(ids.size() - rest.size()), prompt)) return 0;
+    return std::ranges::mismatch(rest, output).in1 - rest.begin();
   }
 
 private:
   const run::ExportRequest& request_;
   store::TextColumn texts_;
   store::ReadLists ids_;
+  store::ReadLists outputs_;
   std::optional<text::TextFolder> tokenizer_;
 };
 
-JsonValue line_of(const CompletionPair& pair, std::string prompt, const store::TextColumn& outputs,
-                  std::span<const double> returns) {
-  const auto return_of = [&](std::int64_t row) { return returns[static_cast<std::size_t>(row)]; };
-  return JsonValue::Members{{"prompt", std::move(prompt)},
-                            {"chosen", outputs.read(pair.chosen, 1).at(0)},
-                            {"rejected", outputs.read(pair.rejected, 1).at(0)},
+/// Writes the lines of pairs.
+class PairWriter {
+public:
+  PairWriter(const run::ExportRequest& request, const store::ReadTable& samples,
+             const store::TextColumn& outputs, std::span<const double> returns)
+      : prompts_(request), outputs_(outputs), returns_(returns) {
+    if (const store::ReadColumn* cuts = find_column(samples, "cut"))
+      cuts_ = cuts->values<std::int32_t>();
+  }
+
+  /// Returns the line of a pair. Returns nullopt if both completions have the same text.
+  std::optional<std::string> line_of(const CompletionPair& pair) const {
+    const std::string prompt = prompts_.of_row(pair.chosen);
+    const std::string chosen = outputs_.read(pair.chosen, 1).at(0);
+    const std::string rejected = outputs_.read(pair.rejected, 1).at(0);
+    if (chosen == rejected) return std::nullopt;
+    JsonValue::Members line{{"prompt", prompt},
+                            {"chosen", chosen},
+                            {"rejected", rejected},
                             {"score_chosen", return_of(pair.chosen)},
                             {"score_rejected", return_of(pair.rejected)}};
-}
+    if (!cuts_.empty())
+      line.emplace_back("cut", std::min({std::int64_t{cuts_[static_cast<std::size_t>(pair.chosen)]},
+                                         prompts_.kept_tokens(pair.chosen, prompt + chosen),
+                                         prompts_.kept_tokens(pair.rejected, prompt + rejected)}));
+    return formats::to_json_line(line, formats::BadUtf8::replace);
+  }
+
+private:
+  double return_of(std::int64_t row) const { return returns_[static_cast<std::size_t>(row)]; }
+
+  PromptTexts prompts_;
+  const store::TextColumn& outputs_;
+  std::span<const double> returns_;
+  std::span<const std::int32_t> cuts_{};  // column `cut`; empty: the run did not cut completions
+};
 
 }  // namespace
 
@@ -120,24 +168,47 @@ std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts
   return pairs;
 }
 
+std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> prompts,
+                                             std::span<const double> returns, bool has_ties) {
+  std::vector<CompletionPair> pairs;
+  for (const RowRange& range : ranges_of(prompts)) {
+    const double first = returns[range.first];
+    if (std::isnan(first)) continue;
+    for (std::size_t row = range.first + 1; row < range.first + range.count; ++row) {
+      if (std::isnan(returns[row]) || (returns[row] == first && !has_ties)) continue;
+      const auto one = static_cast<std::int64_t>(range.first);
+      const auto other = static_cast<std::int64_t>(row);
+      pairs.push_back(returns[row] > first ? CompletionPair{other, one}
+                                           : CompletionPair{one, other});
+    }
+  }
+  return pairs;
+}
+
 std::int64_t export_pairs(const run::ExportRequest& request) {
   const store::ReadTable samples = store::read_table(request.results, "samples");
   const std::span<const double> returns = returns_of(samples, request);
   const store::TextColumn outputs(request.results, "samples", "output");
   outputs.check_bytes();
-  const auto pairs = best_and_worst(samples.column("prompt_index").values<std::int64_t>(),
-                                    without_empty(returns, outputs));
-  if (pairs.empty())
+  const auto prompts = samples.column("prompt_index").values<std::int64_t>();
+  const GenerateKeys keys = read_generate_keys(request.config);
+  const std::vector<double> usable = without_empty(returns, outputs);
+  const auto pairs = keys.first_greedy ? first_and_others(prompts, usable, keys.export_ties)
+                                       : best_and_worst(prompts, usable);
+  std::vector<std::string> lines;
+  if (!pairs.empty()) {
+    const PairWriter writer(request, samples, outputs, returns);
+    for (const CompletionPair& pair : pairs)
+      if (const std::optional<std::string> line = writer.line_of(pair)) lines.push_back(*line);
+  }
+  if (lines.empty())
     throw refusal(request, "no prompt has two completions with text and different rewards",
                   "sample more completions: generate.do_sample=true generate.num_samples=8");
-  const PromptTexts prompts(request);
   std::ofstream file(request.out, std::ios::binary);
-  for (const CompletionPair& pair : pairs)
-    file << formats::to_json_line(line_of(pair, prompts.of_row(pair.chosen), outputs, returns),
-                                  formats::BadUtf8::replace)
-         << '\n';
+  for (const std::string& line : lines)
+    file << line << '\n';
   file.close();
-  if (file) return std::ssize(pairs);
+  if (file) return std::ssize(lines);
   throw Failure(
       {"E602", ExitCode::io, "cannot write the pairs", {"  --> " + request.out.string()}, ""});
 }

@@ -22,10 +22,21 @@ struct CompletionPair {
 std::vector<CompletionPair> best_and_worst(std::span<const std::int64_t> prompts,
                                            std::span<const double> returns);
 
-/// Writes a JSON line for each pair of best_and_worst(): `prompt`, `chosen`, `rejected`,
-/// `score_chosen` and `score_rejected`. The return of a completion is its value in column `reward`,
+/// Returns a pair for each completion of a prompt but the first: this completion and the first one.
+/// The one with the higher return is chosen; of equal returns, the first one. Pairs with equal
+/// returns are left out, unless `has_ties` is true. Completions without a return (NaN) are left
+/// out.
+/// Shapes: those of best_and_worst().
+std::vector<CompletionPair> first_and_others(std::span<const std::int64_t> prompts,
+                                             std::span<const double> returns, bool has_ties);
+
+/// Writes a JSON line for each pair: `prompt`, `chosen`, `rejected`, `score_chosen` and
+/// `score_rejected`. The pairs are those of first_and_others() with generate.first_greedy, and
+/// otherwise those of best_and_worst(). The return of a completion is its value in column `reward`,
 /// or in column `score` if there is no `reward`. Empty completions are left out, because no recipe
-/// learns from them. Returns the number of lines.
+/// learns from them. So are pairs of two completions with the same text. With generate.roll_in,
+/// `cut` says how many first tokens of both completions are those of the row. Returns the number
+/// of lines.
 /// Ranks:  local.
 /// Errors: those of reading a result file and the run's tokenizer; E602 (exit 74) if the file
 ///         cannot be written; Failure E143 (exit 64) in these cases:
