@@ -12,14 +12,16 @@ SEVERAL = ("grpo.num_iterations=2", "grpo.beta=0.05", "checkpoint.every=1")
 
 # Writes each reward to a file, so that a test can replay which groups are replaced.
 COMMAND = """
-import json, sys
+import json, pathlib, sys
 log = open(sys.argv[1], "a")
 most = int(sys.argv[2])
+ended = pathlib.Path(sys.argv[1] + ".ended")  # so that it also fails when it is started again
 rows = 0
 for line in sys.stdin:
     row = json.loads(line)
     rows += 1
-    if most and rows > most:
+    if most and (rows > most or ended.exists()):
+        ended.touch()
         sys.exit("no more scores")
     reward = float("e" in row["completion"])
     reward = None if "q" in row["completion"] else reward

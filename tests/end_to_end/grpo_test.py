@@ -32,7 +32,7 @@ class Grpo(RecipeCase):
     def test_1_and_2_ranks_give_the_same_bytes_and_sample_as_training_computes(self):
         golden = self.golden()
         ended = self.train(2)
-        self.assertRegex(ended.out, r"step 5/5 .* reward \d\S* log_prob_difference 0\s")
+        self.assertRegex(ended.out, r"step 5/5 .* reward \d\S* +log_prob_difference 0\s")
         self.assertEqual(self.bytes_of(), golden)
         train = self.columns("metrics/train")
         self.assertEqual(set(train["log_prob_difference"]), {0.0})
@@ -259,6 +259,18 @@ class Grpo(RecipeCase):
         last, _, first, _ = page_numbers.numbers(summary["result"])
         self.assertLessEqual(first, 0.5)
         self.assertGreaterEqual(last, 0.9)
+        readme = " ".join((program.TOP / "README.md").read_text().split())
+        self.assertIn(f"mean reward {shown.split()[2]} in the last 10 steps", readme)
+        own = [float(number) for number in
+               re.search(r"examples/reward\.py' # (0\.\d+) and (0\.\d+)", readme).groups()]
+        self.run_long(self.CONFIG, f"model.path={start}", "run.name=grpo_command",
+                      "train.max_steps=40", "reward.functions=[command]",
+                      f"reward.command={sys.executable} {program.TOP / 'conf/examples/reward.py'}")
+        summary = json.loads((self.run_folder("grpo_command") / "summary.json").read_text())
+        last, _, first, _ = page_numbers.numbers(summary["result"])
+        for found, number in zip((last, first), own, strict=True):
+            self.assertAlmostEqual(found, number, delta=0.15)
+        self.assertGreater(last, first + 0.05)
 
 
 if __name__ == "__main__":

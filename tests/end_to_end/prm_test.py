@@ -294,6 +294,19 @@ class Example(PrmCase):
     def result(self, name, value):
         return self.summary(name)["results"][value]
 
+    def test_a_short_chain_chooses_better_than_at_random(self):
+        # Sums of three terms are learned in 15 s.
+        sums = ("data.arithmetic.terms=3", "data.arithmetic.largest=5",
+                "data.arithmetic.rows=[500, 64, 300]")
+        self.run_example(("train", *sums, "train.max_steps=1000", "train.seq_len=64"),
+                         ("collect", *sums, "data.max_samples=100"),
+                         ("prm", "train.max_steps=300", "train.eval_every=300", "train.seq_len=128"),
+                         ("search", *sums, "data.start=100", "data.max_samples=200"))
+        over_random = self.result("chain_search", "over_random_8")
+        self.assertGreater(over_random["value"], 0.05)
+        self.assertGreater(over_random["low"], 0.0)
+        self.assertGreater(self.result("chain_prm", "eval_auc_within")["value"], 0.55)
+
     def test_the_page_chooses_better_than_at_random(self):
         self.run_example(("train",), ("collect",), ("prm",), ("search",))
         over_random = self.result("chain_search", "over_random_8")

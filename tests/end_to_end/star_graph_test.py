@@ -31,7 +31,8 @@ class StarGraph(program.ProgramTest):
         """Runs a configuration, and returns the results of its run."""
         config = CONF / f"{step}.yaml"
         name = f"star_{step}"
-        self.run_to(0, 1, *more, config=config)
+        ended = self.start(1, *more, config=config).wait(deadline_s=600)
+        self.assertEqual(ended.code, 0, ended.err)
         return json.loads((self.run_folder(name) / "summary.json").read_text())["results"]
 
     def draw_paths(self, *more):
