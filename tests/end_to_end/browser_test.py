@@ -11,6 +11,7 @@ import latent_test
 import prm_case
 import program
 import teacher_case
+import value_case
 from recipe_case import RecipeCase
 
 CHECKS = (program.HERE / "page_checks.js").read_text()
@@ -77,6 +78,14 @@ class Groups(Pages, RecipeCase):
     def test_completions_with_rewards(self):
         self.train(1)
         self.check_run()
+        start = self.run_folder() / "ckpt/last"
+        self.train(1, "run.name=second", "model.init=null", f"model.path={start}",
+                   "grpo.beta=0.05", "grpo.num_iterations=2")
+        self.check_run("second")
+        page = self.browser.evaluate("document.body.innerText")
+        for text in ("Rewards", "Shares", "Length of completions", "Answers before and after",
+                     "Entropy and distance from the start model", "mean KL estimate of a token"):
+            self.assertIn(text, page)
 
 
 class Pairs(Pages, RecipeCase):
@@ -85,6 +94,26 @@ class Pairs(Pages, RecipeCase):
     def test_preference_pairs(self):
         self.train(1)
         self.check_run()
+        for name in ("reward", "kto"):
+            self.CONFIG = program.TOP / f"conf/train/{name}.yaml"
+            self.train(1, f"run.name={name}")
+            self.check_run(name)
+
+
+class Guides(Pages, value_case.ValueCase):
+
+    def test_value_model_guided_run_and_comparison(self):
+        self.train(1)
+        self.check_run()
+        rewards = ("reward.functions=[regex]", "reward.regex=[aeiou]", "generate.num_samples=4")
+        self.generate(1, *rewards, "run.name=alone")
+        self.generate(1, *rewards, guide=self.value_folder())
+        self.check_run("guided")
+        self.assertIn("KL", self.browser.evaluate("document.body.innerText"))
+        folders = [self.run_folder(name).resolve() for name in ("alone", "guided")]
+        self.run_to(0, 1, "--compare", *folders, config=None)
+        [page] = folders[1].glob("*compar*.html")
+        self.check(page)
 
 
 class Trees(Pages, prm_case.PrmCase):

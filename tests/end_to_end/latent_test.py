@@ -171,6 +171,23 @@ class Trees(LatentCase):
                 self.assertEqual(row["n_paths"], 4)
                 self.assertNotIn("latents", row)
 
+    def test_the_shipped_specialists_work_with_all_methods(self):
+        self.agents = program.TOP / "conf/collect/latent/hierarchical.json"
+        specialists = len(json.loads(self.agents.read_text())["agents"]) - 1
+        config = self.model / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) |
+                                     {"max_position_embeddings": 2048}))
+        parents = ("collect.num_parent_paths=auto", "collect.latent.steps=5")
+        for method, more, nodes in (("latent_mas", (), 1 + 4 * specialists + 4),
+                                    ("text_mas", parents, 1 + 4 * specialists + 4),
+                                    ("single", parents, 1 + 4)):
+            ended = self.collect(0, 2, "run.resume=never", f"collect.agents.method={method}", *more,
+                                 "data.max_samples=3")
+            self.assertIn("12 paths", ended.out)
+            for row in self.rows():
+                self.assertEqual(len(row["node_agent"]), nodes, method)
+                self.assertEqual(row["status"], "ok")
+
     def test_page_and_plan_show_agents(self):
         ended = self.collect(0, 1)
         self.assertRegex(ended.out, r"48 paths, .* right, vote .* %; \d+ steps")

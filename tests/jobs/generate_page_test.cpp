@@ -99,6 +99,20 @@ TEST(GeneratePageTest, ShowsPassRatesWithIntervalsAndAnswers) {
               Not(HasSubstr("pass@k")));
 }
 
+TEST(GeneratePageTest, SearchesHaveCurvesNextToVoteAndBestChoice) {
+  GeneratePlots plots = mgpu::jobs::plots();
+  plots.evaluated_prompts = 50;
+  plots.pass = {{{1, 2, 4}, {0.25, 0.5, 0.75}}, {0.1, 0.4, 0.7}, {0.4, 0.6, 0.8}};
+  plots.majority = {{{2, 4}, {0.1, 0.3}}, {0.0, 0.2}, {0.2, 0.4}};
+  plots.best = {{{2, 4}, {0.45, 0.625}}, {0.4, 0.6}, {0.5, 0.65}};
+  plots.weighted = {{{2, 4}, {0.45, 0.6875}}, {0.4, 0.6}, {0.5, 0.7}};
+  const std::string html = report::html_page(GeneratePage(plots).page({}), {});
+  for (const char* text :
+       {"0.750  pass@k", "0.300  maj@k", "0.625  best-of-k", "0.688  weighted vote",
+        "/results/best_4/value", "/results/weighted_4/value", "best-of-k: 2, 0.45"})
+    EXPECT_THAT(html, HasSubstr(text));
+}
+
 TEST(GeneratePageTest, CompletionsOfAPromptAreOneGroupWithTheirNumber) {
   GeneratePlots grouped = plots();
   grouped.num_samples = 4;

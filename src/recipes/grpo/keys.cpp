@@ -27,6 +27,7 @@ constexpr std::array kVariants = {
 };
 
 constexpr ClipRange kTokenClip{0.2, 0.2};       // arXiv 2402.03300 and TRL
+constexpr double kDapoClip = 0.28;              // upper range of dapo: arXiv 2503.14476
 constexpr ClipRange kSequenceClip{3e-4, 4e-4};  // gspo: arXiv 2507.18071, section 5.1
 constexpr double kCispoBound = 5.0;             // arXiv 2510.13786
 
@@ -51,6 +52,8 @@ ClipRange clip_of(const Config& config, PolicyVariant variant) {
   if (has_low) clip.low = config.number("grpo.clip_low");
   if (variant == PolicyVariant::cispo)
     clip.high = kCispoBound;
+  else if (variant == PolicyVariant::dapo)
+    clip.high = kDapoClip;
   else if (has_low)
     clip.high = clip.low;
   if (!config.is("grpo.clip_high", "auto")) clip.high = config.number("grpo.clip_high");
@@ -248,7 +251,7 @@ void add_loss_keys(KeyTable& table) {
                {{"epsilon", "TRL"}});
   add_clip_key(table, "grpo.clip_high",
                "ratios above 1 plus this are clipped; with cispo ratios above this; auto: as "
-               "clip_low, 4e-4 with gspo, 5 with cispo",
+               "clip_low, 0.28 with dapo, 4e-4 with gspo, 5 with cispo",
                {{"epsilon_high", "TRL"}});
   table.add({.name = "grpo.beta",
              .type = KeyType::number,
