@@ -132,6 +132,24 @@ store::SmallTable attempt_table(const store::RunDirectory& directory, int exit_n
                    {"exit", exit, "exit code; -1 where it was killed"}});
 }
 
+store::SmallTable chunk_table(const std::vector<store::ChunkWork>& chunks) {
+  Integers phase;
+  Integers chunk;
+  Integers attempt;
+  Integers rank;
+  for (const store::ChunkWork& work : chunks) {
+    phase.push_back(work.phase);
+    chunk.push_back(static_cast<std::int64_t>(work.chunk));
+    attempt.push_back(work.attempt);
+    rank.push_back(work.rank);
+  }
+  return store::make_small_table(
+      "chunks", {{"phase", phase, "number of the table that the chunk belongs to"},
+                 {"chunk", chunk, "its rows are those from chunk * run.chunk_size on"},
+                 {"attempt", attempt, "that finished the chunk"},
+                 {"rank", rank, "of the world of that attempt, which recorded the chunk"}});
+}
+
 }  // namespace
 
 std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine) {
@@ -160,7 +178,7 @@ void write_run_tables(const cluster::Group& world, const store::RunDirectory& di
     request.attributes = tables.attributes;
     request.small_tables = {rank_table(tables), timing_table(tables.phases),
                             throughput_table(tables.pace, tables.samples_per_step),
-                            attempt_table(directory, tables.exit)};
+                            attempt_table(directory, tables.exit), chunk_table(tables.chunks)};
   });
   store::seal(world, request);
 }

@@ -8,6 +8,7 @@
 #include <mgpu/report/phases.hpp>
 #include <mgpu/report/step_pace.hpp>
 #include <mgpu/run/rank_memory.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
@@ -36,11 +37,13 @@ struct RunTables {
   report::PhaseTable phases;
   report::StepPace pace;
   std::int64_t samples_per_step = 0;
-  int exit = -1;  // exit code of this attempt; -1 when it is not known
+  int exit = -1;                           // exit code of this attempt; -1 when it is not known
+  std::vector<store::ChunkWork> chunks{};  // finished chunks of all attempts
 };
 
 /// Writes run.h5 into the run directory. Tables /ranks, /timing and /throughput describe this
-/// attempt. Table /attempts has a row for each attempt of the run.
+/// attempt. Table /attempts has a row for each attempt of the run, and table /chunks a row for each
+/// finished chunk.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of store::seal() and store::attempts_of(), on all ranks.

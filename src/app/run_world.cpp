@@ -133,7 +133,7 @@ private:
     }
     if (world_.rank() == 0) quarantine.clear_marks();
     const auto closing = clock_.enter("results");
-    return close(std::move(outcome));
+    return close(std::move(outcome), journal.work());
   }
 
   void open() {
@@ -224,7 +224,7 @@ private:
     files_.event({"note", {{"text", "stops for " + std::string(name_of(reason))}}});
   }
 
-  ExitCode close(run::JobOutcome outcome) {
+  ExitCode close(run::JobOutcome outcome, std::vector<store::ChunkWork> chunks) {
     events_.set_begun();  // a later failure must not remove the run directory
     if (outcome.exit == ExitCode::stopped)
       log_why_stopped();
@@ -245,7 +245,7 @@ private:
     if (outcome.exit != ExitCode::stopped) directory_.point_latest();
     write_run_tables(world_, directory_,
                      {run_attributes(summary), records, memory, phases, outcome.pace,
-                      outcome.samples_per_step, static_cast<int>(outcome.exit)});
+                      outcome.samples_per_step, static_cast<int>(outcome.exit), std::move(chunks)});
     directory_.finish(world_, outcome.exit);  // last: a run killed earlier stays unfinished
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;

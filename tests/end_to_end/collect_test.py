@@ -9,6 +9,11 @@ import program
 import tiny_lm
 from collect_case import CollectCase, questions
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
 sys.path.insert(0, str(program.TOP / "tests/docs"))
 import page_numbers
 import pages
@@ -60,6 +65,22 @@ class Files(CollectCase):
         self.collect(0, 3)
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.sha256(), golden)
+        self.check_who_worked()
+
+    def check_who_worked(self):
+        """Compares table `chunks` of run.h5 with the ledgers of all attempts."""
+        if h5py is None:
+            self.skipTest("h5py is not installed")
+        with h5py.File(self.run_folder() / "run.h5") as file:
+            chunks = {name: file[f"chunks/{name}"][:].tolist()
+                      for name in ("chunk", "attempt", "rank")}
+            ranks = file["attempts/ranks"][:].tolist()
+        self.assertEqual(chunks["chunk"], list(range(6)))  # 12 questions, two in each
+        self.assertLess(min(chunks["attempt"]), len(ranks))  # before the last attempt
+        for attempt, rank in zip(chunks["attempt"], chunks["rank"]):
+            self.assertLess(rank, ranks[attempt - 1])
+            ledger = self.run_folder() / f"parts/attempt_{attempt:04}.rank_{rank:04}.ledger"
+            self.assertGreater(ledger.stat().st_size, 12)
 
     def test_a_smaller_batch_after_lack_of_memory_gives_the_same_bytes(self):
         keys = ("collect.batch_size=64",)  # more than there are paths: rollouts need a larger cache

@@ -27,12 +27,11 @@ struct Case {
 };
 
 TEST(GrpoKeysTest, ClippingAndScalesAreThoseOfThePapers) {
-  for (const Case& expected : {Case{"grpo", 0.2, 0.2, RewardScale::group},
-                               Case{"dr_grpo", 0.2, 0.2, RewardScale::none},
-                               Case{"dapo", 0.2, 0.28, RewardScale::group},
-                               Case{"bnpo", 0.2, 0.2, RewardScale::group},
-                               Case{"cispo", 0.2, 5.0, RewardScale::group},
-                               Case{"gspo", 3e-4, 4e-4, RewardScale::group}}) {
+  for (const Case& expected :
+       {Case{"grpo", 0.2, 0.2, RewardScale::group}, Case{"dr_grpo", 0.2, 0.2, RewardScale::none},
+        Case{"dapo", 0.2, 0.28, RewardScale::group}, Case{"bnpo", 0.2, 0.2, RewardScale::group},
+        Case{"cispo", 0.2, 5.0, RewardScale::group},
+        Case{"gspo", 3e-4, 4e-4, RewardScale::group}}) {
     const GrpoSettings settings = settings_of({{"grpo.variant", expected.variant}});
     EXPECT_EQ(settings.clip.low, expected.low) << expected.variant;
     EXPECT_EQ(settings.clip.high, expected.high) << expected.variant;

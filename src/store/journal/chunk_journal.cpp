@@ -93,6 +93,15 @@ std::vector<ChunkEntry> ChunkJournal::entries(std::uint32_t phase) const {
   return {first, last};
 }
 
+std::vector<ChunkWork> ChunkJournal::work() const {
+  std::vector<ChunkWork> work;
+  for (const ChunkEntry& entry : state_->index.entries) {
+    const LedgerWriterId writer = writer_of(state_->index.files[entry.file].filename().string());
+    work.push_back({entry.phase, entry.chunk, writer.attempt, writer.rank});
+  }
+  return work;
+}
+
 const std::vector<std::filesystem::path>& ChunkJournal::files() const {
   return state_->index.files;
 }

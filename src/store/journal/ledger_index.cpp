@@ -92,6 +92,12 @@ std::string ledger_name(std::uint32_t attempt, int rank) {
   return name;
 }
 
+LedgerWriterId writer_of(const std::string& name) {
+  const auto numbers = numbers_of(name);
+  if (!numbers) throw Error("no name of a ledger: " + name);
+  return {numbers->at(0), static_cast<int>(numbers->at(1))};
+}
+
 void LedgerIndex::add(const std::vector<ChunkEntry>& found) {
   entries.insert(entries.end(), found.begin(), found.end());
   std::sort(entries.begin(), entries.end(), by_winner);

@@ -14,6 +14,15 @@ namespace mgpu::store {
 
 std::string ledger_name(std::uint32_t attempt, int rank);
 
+/// The process that wrote a ledger.
+struct LedgerWriterId {
+  std::uint32_t attempt = 0;
+  int rank = 0;
+};
+
+/// Returns the writer of the ledger called `name`, the result of ledger_name().
+LedgerWriterId writer_of(const std::string& name);
+
 /// Lists the chunks that the ledgers of a run directory hold.
 struct LedgerIndex {
   std::vector<fs::path> files;      // ledgers, sorted by (attempt, rank)

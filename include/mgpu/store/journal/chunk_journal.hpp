@@ -22,6 +22,14 @@ struct ChunkEntry {
   std::uint64_t length = 0;  // of the payload, in bytes
 };
 
+/// Which attempt and rank finished a chunk.
+struct ChunkWork {
+  std::uint32_t phase = 0;  // ChunkedTable::phase
+  std::uint64_t chunk = 0;  // id of the chunk in its phase
+  std::uint32_t attempt = 0;
+  int rank = 0;  // in the world of that attempt
+};
+
 /// A range of bytes in a ledger that holds no intact record, although an intact record follows the
 /// range. A broken record at the end of a ledger is no damage, because a killed process leaves one.
 /// Chunks that were stored in the range are computed again.
@@ -80,6 +88,10 @@ public:
   /// Returns where the phase's finished chunks are stored, by ascending id, as of the last
   /// commit().
   std::vector<ChunkEntry> entries(std::uint32_t phase) const;
+
+  /// Returns who finished each chunk of all phases, by ascending phase and chunk, as of the last
+  /// commit().
+  std::vector<ChunkWork> work() const;
 
   /// Returns the paths of all ledger files, sorted by (attempt, rank).
   const std::vector<std::filesystem::path>& files() const;
