@@ -162,16 +162,16 @@ HWY_INLINE void load_columns(const HeadBuffers& b, const float* from, std::size_
   }
 }
 
-/// Copies the lines of `tokens` from the buffer `from` to another array. `to` points to the line of
-/// token 0 in that array.
+/// Copies one row of head_dim values for each of `tokens` from the buffer `from` to another array,
+/// whose rows are `stride` values apart. `to` points to the row of token 0 in that array.
 HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t stride,
                            const Tokens& tokens, float* to) {
   for (std::size_t t = tokens.begin; t < tokens.end; ++t)
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Copies the lines of queries first .. first + rows - 1 to the buffer `to`, multiplied by
-/// `factor`. `from` points to the line of token 0.
+/// Copies the rows of queries first .. first + rows - 1 to the buffer `to`, multiplied by `factor`.
+/// `from` points to the row of token 0.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
                            std::size_t first, std::size_t rows, float factor, float* to) {
   for (std::size_t r = 0; r < rows; ++r)

@@ -119,9 +119,9 @@ void RowPhase::log_progress() {
                       static_cast<double>(work_.tokens()) / work_.seconds);
 }
 
-/// Logs the progress within a block of chunks, at most once per second. `results`: how many results
-/// the current call of RowWorker::work() has so far.
-void RowPhase::log_within_chunk(std::int64_t results) {
+/// Logs the progress while RowWorker::work() runs, at most once per second. One call of work() may
+/// process several chunks. `results`: how many results the current call has so far.
+void RowPhase::log_within_work(std::int64_t results) {
   constexpr double kEvery_s = 1.0;
   if (!group_.is_leader() || run_.clock.elapsed_s() - logged_s_ < kEvery_s) return;
   const ChunkProgress before =

@@ -51,7 +51,28 @@ class FormatsPage(PageRuns):
                 stored = columns_of(file, table)
                 self.assertEqual(columns, {key: stored[key] for key in only or stored})
                 compared += 1
-        self.assertEqual(compared, 34)
+        self.assertEqual(compared, 35)
+
+    def test_results_have_the_keys_that_their_job_reads_and_no_others(self):
+        rows = re.findall(r"^\| `(\S+)` \|.*\| ([a-z, ]+) \|$",
+                          (pages.TOP / "conf/README.md").read_text(), re.MULTILINE)
+        jobs_of = {key: set(jobs.split(", ")) for key, jobs in rows}
+        self.assertGreater(len(jobs_of), 250)
+        for run in self.all_runs():
+            with self.subTest(run=run.parent.name), h5py.File(run / "results.h5") as file:
+                job = file.attrs["job"].decode() if isinstance(file.attrs["job"], bytes) \
+                    else file.attrs["job"]
+                stored = {line.partition(":")[0]
+                          for line in str(file["run"].attrs["keys"]).splitlines()}
+                self.assertIn("run.seed", stored)
+                others = {key for key in stored if not jobs_of[key] & {job, "all"}}
+                self.assertEqual(others, set())
+                own = {key for key in jobs_of if key.startswith(f"{job}.")} - stored
+                for key in own:
+                    self.assertIn("identity no", self.explained(key), key)
+
+    def explained(self, key):
+        return self.call("--explain", key)
 
     def names_of_files(self):
         """Returns {marker of formats.md: names that files have}.

@@ -14,10 +14,13 @@ import distillation_test  # noqa: E402
 import experiment_test  # noqa: E402
 import generate_case  # noqa: E402
 import language_training_test  # noqa: E402
+import latent_test  # noqa: E402
+import prm_case  # noqa: E402
 import program  # noqa: E402
 import recipe_case  # noqa: E402
 import teacher_case  # noqa: E402
 import tiny_lm  # noqa: E402
+import value_case  # noqa: E402
 
 PIPELINE = ("devices.gpus_per_model=2",)
 TENSOR = ("devices.gpus_per_model=2", "model.parallel=tensor")
@@ -68,6 +71,10 @@ CASES = (
     Case("generate.scores", ("generate.max_new_tokens=0",)),
     Case("generate.bf16", ("model.dtype=bfloat16",)),
     Case("generate.experts"),
+    Case("generate.bf16_cache", ("generate.kv_cache_dtype=bfloat16",)),
+    Case("generate.guided", ranks=2),
+    Case("generate.search", ("generate.search=best_of_n", "reward.functions=[regex]",
+                             "reward.regex=e", "generate.num_samples=4"), ranks=2),
     Case("generate.pipeline", PIPELINE, ranks=2, quick=True),
     Case("generate.tensor", TENSOR, ranks=2),
     Case("generate.killed", ranks=2, break_off=KILL, quick=True),
@@ -94,19 +101,35 @@ CASES = (
     Case("collect.1", exports=("jsonl", "trl")),
     Case("collect.2", ranks=2, quick=True),
     Case("collect.searches", ("collect.label=omega_prm",), ranks=2),
+    Case("collect.agents", ranks=2),
+    Case("collect.agents_in_texts", ("collect.agents.method=text_mas", "collect.latent.steps=5",
+                                     "collect.num_parent_paths=auto"), ranks=2),
     Case("collect.pipeline", PIPELINE, ranks=2),
+    Case("collect.tensor", TENSOR, ranks=2),
     Case("collect.killed", ranks=2, break_off=KILL),
     Case("collect.parts", parts=2),
+    Case("experiment.1"),
     Case("experiment.2", ranks=2),
     Case("experiment.killed", ranks=2, break_off=KILL),
+    Case("dpo.1", NO_LAYOUT),
     Case("dpo.layout", ranks=2, quick=True),
     Case("dpo.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("kto.1", NO_LAYOUT),
     Case("kto.layout", ranks=2, quick=True),
+    Case("kto.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("grpo.1", NO_LAYOUT),
     Case("grpo.layout", ranks=2, quick=True),
     Case("grpo.several", ("grpo.num_iterations=2", "grpo.beta=0.05", "grpo.top_p=0.95"), ranks=2),
     Case("grpo.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("reward.1", NO_LAYOUT),
     Case("reward.layout", ranks=2, quick=True),
+    Case("reward.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("value.1", NO_LAYOUT),
     Case("value.layout", ranks=2, quick=True),
+    Case("value.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("prm.1", NO_LAYOUT),
+    Case("prm.layout", ranks=2, quick=True),
+    Case("prm.stopped", ("train.max_steps=12",), ranks=2, break_off=SOFT_STOP),
 )
 EXAMPLES = program.TOP / "conf/examples"
 RECIPES = {"dpo": "pairs", "kto": "judged", "grpo": "", "reward": "pairs", "value": "pairs"}
@@ -125,8 +148,12 @@ class Fixtures:
         texts = {"ad": program.TINY, "generate": generate_case.CONFIG,
                  "teacher": teacher_case.CONFIG, "classify": classify_test.CONFIG,
                  "collect": collect_case.CONFIG}
+        if case.name.startswith("collect.agents"):
+            return latent_test.LatentCase.CONFIG.read_text()
         if case.job == "experiment":
             return experiment_test.CONFIG
+        if case.job == "prm":
+            return prm_case.TRAIN
         if case.job in texts:
             return texts[case.job].read_text()
         if case.job in RECIPES:
@@ -138,7 +165,7 @@ class Fixtures:
         makers = {"sft": self._sft_keys, "distill": self._distill_keys,
                   "generate": self._generate_keys, "teacher": self._teacher_keys,
                   "classify": self._classify_keys, "collect": self._collect_keys,
-                  "experiment": self._experiment_keys,
+                  "experiment": self._experiment_keys, "prm": self._prm_keys,
                   **dict.fromkeys(RECIPES, self._recipe_keys)}
         given = {key.partition("=")[0] for key in case.keys}
         of_job = makers.get(case.job, lambda _: ())(case)
@@ -159,7 +186,12 @@ class Fixtures:
     def _generate_keys(self, case):
         family = "gpt_oss" if case.name == "generate.experts" else "llama"
         prompts = self._rows("prompts", tiny_lm.mixed_rows(30))
-        return f"model.path={self._model(family)}", f"data.path={prompts}"
+        keys = (f"model.path={self._model(family)}", f"data.path={prompts}")
+        if case.name == "generate.guided":
+            keys += (f"generate.guide.path={self._value_model}",)
+        if case.name == "generate.search":
+            keys += (f"generate.reward.path={self._step_judge}", "generate.reward.step_tokens=3")
+        return keys
 
     def _teacher_keys(self, _):
         texts = self._rows("texts", teacher_case.texts(30))
@@ -173,9 +205,19 @@ class Fixtures:
                 f"classify.prompt={prompts}", "classify.strategy=short",
                 "data.columns.group=target_group")
 
-    def _collect_keys(self, _):
+    def _collect_keys(self, case):
         questions = self._rows("questions", collect_case.questions(12))
-        return f"model.path={self._model('llama')}", f"data.path={questions}"
+        keys = (f"model.path={self._model('llama')}", f"data.path={questions}")
+        if case.name.startswith("collect.agents"):
+            agents = self._folder / "agents.json"
+            agents.write_text(json.dumps({"agents": latent_test.AGENTS}))
+            keys += (f"collect.agents.path={agents}",)
+        return keys
+
+    def _prm_keys(self, _):
+        rows = self._rows("steps", prm_case.stepwise_rows(40))
+        return (f"model.path={self._model('llama')}", f"data.path={rows}",
+                "run.name=tiny", "prm.step_separator=.")  # the tokenizer has no line breaks
 
     def _experiment_keys(self, _):
         """Writes the stages. They name each other's outputs in a folder that no run creates."""
@@ -210,6 +252,18 @@ class Fixtures:
     @functools.cached_property
     def _teacher(self):
         run = self._run_old(distillation_test.TRAIN, "run.name=teacher", "data.synthetic_texts=300")
+        return run / "ckpt" / "last"
+
+    @functools.cached_property
+    def _value_model(self):
+        rows = self._rows("judged", value_case.judged_rows(40))
+        run = self._run_old(value_case.TRAIN, f"model.path={self._model('llama')}",
+                            f"data.path={rows}", "train.eval_every=0")
+        return run / "ckpt" / "last"
+
+    @functools.cached_property
+    def _step_judge(self):
+        run = self._run_old(prm_case.TRAIN, *self._prm_keys(None))
         return run / "ckpt" / "last"
 
     @functools.cached_property

@@ -317,8 +317,8 @@ class Choice(unittest.TestCase):
         self.assertNotIn("generate.1", names)
         quick = chosen_cases("*", is_quick=True)
         self.assertEqual({case.job for case in quick},
-                         {"ad", "sft", "distill", "dpo", "kto", "grpo", "reward", "value", "generate",
-                          "teacher", "classify", "collect"})
+                         {"ad", "sft", "distill", "dpo", "kto", "grpo", "reward", "value", "prm",
+                          "generate", "teacher", "classify", "collect"})
 
     def test_a_word_that_fits_no_case(self):
         with self.assertRaisesRegex(ValueError, "no case is called train"):

@@ -15,7 +15,8 @@ struct Decimal {
   std::string digits{};
   std::int64_t exponent = 0;
 
-  /// Makes the number `digits` * 10^exponent. `digits` may begin and end with zeros.
+  /// Makes the number `digits` * 10^exponent, with a minus sign if `negative` is true. `digits` may
+  /// begin and end with zeros.
   static Decimal of(bool negative, std::string_view digits, std::int64_t exponent);
 
   bool operator==(const Decimal&) const = default;

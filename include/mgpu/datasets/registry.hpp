@@ -50,7 +50,7 @@ const DatasetEntry* dataset_of(const Config& config);
 /// Call it only if the configuration chooses a data set.
 std::string key_of_dataset(const Config& config);
 
-/// A split of the data set that a configuration chooses.
+/// One split of the data set that a configuration has chosen.
 struct DatasetRows {
   std::shared_ptr<const Dataset> dataset;
   Split split = Split::train;

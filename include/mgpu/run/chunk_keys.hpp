@@ -67,8 +67,9 @@ std::optional<report::Note> idle_note(const ChunkPhase& phase, std::int64_t pend
                                       int ranks, const std::string& rows);
 
 /// Progress for the screen: the number of samples that are done, and the total number. With
-/// run.schedule=static, both numbers count the samples of this group since the program started.
-/// Otherwise they count the samples of all groups, and `done` is an estimate; see samples_up_to().
+/// run.schedule=static, both numbers cover only this group, and only the samples that were not yet
+/// done when the program started. Otherwise they cover all groups, and `done` is an estimate; see
+/// samples_up_to().
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;

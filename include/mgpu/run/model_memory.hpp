@@ -76,8 +76,8 @@ std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm
 
 /// Makes the failure E301 (exit 71) for a model that leaves no memory for even one sequence. The
 /// message shows the memory that each rank of the group needs. Its help is a command with a larger
-/// group of ranks. If no group has enough memory, it is a command with fewer paths per tree, or
-/// advice.
+/// group of ranks. If no group has enough memory, job collect with agents gets a command with fewer
+/// paths per question, and other jobs get a sentence with keys to change.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,

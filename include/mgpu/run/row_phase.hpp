@@ -208,7 +208,7 @@ private:
   std::vector<Chunk> joined(std::span<const Chunk> block) const;
   std::int64_t automatic_batch();
   void log_progress();
-  void log_within_chunk(std::int64_t results);
+  void log_within_work(std::int64_t results);
   void log_samples(std::int64_t samples, std::int64_t total);
   void look_for_idle_groups();
 
@@ -229,7 +229,7 @@ private:
 
 template <class Sample, class Result>
 bool RowPhase::run(RowWorker<Sample, Result>& worker) {
-  worker.set_progress([this](std::int64_t results) { log_within_chunk(results); });
+  worker.set_progress([this](std::int64_t results) { log_within_work(results); });
   BlockRows<Sample, Result> rows;
   return run_all({[&](std::span<const Chunk> block) { rows = work_on(block, worker); },
                   [&](const Chunk& chunk) { return pack(chunk, rows, worker); },

@@ -25,7 +25,8 @@ using Accumulate = std::function<void(BufferView into, BufferView from, CUstream
 /// Errors: Error when the values are not f32; ShapeError when `from` is shorter than `into`.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
-/// Checks that `ranks` ranks can share `lanes` lanes.
+/// Checks that `ranks` ranks can share `lanes` lanes. A lane is a fixed part of the global batch,
+/// whose gradient is a leaf of the tree of sums.
 /// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
 void check_lanes(int lanes, int ranks);
 

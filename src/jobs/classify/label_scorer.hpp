@@ -72,7 +72,7 @@ private:
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
   AnswerParser parser_;
-  /// One generator for each time that an answer of a row may be drawn: three with
+  /// One generator for each attempt to draw an answer of a row: three with
   /// classify.on_unparsed=retry, otherwise one.
   std::vector<lm::Generator> generators_;
 };

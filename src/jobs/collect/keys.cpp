@@ -128,7 +128,7 @@ OmegaRules read_omega_rules(const Config& config) {
   return rules;
 }
 
-/// Refuses keys collect.omega.* unless collect.label is omega_prm.
+/// Refuses keys collect.omega.* that differ from their default, unless collect.label is omega_prm.
 void check_omega(const Config& config) {
   if (config.is("collect.label", "omega_prm")) return;
   for (const std::string& name : config.not_default())

@@ -58,8 +58,8 @@ bool is_done(const fs::path& run) {
   return exit == ExitCode::done;
 }
 
-/// Returns whether the run has its result file, outcome.json, and the exports of the stage that
-/// other stages read.
+/// Returns whether the run has all of these: the result file, the file outcome.json, and those
+/// exports of `stage` that other stages read.
 bool has_files(const fs::path& run, const Stage& stage) {
   const fs::path results = run / store::read_store_config(stage.config).result_file;
   std::error_code error;

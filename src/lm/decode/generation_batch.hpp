@@ -123,7 +123,7 @@ private:
   std::deque<Continuation> continuations_;
   std::vector<ActiveSequence> active_;
 
-  // The next members describe the turn that the last step() started.
+  // The next members describe the forward pass that the last call of step() started.
   HeadRequests requests_;
   std::vector<ScoresFor> scores_;
   std::vector<PromptPiece> pieces_;

@@ -13,7 +13,8 @@
 // Shapes in this header: N = all rows, K = candidates.
 namespace mgpu::lm {
 
-/// The sums over the vocabulary from which divergence_of() computes the KL divergence of N draws.
+/// The numbers from which divergence_of() computes the KL divergence between the distributions with
+/// and without offsets of N draws. The offsets are added to the logits of K candidate tokens.
 /// Logits and offsets are divided by the temperature.
 struct OffsetSums {
   OnlineLogits rest;      // sums over all tokens that are not candidates; best_ids is empty
