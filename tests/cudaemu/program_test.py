@@ -75,11 +75,11 @@ class BothWays(program.ProgramTest):
         events = map(json.loads, (run / "events.jsonl").read_text().splitlines())
         return losses + [event["grad"] for event in events if event["event"] == "train"][-1:]
 
-    def compare_training(self, config, *arguments, kernels, tolerance=1e-4):
+    def compare_training(self, config, *arguments, kernels, tolerance=1e-4, absolute=0):
         runs = self.run_both(config, *arguments, kernels=STEP | kernels)
         cpu, gpu = map(self.curve, runs)
         self.assertGreater(len(cpu), 2)
-        numpy.testing.assert_allclose(gpu[:-1], cpu[:-1], rtol=tolerance)
+        numpy.testing.assert_allclose(gpu[:-1], cpu[:-1], rtol=tolerance, atol=absolute)
         # In 16 bits, the CPU rounds the sums of products, and processors do so in different ways.
         numpy.testing.assert_allclose(gpu[-1], cpu[-1], rtol=2 * tolerance)
 
@@ -121,6 +121,57 @@ class Training(BothWays):
             self.config(LM_TRAIN), f"distill.model={teacher / 'tiny' / 'latest' / 'ckpt' / 'last'}",
             f"data.path={data}", "distill.on_policy=0.5", "distill.max_new_tokens=8",
             kernels=DECODER | {"online_draw_kernel"})
+
+
+class Recipes(BothWays):
+    """Trains the smallest model with each recipe of pairs, rewards and values."""
+    WORDS = "the cat sat on a mat and saw the dog run".split()
+
+    def setUp(self):
+        super().setUp()
+        self.model = tiny_lm.make_folder(self.folder / "model")
+
+    def compare_recipe(self, recipe, rows, *arguments, kernels=frozenset(), absolute=0):
+        data = tiny_lm.write_rows(self.folder / "rows.jsonl", rows)
+        config = self.config(f"""
+schema: 1
+job: train
+run: {{name: tiny}}
+model: {{path: {self.model}}}
+data: {{path: {data}}}
+train: {{recipe: {recipe}, seq_len: 32, global_batch_size: 8, lanes: 4, max_steps: 4,
+        learning_rate: 0.01, warmup_steps: 1}}
+""")
+        self.compare_training(config, *arguments, kernels=DECODER | kernels, tolerance=1e-3,
+                              absolute=absolute)
+
+    def texts(self):
+        return [(" ".join(self.WORDS[i % 5:i % 5 + 2]), f" {self.WORDS[i % 11]}",
+                 f" {self.WORDS[(i + 2) % 11]}") for i in range(16)]
+
+    def test_pairs_and_judged_answers(self):
+        pairs = [{"prompt": p, "chosen": c, "rejected": r} for p, c, r in self.texts()]
+        self.compare_recipe("dpo", pairs)
+        self.compare_recipe("reward", pairs)
+        self.compare_recipe("value", pairs, "value.data=preferences", "value.loss=bradley_terry")
+        judged = [{"prompt": p, "completion": c, "label": i % 2 == 0}
+                  for i, (p, c, _) in enumerate(self.texts())]
+        self.compare_recipe("kto", judged)
+
+    def test_completions_with_rewards(self):
+        self.compare_recipe("grpo", [{"prompt": p} for p, _, _ in self.texts()],
+                            "reward.functions=[regex]", "reward.regex=e", "grpo.group_size=4",
+                            "grpo.max_new_tokens=4", "grpo.beta=0.05", "grpo.num_iterations=2",
+                            "train.learning_rate=0.001", kernels={"online_draw_kernel"},
+                            absolute=5e-4)  # losses begin at 0
+
+    def test_values_and_judges_of_steps(self):
+        rows = [{"prompt": p, "completion": c, "label": i % 2}
+                for i, (p, c, _) in enumerate(self.texts())]
+        self.compare_recipe("value", rows, "value.head=histogram", "value.atoms=5")
+        steps = [{"prompt": p, "completions": [c.strip(), r.strip()], "labels": [True, i % 2 == 0]}
+                 for i, (p, c, r) in enumerate(self.texts())]
+        self.compare_recipe("prm", steps, "prm.step_separator=.")
 
 
 class Inference(BothWays):
@@ -231,6 +282,53 @@ class Inference(BothWays):
     def test_bfloat16_stays_close(self):
         self.generate("llama", "model.dtype=bfloat16", "generate.max_new_tokens=0",
                       "generate.num_samples=1", tolerance=0.01)
+
+    def test_labels_have_the_same_scores(self):
+        texts = [{"text": f"the cat saw {word}", "label": ("hate", "normal")[i % 2]}
+                 for i, word in enumerate("a mat the dog run".split())]
+        data = tiny_lm.write_rows(self.folder / "texts.jsonl", texts)
+        model = tiny_lm.make_folder(self.folder / "labels")
+        for score in ("label_logprob", "generate"):
+            with self.subTest(score):
+                runs = self.run_both(program.HERE / "classify.yaml", f"model.path={model}",
+                                     f"data.path={data}", "classify.prompt=null",
+                                     f"classify.score={score}", kernels=DECODER)
+                for cpu, gpu in zip(*map(self.rows, runs), strict=True):
+                    self.assertEqual(list(gpu), list(cpu))
+                    for name, value in cpu.items():
+                        if isinstance(value, float | list):
+                            numpy.testing.assert_allclose(gpu[name], value, rtol=1e-5)
+                        else:
+                            self.assertEqual(gpu[name], value, name)
+
+    def collect(self, config, *arguments):
+        """Expects the same solutions, trees and votes."""
+        model = self.folder / "solver"
+        if not model.exists():
+            tiny_lm.make_folder(model)
+        rows = [{"prompt": text, "answer": i} for i, text in enumerate(("the cat", "a mat", "dog"))]
+        data = tiny_lm.write_rows(self.folder / "questions.jsonl", rows)
+        runs = self.run_both(program.HERE / config, f"model.path={model}", f"data.path={data}",
+                             *arguments, kernels=DECODER | {"online_draw_kernel"})
+        for cpu, gpu in zip(*map(self.rows, runs), strict=True):
+            for name in ("output_ids", "node_parent", "node_value", "n_paths"):
+                self.assertEqual(gpu[name], cpu[name], name)
+            if "latents" in cpu:
+                numpy.testing.assert_allclose(numpy.array(gpu["latents"], float),
+                                              numpy.array(cpu["latents"], float), atol=2e-2)
+
+    def test_steps_have_the_same_values(self):
+        self.collect("collect.yaml")
+
+    def test_agents_have_the_same_states(self):
+        agents = self.folder / "agents.json"
+        agents.write_text(json.dumps({"agents": [
+            {"name": "planner", "prompt": "{question}"}, {"name": "critic", "prompt": " no"},
+            {"name": "judger", "prompt": " {context}{question} "}]}))
+        path = f"collect.agents.path={agents}"
+        self.collect("latent.yaml", path)
+        self.collect("latent.yaml", path, "collect.agents.method=text_mas", "collect.latent.steps=5",
+                     "collect.num_parent_paths=auto", "collect.max_new_tokens=4")
 
     def teacher(self, *arguments, kernels):
         model = tiny_lm.make_folder(self.folder / "model", tokenizer=False)
