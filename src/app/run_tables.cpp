@@ -144,10 +144,11 @@ store::SmallTable chunk_table(const std::vector<store::ChunkWork>& chunks) {
     rank.push_back(work.rank);
   }
   return store::make_small_table(
-      "chunks", {{"phase", phase, "number of the table that the chunk belongs to"},
-                 {"chunk", chunk, "its rows are those from chunk * run.chunk_size on"},
-                 {"attempt", attempt, "that finished the chunk"},
-                 {"rank", rank, "of the world of that attempt, which recorded the chunk"}});
+      "chunks",
+      {{"phase", phase, "number of the loop over chunks; other inputs have another number"},
+       {"chunk", chunk, "its first input row is chunk * run.chunk_size"},
+       {"attempt", attempt, "that finished the chunk"},
+       {"rank", rank, "of the world of that attempt, which recorded the chunk"}});
 }
 
 }  // namespace

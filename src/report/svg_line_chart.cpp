@@ -54,7 +54,8 @@ std::string label_of(const LineChart& chart, const DrawnCurve& drawn, double val
   return text_of("%.*f", chart.label_decimals, value) + "  " + drawn.label;
 }
 
-/// Returns the width in pixels that the labels at the right ends of the curves need.
+/// Returns the width in pixels that the labels at the right ends of the curves need, at most half
+/// of the chart.
 double label_room(const LineChart& chart) {
   double widest = 0.0;
   for (const Level& level : chart.levels)
@@ -64,7 +65,7 @@ double label_room(const LineChart& chart) {
       const auto letters = static_cast<double>(width_of(label_of(chart, drawn, *value)));
       widest = std::max(widest, (drawn.emphasis ? kStrongLetter : kLetter) * letters);
     }
-  return kLabelLeft + widest;
+  return std::min(kLabelLeft + widest, 0.5 * chart.width);
 }
 
 /// The chart's axes, which map values to pixels.

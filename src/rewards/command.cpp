@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -20,8 +21,9 @@ using formats::JsonValue;
 constexpr std::size_t kShownBytes = 200;
 
 /// Sends rows to a command, which answers with their rewards. The command runs until this object is
-/// destroyed. If it fails after it has answered rows before, it is started again, and gets the rows
-/// of the failed request one by one. A row with which it fails again has no reward.
+/// destroyed. If it fails, it is started again, and gets the rows of the failed request one by one.
+/// A row with which it fails again has no reward. It is an error if the command answers no row of
+/// its first request, or fails with kMostFailures single rows in a row.
 class CommandReward final : public Reward {
 public:
   explicit CommandReward(const RewardSettings& settings)
@@ -56,12 +58,13 @@ private:
       scores.insert(scores.end(), answers.begin(), answers.end());
       return;
     } catch (const Failure& failure) {
-      if (!has_answered_) throw;
       child_.reset();
+      const std::exception_ptr first = std::current_exception();
       warn_(failure.report().sentence + "; it is started again, and gets these rows one by one");
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        scores.push_back(answer_alone(rows.subspan(i, 1)));
+      if (!has_answered_) std::rethrow_exception(first);
     }
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      scores.push_back(answer_alone(rows.subspan(i, 1)));
   }
 
   /// Returns the reward of a single row; NaN if the command fails again.
@@ -70,7 +73,7 @@ private:
       return ask(row).front();
     } catch (const Failure& failure) {
       child_.reset();
-      if (++failures_ == kMostFailures) throw;
+      if (++failures_ >= kMostFailures) throw;
       warn_(failure.report().sentence + "; the row has no reward");
       return std::numeric_limits<double>::quiet_NaN();
     }

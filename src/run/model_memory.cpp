@@ -80,7 +80,8 @@ std::string batch_promise(const RunContext& run) {
 }  // namespace
 
 std::string paths_text(std::int64_t paths, const BatchNames& names) {
-  return names.paths_key + std::to_string(paths);
+  const std::string number = std::to_string(paths);
+  return names.paths_key + number + " " + names.key + "=" + number;
 }
 
 std::int64_t most_at_once(const RowCounts& counts, std::int64_t batch, DeviceKind device) {

@@ -115,7 +115,8 @@ class Files(LatentCase):
                       ended.err)
         self.assertRegex(ended.err, r"rank 0: .* = weights .* \+ cache .* free after loading")
         help_line, = re.findall(r"help: +mpirun -np 1 \./mgpu_spmd \S+ (.*)", ended.err)
-        self.assertEqual(help_line, "collect.num_parent_paths=auto collect.num_paths=3")
+        self.assertEqual(help_line, "collect.num_parent_paths=auto collect.num_paths=3 "
+                                    "collect.batch_size=3")
         self.collect(0, 1, *help_line.split())
 
     def test_texts_of_agents_give_the_same_bytes(self):

@@ -62,7 +62,8 @@ std::string use_text(const lm::MemoryUse& use);
 std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names);
 
-/// Formats arguments for trees of `paths` paths: "collect.num_paths=3".
+/// Formats arguments for one tree of `paths` paths at a time: "collect.num_paths=3
+/// collect.batch_size=3".
 std::string paths_text(std::int64_t paths, const BatchNames& names);
 
 /// Returns the largest batch up to demand.batch_size for which every rank of the run has enough

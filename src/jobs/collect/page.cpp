@@ -105,12 +105,12 @@ report::Figure choice_figure(const CollectPlots& plots) {
   chart.from_zero = true;
   chart.whole_x = true;
   chart.curves = {choice_curve("oracle", "c1", plots, &CollectPlots::Choices::oracle),
-                  choice_curve("vote", "c2", plots, &CollectPlots::Choices::vote)};
+                  choice_curve("majority", "c2", plots, &CollectPlots::Choices::vote)};
   if (chart.curves.front().curve.x.size() < 2) return {};
   chart.levels = {{"random", estimate_mean(plots.shares).mean}};
   return {"Right answers by number of solutions", report::svg_line_chart(chart),
-          "oracle: at least one of k solutions is right. vote: the most frequent answer of the "
-          "first k is right, and no other is as frequent. random: any solution. The bands are "
+          "oracle: at least one of the first k solutions is right. majority: their most frequent "
+          "answer is right, and no other is as frequent. random: any solution. The bands are "
           "95 % intervals. The page of a run with generate.search adds process reward models."};
 }
 

@@ -32,7 +32,8 @@ void add_choices(const ReadTree& tree, std::size_t sampled, CollectPlots& plots)
     CollectPlots::Choices& choices = plots.choices[k];
     const auto first = std::span(votes).first(static_cast<std::size_t>(k));
     choices.vote.push_back(datasets::is_majority_right(first, is_right) ? 1.0 : 0.0);
-    choices.oracle.push_back(datasets::pass_at_k(samples, right, k));
+    const auto first_right = std::span(is_right).first(static_cast<std::size_t>(k));
+    choices.oracle.push_back(std::ranges::find(first_right, 1) != first_right.end() ? 1.0 : 0.0);
   }
 }
 

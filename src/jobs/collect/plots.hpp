@@ -32,7 +32,7 @@ struct CollectPlots {
   /// Measures of the first k sampled solutions, with one value for each question.
   struct Choices {
     std::vector<double> vote{};    // 1 if the majority vote is right, else 0
-    std::vector<double> oracle{};  // pass@k
+    std::vector<double> oracle{};  // 1 if one of the solutions is right, else 0
   };
 
   std::int64_t questions = 0;  // questions that have solutions

@@ -52,6 +52,7 @@ public:
   /// path may be one that shares no pages.
   void merge() {
     const std::int64_t pairs = count_ / 2;
+    if (pairs == 0) return;
     const std::int64_t fresh = pages_of(length_);
     see(shared() + count_ * own() + fresh);
     see(shared() + (count_ - 2 * (pairs - 1)) * own() + pairs * fresh);

@@ -1,12 +1,15 @@
 #include "generate_run.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/context.hpp>
 #include <mgpu/rows/pending_rows.hpp>
 #include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/model_memory.hpp>
 
 namespace mgpu::jobs {
@@ -93,7 +96,8 @@ void GenerateRun::open_rewards() {
   cluster::run_together(world_, [&] {
     if (!phase_.group().is_leader()) return;
     rewards_.emplace(rows::open_rewards(settings, run_.device, models));
-    rewards_->start();
+    const std::vector<std::uint64_t> done = run_.journal.done(phase_.chunks().id);
+    if (!run::pending_chunks(phase_.chunks(), done).empty()) rewards_->start();
   });
 }
 

@@ -171,9 +171,13 @@ void check_first_greedy(const Config& config) {
   if (config.integer("generate.max_new_tokens") == 0)
     throw config.problem("E124", kKey, "generate.max_new_tokens=0 completes nothing",
                          "generate.max_new_tokens=256");
-  if (config.is("generate.search", "beam"))
-    throw config.problem("E124", kKey, "beams of a prompt are all drawn",
-                         "generate.search=best_of_n");
+  if (!config.is("generate.search", "none"))
+    throw config.problem("E124", kKey, "searches choose among drawn completions",
+                         "generate.search=none");
+  if (!config.is("generate.reference", "null"))
+    throw config.problem("E124", kKey,
+                         "the KL of greedy and drawn completions is not that of one policy",
+                         "generate.reference=null");
 }
 
 void check_rewards(const Config& config) {

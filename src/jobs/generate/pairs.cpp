@@ -80,16 +80,17 @@ public:
     const auto fits = [&](const std::string& text) {
       return std::ranges::equal(tokenizer_->tokenizer.encode(text, true), ids);
     };
-    if (tokenizer_) {
-      std::string text = texts_.read(row, 1).at(0);
-      if (fits(text)) return text;
-      text = tokenizer_->tokenizer.decode(ids, true);
-      if (fits(text)) return text;
-    }
+    if (!tokenizer_)
+      throw refusal(request_, "the folder of model.path has no tokenizer, and pairs are texts",
+                    "--export jsonl has the token ids and rewards of all completions");
+    std::string text = texts_.read(row, 1).at(0);
+    if (fits(text)) return text;
+    text = tokenizer_->tokenizer.decode(ids, true);
+    if (fits(text)) return text;
     throw refusal(request_,
                   "recipes would turn the prompt of row " + std::to_string(row) +
                       " into other tokens than this run, for example because of "
-                      "generate.add_special_tokens=false",
+                      "generate.add_special_tokens=false or of messages",
                   "--export jsonl has the token ids, texts and rewards of all completions");
   }
 
@@ -201,6 +202,11 @@ std::int64_t export_pairs(const run::ExportRequest& request) {
     for (const CompletionPair& pair : pairs)
       if (const std::optional<std::string> line = writer.line_of(pair)) lines.push_back(*line);
   }
+  if (lines.empty() && keys.first_greedy)
+    throw refusal(request,
+                  "no drawn completion has another text and another reward than the greedy one",
+                  keys.export_ties ? "sample more completions: generate.num_samples=8"
+                                   : "generate.export_ties=true keeps equal rewards");
   if (lines.empty())
     throw refusal(request, "no prompt has two completions with text and different rewards",
                   "sample more completions: generate.do_sample=true generate.num_samples=8");
