@@ -25,9 +25,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
-constexpr milliseconds kStackPatience{300};   // longest wait until a thread has written its stack
-constexpr milliseconds kReportPatience{800};  // longest wait for the crash files of this node
-constexpr milliseconds kReporterPatience{4000};
+// Ranks that wait in MPI keep their cores busy, so writing a stack can take long on a full node.
+constexpr milliseconds kStackPatience{600};    // longest wait until a thread has written its stack
+constexpr milliseconds kReportPatience{1600};  // longest wait for the crash files of this node
+constexpr milliseconds kReporterPatience{5000};
 constexpr milliseconds kNodesPatience{2500};  // longest wait until the other nodes have read the
                                               // verdict; they check every second
 
