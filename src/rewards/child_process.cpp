@@ -220,6 +220,7 @@ std::vector<std::string> ChildProcess::ask(std::string_view request, std::size_t
                                            double timeout_s) {
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(timeout_s));
+  const std::string rows = lines == 1 ? "1 row" : std::to_string(lines) + " rows";
   const auto there = [&] {
     return static_cast<std::size_t>(std::ranges::count(received_, '\n')) >= lines;
   };
@@ -227,12 +228,11 @@ std::vector<std::string> ChildProcess::ask(std::string_view request, std::size_t
   while (!there()) {
     if (is_silent_) {
       if (words_ >= 0) read_words();
-      fail(how_it_ended() + " before it had answered " + std::to_string(lines) + " rows");
+      fail(how_it_ended() + " before it had answered " + rows);
     }
     if (Clock::now() >= deadline) {
       ::kill(-child_, SIGKILL);
-      fail("did not answer " + std::to_string(lines) +
-           " rows within reward.timeout; it has to flush each line");
+      fail("did not answer " + rows + " within reward.timeout; it has to flush each line");
     }
     if (received_.size() > kMostOutput) fail("wrote 64 MiB that are no answers");
     exchange(request, deadline);

@@ -107,7 +107,7 @@ done
             shutil.rmtree(self.output, ignore_errors=True)
             ended = self.judge(ranks, *keys, *more)
             text = " ".join((ended.out + ended.err).split())
-            self.assertIn("exit code 3 before it had answered 1 rows; the row has no reward", text)
+            self.assertIn("exit code 3 before it had answered 1 row; the row has no reward", text)
             self.assertIn("1 sample without a reward", text)
             # It ends with row 3, and again when it gets the row alone, which may be the last one.
             self.assertIn(len(started.read_text()) - starts, (1, 2), (ranks, more))

@@ -1,4 +1,5 @@
 """Trains value models on the rows of judged_rows(), and lets them guide generation."""
+import json
 import shutil
 
 import program
@@ -110,3 +111,27 @@ class ValueCase(program.ProgramTest):
         folder = self.run_folder("guided")
         self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
         return folder / "results.jsonl"
+
+    def export_pairs(self, *keys):
+        folder = self.run_folder("guided")
+        self.run_to(0, 1, "--export", "pairs", str(folder), *keys, config=None)
+        return folder / "pairs.jsonl"
+
+    def check_pairs(self, path, ties):
+        """Checks that pairs are those of the greedy completion with both drawn ones."""
+        rewards, outputs = self.column("reward").reshape(-1, 3), self.lists("output_ids")
+        cuts = self.column("cut").reshape(-1, 3)
+        expected = []
+        for row, (first, *others) in enumerate(rewards.tolist()):
+            for i, other in enumerate(others, 1):
+                one, two = ([id for id in outputs[3 * row + k].tolist() if id > 2]  # no special ones
+                            for k in (0, i))
+                if not one or not two or one == two or (first == other and not ties):
+                    continue
+                self.assertEqual(one[:cuts[row, 0]], two[:cuts[row, 0]])
+                expected.append((max(first, other), min(first, other), int(cuts[row, 0])))
+        found = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([(pair["score_chosen"], pair["score_rejected"], pair["cut"])
+                          for pair in found], expected)
+        self.assertGreater(len({pair["cut"] for pair in found}), 2)
+        self.assertEqual(any(pair["score_chosen"] == pair["score_rejected"] for pair in found), ties)

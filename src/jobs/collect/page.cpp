@@ -37,6 +37,20 @@ report::Figure value_figure(const CollectPlots& plots) {
           "A bar is labeled with the lowest value in it."};
 }
 
+/// Returns a chart without curves, half as wide as the page, whose x values are whole numbers.
+report::LineChart half_chart(const char* title, const char* x_label, const char* y_label) {
+  report::LineChart chart;
+  chart.title = title;
+  chart.x_label = x_label;
+  chart.y_label = y_label;
+  chart.width = 520;
+  chart.height = 280;
+  chart.label_decimals = 3;
+  chart.from_zero = true;
+  chart.whole_x = true;
+  return chart;
+}
+
 report::Figure depth_figure(const CollectPlots& plots) {
   if (plots.counts_at.size() < 2) return {};
   report::DrawnCurve curve{"mean value", {}, "c1"};
@@ -45,15 +59,8 @@ report::Figure depth_figure(const CollectPlots& plots) {
     curve.curve.x.push_back(static_cast<double>(s + 1));
     curve.curve.y.push_back(plots.sums_at[s] / static_cast<double>(plots.counts_at[s]));
   }
-  report::LineChart chart;
-  chart.title = "Mean value of the steps over their number";
-  chart.x_label = "step of a solution";
-  chart.y_label = "mean value";
-  chart.width = 520;
-  chart.height = 260;
-  chart.label_decimals = 3;
-  chart.from_zero = true;
-  chart.whole_x = true;
+  report::LineChart chart =
+      half_chart("Mean value of the steps over their number", "step of a solution", "mean value");
   chart.curves = {std::move(curve)};
   return {"Mean value by step", report::svg_line_chart(chart),
           "Later steps exist in longer solutions only."};
@@ -95,15 +102,8 @@ report::DrawnCurve choice_curve(const char* name, const char* css, const Collect
 
 /// Draws how many questions a choice among the first k solutions gets right.
 report::Figure choice_figure(const CollectPlots& plots) {
-  report::LineChart chart;
-  chart.title = "Share of right answers over the number of solutions";
-  chart.x_label = "solutions of a question, k";
-  chart.y_label = "share of questions";
-  chart.width = 520;
-  chart.height = 300;
-  chart.label_decimals = 3;
-  chart.from_zero = true;
-  chart.whole_x = true;
+  report::LineChart chart = half_chart("Share of right answers over the number of solutions",
+                                       "solutions of a question, k", "share of questions");
   chart.curves = {choice_curve("oracle", "c1", plots, &CollectPlots::Choices::oracle),
                   choice_curve("majority", "c2", plots, &CollectPlots::Choices::vote)};
   if (chart.curves.front().curve.x.size() < 2) return {};
