@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "jobs/collect/latent_noise.hpp"
 #include "jobs/collect/table.hpp"
@@ -118,6 +120,25 @@ TEST_F(LatentCollectorTest, BytesDoNotDependOnTheBatchSizeOrOnOtherQuestions) {
           expected)
           << carry << " " << batch;
   }
+}
+
+/// A step of a batch reads the results of all its sequences back at once.
+TEST_F(LatentCollectorTest, PathsOfAllQuestionsInABatchMakeEachStepTogether) {
+  const auto reads_of = [this](const char* batch_size, std::size_t count) {
+    CollectInputs inputs = this->inputs({{"collect.batch_size", batch_size}});
+    inputs.generation.stop_ids = {};  // so that all answers have the maximum length
+    const QuestionEncoder encoder = inputs.encoder();
+    LatentCollector collector(model_, realignment_, encoder, inputs);
+    const std::vector<Question> questions = questions_of(inputs);
+    const std::int64_t before = tensor::read_backs();
+    collector.run(std::span(questions).first(count), 0);
+    return tensor::read_backs() - before;
+  };
+  const std::int64_t alone = reads_of("1", 1);
+  EXPECT_EQ(alone, 2 * 3 + 6);          // latent steps of two agents, and the tokens of the answer
+  EXPECT_EQ(reads_of("12", 3), alone);  // three questions with four paths each
+  EXPECT_EQ(reads_of("8", 3), 2 * alone);  // two questions, then one
+  EXPECT_EQ(reads_of("1", 3), 3 * alone);
 }
 
 /// Returns the latent states of one path of the planner, which thinks in a separate session.
