@@ -20,16 +20,22 @@ run() {
     >"$made/$1.log" 2>&1 || { cat "$made/$1.log" >&2; exit 1; }
 }
 
-# lose_a_node SCENARIO SLOW_CHUNKS CONF KEY=VALUE...: runs the scenario of scenarios.sh, and compares
-# results.h5 with that of `run golden`. Each rank's first SLOW_CHUNKS chunks take one second more, so
-# that the node is killed before the run ends
-lose_a_node() {
-  local scenario=$1 slow='' key n code=0 arguments
-  for ((n = 1; n <= $2; n++)); do slow+="chunk.work:$n:sleep;"; done
-  (cd "$made/golden/latest" && sha256sum results.h5) >"$made/golden.sum"
-  arguments=(--program "$program" --conf "$3" --golden "$made/golden.sum" --result results.h5)
+# on_the_cluster SCENARIO NAME CONF KEY=VALUE...: runs the scenario of scenarios.sh, and compares
+# results.h5 with that of `run NAME`. Ends this script if they differ, or no cluster can be started
+on_the_cluster() {
+  local key code=0 arguments
+  (cd "$made/$2/latest" && sha256sum results.h5) >"$made/$2.sum"
+  arguments=(--program "$program" --conf "$3" --golden "$made/$2.sum" --result results.h5)
   for key in "${@:4}"; do arguments+=(--set "$key"); done
-  MGPU_TESTING=1 MGPU_FAILPOINT=${slow%;} "$here/scenarios.sh" "${arguments[@]}" "$scenario" ||
-    code=$?
-  exit "$code"
+  "$here/scenarios.sh" "${arguments[@]}" "$1" || code=$?
+  [[ $code == 0 ]] || exit "$code"
+}
+
+# lose_a_node SCENARIO SLOW_CHUNKS NAME CONF KEY=VALUE...: runs on_the_cluster with a scenario that
+# kills a node. Each rank's first SLOW_CHUNKS chunks take one second more, so that the node is killed
+# before the run ends
+lose_a_node() {
+  local slow='' n
+  for ((n = 1; n <= $2; n++)); do slow+="chunk.work:$n:sleep;"; done
+  MGPU_TESTING=1 MGPU_FAILPOINT=${slow%;} on_the_cluster "$1" "${@:3}"
 }

@@ -56,7 +56,7 @@ done
 export MGPU_PROGRAM=$program MGPU_START_LIMIT_S=60
 work=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-scenarios.XXXXXX")
 cd "$top" || exit 66
-[[ -z $golden ]] || cp "$golden" "$work/finish.log.sum"
+[[ -z $golden ]] || cp "$golden" "$work/golden.sum"
 
 # --- a job -----------------------------------------------------------------------------------
 
@@ -114,8 +114,9 @@ finishes_within() {
   directory=$(run_directory "$log")
   (cd "$directory" && sha256sum "${results[@]}") >"$log.sum" ||
     broken "$directory lacks one of ${results[*]}"
-  if [[ -e $work/finish.log.sum ]] && ! cmp -s "$log.sum" "$work/finish.log.sum"; then
-    diff "$work/finish.log.sum" "$log.sum" >&2
+  [[ -e $work/golden.sum ]] || cp "$log.sum" "$work/golden.sum"
+  if ! cmp -s "$log.sum" "$work/golden.sum"; then
+    diff "$work/golden.sum" "$log.sum" >&2
     broken 'the result differs from that of the unbroken run'
   fi
 }

@@ -13,4 +13,4 @@ conf=$top/conf/teacher/llama_70b.yaml
 keys=("model.path=$made/model" "data.path=$made/rows.jsonl" run.chunk_size=4)
 run golden "$conf" "${keys[@]}" devices.gpus_per_model=1
 # Even on a fast machine, all groups still work at half way.
-lose_a_node half 12 "$conf" "${keys[@]}"
+lose_a_node half 12 golden "$conf" "${keys[@]}"
